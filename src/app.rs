@@ -336,7 +336,7 @@ fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartEr
     let names = certs::names_of(&rules.gateway.server);
     let made = certs::ensure(&rules.gateway.tls, &names, clock.now()).map_err(StartError::other)?;
     if let Some(made) = &made {
-        tracing::info!(certificate = %made.files.certificate.display(), "made a server certificate");
+        tracing::info!(certificate = %made.files.certificate.display(), "created a server certificate");
     }
     Ok(made.is_some())
 }

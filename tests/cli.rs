@@ -212,7 +212,7 @@ fn translate_prints_the_v2_body_or_why_not() {
 fn translate_leaves_a_remote_engines_rules_to_it() {
     let embedded = world(&Rules::default());
     let remote = world(&Rules::default().with("engine", "url = \"https://v2.example.com\""));
-    let note = "note: the remote engine's own rules apply to this, which are not known here\n";
+    let note = "note: the remote engine applies its own rules, which are not known here\n";
     let translate = |root: &tempfile::TempDir, extra: &[&str], body: &str| {
         let arguments = [&["translate", "--merchant", "acme", "--kind", "payin"], extra].concat();
         let ran = run_in(root.path(), &arguments, body);
@@ -221,7 +221,7 @@ fn translate_leaves_a_remote_engines_rules_to_it() {
     };
     let good = support::bodies::with(payin("here"), "shop_code", None).to_string();
     let ran = translate(&embedded, &["--explain"], &good);
-    assert!(ran.out.contains("the engine takes") && ran.err.is_empty(), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("the engine uses") && ran.err.is_empty(), "{}{}", ran.out, ran.err);
     let ran = translate(&remote, &["--explain"], &good);
     assert!(ran.out.contains("\n\n") && !ran.out.contains("the engine "), "{}", ran.out);
     assert_eq!(ran.err, note);
@@ -229,7 +229,7 @@ fn translate_leaves_a_remote_engines_rules_to_it() {
     let refused = support::bodies::with(payin("there"), "shop_code", Some("nowhere".into())).to_string();
     for extra in [&[][..], &["--explain"]] {
         let ran = translate(&embedded, extra, &refused);
-        assert!(ran.err.contains("note: the engine would refuse this today: "), "{extra:?}: {}", ran.err);
+        assert!(ran.err.contains("note: the engine would reject this now: "), "{extra:?}: {}", ran.err);
         assert_eq!(translate(&remote, extra, &refused).err, note, "{extra:?}");
     }
 }

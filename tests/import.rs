@@ -106,7 +106,7 @@ async fn reserved_ids_are_refused_and_nothing_else_changes() {
     let ids = file(&gateway, "ids.txt", "\u{feff}old-1\r\n\r\nold 2\r\nmine\r\nпривет\nold-1\n");
     let ran = import(&gateway, "acme", "payin", &ids);
     assert_eq!(ran.summary(), "acme payin: 3 new, 1 reserved before, 1 skipped (operations here), 6 lines (1 blank)");
-    assert_eq!(ran.err, "line 4: the id names an operation here, and is left alone\n");
+    assert_eq!(ran.err, "line 4: skipped, since an operation here has this id\n");
 
     for id in ["old-1", "old 2", "привет"] {
         let refused =
@@ -210,14 +210,14 @@ fn unusual_ids_are_reserved_as_they_are_and_reported() {
     let ran = import(&gateway, "acme", "payin", &ids);
     assert!(ran.summary().starts_with("acme payin: 3 new"));
     let note =
-        ": 2 of the ids hold control characters or have spaces at an edge, the first in line 2; they are reserved";
+        ": 2 ids contain control characters or have spaces at either end, the first in line 2; they are reserved";
     assert!(ran.err.contains(note), "{}", ran.err);
 }
 
 #[tokio::test]
 async fn an_interrupted_import_says_how_far_it_got() {
     let pattern = Regex::new(
-        r"^error: interrupted\nso far: (\d+) new, 0 reserved before, 0 skipped \(operations here\), (\d+) lines; run it again to go on: what is reserved stays reserved\n$",
+        r"^error: interrupted\nso far: (\d+) new, 0 reserved before, 0 skipped \(operations here\), (\d+) lines; run the command again to continue: reserved ids stay reserved\n$",
     )
     .unwrap();
     for signal in [Signal::INT, Signal::TERM] {

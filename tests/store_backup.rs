@@ -155,7 +155,7 @@ async fn a_store_with_problems_is_copied_all_the_same() {
     let (first, problems) = ran.out.split_once('\n').unwrap();
     assert!(first.contains("a copy of the store with 1 operation, in "), "{first}");
     assert!(problems.contains("acme"), "{problems}");
-    assert_eq!(ran.err, "error: the copy is whole, but the store does not hold what it should\n");
+    assert_eq!(ran.err, "error: the copy is complete, but the store has problems\n");
     assert!(copy.exists());
 }
 

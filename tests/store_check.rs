@@ -72,7 +72,7 @@ async fn what_does_not_add_up_is_reported() {
     assert!(first.starts_with("checked 2 operations and ") && first.ends_with(" problems"), "{first}");
     assert!(problems.contains("acme") && problems.lines().count() >= 2, "{problems}");
     assert!(!problems.contains(CARD) && !problems.contains("\n\n"), "{problems}");
-    assert_eq!(ran.err, "error: the store does not hold what it should\n");
+    assert_eq!(ran.err, "error: the store has problems\n");
     gateway.tamper("UPDATE entries SET amount = amount - 1 WHERE amount > 0");
     assert_sound(&gateway);
 }

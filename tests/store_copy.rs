@@ -297,7 +297,7 @@ async fn a_copy_that_was_killed_goes_on() {
     gateway.kill();
     import(&gateway, "payin", IDS);
     end_half_way(&gateway, &database, Signal::INT)
-        .failed("interrupted\nrun it again to go on: what was copied stays\n");
+        .failed("interrupted\nrun the command again to continue: copied rows stay\n");
     end_half_way(&gateway, &database, Signal::KILL);
     let count = || database.sql("SELECT count(*) FROM homes").parse::<usize>().unwrap();
     let copied = count();

@@ -101,7 +101,7 @@ async fn a_key_is_exchanged(gateway: Gateway) {
     assert_eq!(wrapped(&gateway), before);
 
     name_keys(&gateway, &["new.key", "store.key"]);
-    let done = "wrapped 2 data keys with key 1 of store.keys, until now 2 with key 2";
+    let done = "wrapped 2 data keys with key 1 of store.keys (before: 2 with key 2)";
     assert_stated(&rekey(&gateway), done);
     let after = wrapped(&gateway);
     assert!(before.iter().all(|key| !after.contains(key)), "{after:?}");

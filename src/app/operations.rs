@@ -94,7 +94,7 @@ impl Operations {
             Ok(info) => info,
             Err(panic) => {
                 tracing::error!(%panic, "a reload panicked; the rules stay as they were");
-                RulesInfo { error: Some("the reload failed: the log says why".to_owned()), ..self.reloads.info() }
+                RulesInfo { error: Some("the reload failed: see the log".to_owned()), ..self.reloads.info() }
             }
         }
     }

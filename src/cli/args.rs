@@ -1,4 +1,4 @@
-//! What can be said on the command line (contract section 12).
+//! The arguments of the command line (contract section 12).
 
 mod callbacks;
 mod store;
@@ -21,49 +21,49 @@ use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
 use crate::telemetry::LogFormat;
 
-/// Serves the v1 payments API of merchants who have not moved to v2, and v2 itself.
+/// Accepts merchants' v1 payment requests and serves them through the v2 API, and serves v2 itself.
 ///
-/// A v1 order arrives over TLS, becomes a signed v2 request, and is on disk before it is answered.
+/// A v1 order arrives over TLS, becomes a signed v2 request, and is on disk before the reply.
 #[derive(Debug, Parser)]
 #[command(name = "paybridge", version, propagate_version = true, after_help = ROOT_EXAMPLES)]
 pub struct Arguments {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
 const ROOT_EXAMPLES: &str = "\
-Try it, in a clone of the repository:
-  paybridge serve                        starts on the shipped rules and prints a curl line to paste
-  paybridge check                        says whether the rules are right, and where they are not
+Examples, in a clone of the repository:
+  paybridge serve              start with the shipped rules and print a curl command to try
+  paybridge check              check the rules and show every problem
 
 Results go to standard output, messages to standard error.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage.";
+Exit codes: 0 success, 1 failure, 2 wrong usage.";
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the gateway
     Serve(Serve),
-    /// Check a rule set and show every problem where it stands
+    /// Check a rule set and show every problem with its line
     Check(Check),
-    /// Show what changes for whom between two rule directories
+    /// Compare two rule directories and show what changes for whom
     Diff(Diff),
-    /// Show the v2 body that a v1 body becomes, or why it cannot
+    /// Show the v2 body that a v1 body becomes, or why it cannot be translated
     Translate(Translate),
     /// Print the headers that authenticate a request
     Sign(Sign),
-    /// Receive callbacks, and show which of their signatures verify
+    /// Receive callbacks and show which of their signatures are valid
     Listen(Listen),
-    /// Make a local CA and a server certificate
+    /// Create a local CA and a server certificate
     Certs(Certs),
-    /// Reserve v1 external ids, so that no operation is made here under their names
+    /// Reserve v1 external ids, so that no new operation can use them
     ImportIds(ImportIds),
-    /// Look at the callbacks to merchants, and send them again
+    /// List, show and resend callbacks, and send a sample
     #[command(subcommand)]
     Callbacks(Callbacks),
-    /// Look after the store
+    /// Check, back up and move the store
     #[command(subcommand)]
     Store(StoreCommand),
     /// Print the JSON Schema of a kind of rule file, for editors
@@ -71,7 +71,7 @@ pub enum Command {
     /// Print shell completions
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
-        /// For which shell
+        /// The shell to complete for
         shell: Shell,
     },
 }
@@ -81,7 +81,7 @@ Examples:
   paybridge completions bash > ~/.local/share/bash-completion/completions/paybridge
   paybridge completions fish > ~/.config/fish/completions/paybridge.fish";
 
-/// Which rule files.
+/// The rules option that most commands have.
 #[derive(Debug, Args)]
 pub struct Rules {
     /// The directory of the rule files: gateway.toml, dialects/, merchants/, shops/, lists/
@@ -98,7 +98,7 @@ pub struct Rules {
 
 const DEFAULT_RULES: &str = "rules";
 
-/// A path; an environment variable that is empty is as good as none.
+/// A path; an empty environment variable counts as unset.
 #[derive(Debug, Clone)]
 struct RulesDirectory;
 
@@ -132,10 +132,10 @@ impl TypedValueParser for RulesDirectory {
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub struct Serve {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// How the log on standard error is written
+    /// The format of the log on standard error
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub log_format: LogFormat,
 }
@@ -147,43 +147,43 @@ Examples:
   RUST_LOG=warn paybridge serve                            no access lines
   RUST_LOG=info,paybridge::access=off paybridge serve      everything but access lines
 
-Signals: SIGTERM and SIGINT let requests in flight finish, for shutdown_grace at most, and exit 0; a \
-second one exits at once with 1. SIGHUP reads the rules again (they are watched as well).
+Signals: SIGTERM and SIGINT let requests in flight finish, for at most shutdown_grace, and exit with 0; a \
+second signal exits at once with 1. SIGHUP reloads the rules, which are also watched for changes.
 
-A signed curl line to try it with is printed only where the rules say [tls] generate = true.";
+A signed curl command to try is printed only if the rules contain [tls] generate = true.";
 
 /// `paybridge check`.
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_EXAMPLES)]
 pub struct Check {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Do not look secrets up: for machines that do not have them, such as CI
+    /// Do not read secrets, for machines that do not have them, such as CI
     #[arg(long)]
     pub no_secrets: bool,
-    /// Exit 0 when nothing but warnings is found
+    /// Exit with 0 if there are warnings but no errors
     #[arg(long)]
     pub allow_warnings: bool,
-    /// Problems for people, on standard error, or one JSON document on standard output
+    /// Problems as text on standard error, or as one JSON document on standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 }
 
-/// How what was found is written.
+/// The output format of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// For programs: one document
+    /// JSON for programs
     Json,
 }
 
 const CHECK_EXAMPLES: &str = "\
-Every problem is shown as file:line:column with its line. An error keeps the rules from being loaded. \
-A warning does not: it tells of what would fail requests, such as a key that nobody may use or a \
-certificate that has expired. Exits 0 when there is neither, else 1.
+Every problem is shown as file:line:column, with the line. An error prevents the rules from being loaded. \
+A warning does not, but it means that requests would fail, for example because a key has no allowed \
+addresses or a certificate has expired. Exits with 0 if there is neither, else with 1.
 
 Examples:
   paybridge check
@@ -194,29 +194,30 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct Diff {
-    /// The rule files as they are
+    /// The current rules
     #[arg(value_name = "A", value_hint = ValueHint::DirPath)]
     pub old: PathBuf,
-    /// The rule files as they are to be
+    /// The new rules
     #[arg(value_name = "B", value_hint = ValueHint::DirPath)]
     pub new: PathBuf,
-    /// Changes for people, or a list of them as one JSON document
+    /// Changes as text, or as one JSON document
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
-    /// Exit with 1 when there are changes
+    /// Exit with 1 if there are changes
     #[arg(long)]
     pub exit_code: bool,
 }
 
 const DIFF_EXAMPLES: &str = "\
-Every change in what the rules mean is listed, by whom it concerns, the most dangerous first:
-  !  refuses, or changes, what worked before
-  -  takes away
+Lists every change in the meaning of the rules, grouped by whom it affects, the most dangerous first:
+  !  rejects or changes what worked before
+  -  takes something away
   +  allows more
-Comments, order and other spellings of the same are no change. No secret is looked up or shown: \
-secrets are compared as they are written. What only the next start puts in force is marked so.
+Comments, order and other spellings of the same value are not changes. Secrets are neither read nor \
+shown: they are compared as written. Changes that take effect only at the next start are marked.
 
-A directory with problems is shown as `check` shows it. Exits 0, with changes too, unless asked.
+Problems in a directory are shown as by `check`. Exits with 0 even if there are changes, unless \
+--exit-code is given.
 
 Examples:
   paybridge diff /etc/paybridge/rules staging/rules
@@ -226,19 +227,19 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = TRANSLATE_EXAMPLES)]
 pub struct Translate {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Whose rules apply
+    /// The merchant whose rules apply
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: MerchantId,
-    /// What the body creates
+    /// The kind of operation that the body creates
     #[arg(long, value_enum)]
     pub kind: Direction,
-    /// Say of every member where it came from, and what was dropped or filled in
+    /// Show where every member came from, and what was dropped or filled in
     #[arg(long)]
     pub explain: bool,
-    /// The v1 body; standard input when missing or -
+    /// The v1 body; standard input if missing or -
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
 }
@@ -254,28 +255,28 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SIGN_EXAMPLES)]
 pub struct Sign {
-    /// Which interface the request is for
+    /// The API that the request is for
     pub interface: InterfaceArg,
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// The API key; its secret is taken from the rules
+    /// The API key; its secret is read from the rules
     #[arg(long, value_name = "API_KEY")]
     pub key: String,
     /// The request method
     #[arg(long, value_name = "METHOD", default_value = "POST", value_parser = method)]
     pub method: http::Method,
-    /// Path and query of the request [default for v1: the merchant's path of payin]
+    /// Path and query of the request [default for v1: the dialect's path for payins]
     #[arg(long, value_name = "TARGET", value_parser = target)]
     pub target: Option<http::uri::PathAndQuery>,
-    /// The body, signed byte for byte; standard input when missing or -; a GET has none
+    /// The body, signed byte for byte; standard input if missing or -. A GET has none
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
 }
 
 const SIGN_EXAMPLES: &str = "\
-Prints the authentication headers, one a line. A v1 signature holds for one method and path and \
-only within the dialect's window (5 minutes by default); a v2 signature covers the body alone.
+Prints the authentication headers, one per line. A v1 signature is valid for one method and path and \
+only within the dialect's window (5 minutes by default); a v2 signature covers only the body.
 
 Examples:
   paybridge sign v1 --key demo-v1 order.json |
@@ -288,50 +289,51 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = LISTEN_EXAMPLES)]
 pub struct Listen {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Where to listen
+    /// The address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9443")]
     pub address: SocketAddr,
-    /// Speak plain HTTP, without a certificate
+    /// Use plain HTTP, without a certificate
     #[arg(long)]
     pub plain: bool,
-    /// Answers in turn, the last one from then on: a status from 200 to 599, or `timeout` (none)
+    /// The replies in order, the last one repeated: a status from 200 to 599, or `timeout` (no reply)
     #[arg(long, value_name = "ANSWERS", value_delimiter = ',', default_value = "200")]
     pub answer: Vec<ListenAnswer>,
-    /// End after so many callbacks
+    /// Exit after this many callbacks
     #[arg(long, value_name = "N")]
     pub count: Option<NonZeroU64>,
-    /// Callbacks for people, or one JSON object a line
+    /// Callbacks as text, or as one JSON object per line
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 }
 
 const LISTEN_EXAMPLES: &str = "\
-For whoever writes the receiving end: every callback is shown as it comes, with its signatures checked \
-against the keys of the rules (v1 by the merchant's dialect; v2 X-Signature and the webhook-* headers of \
-Standard Webhooks), and why a wrong one is wrong. Neither secrets nor signatures are shown.
+For developers of callback receivers: shows every callback on arrival and checks its signatures against \
+the keys in the rules (v1 by the merchant's dialect; v2 X-Signature and the webhook-* headers of \
+Standard Webhooks), with the reason if one is wrong. Neither secrets nor signatures are shown.
 
-Serves HTTPS with the rules' own certificate. The gateway sends to this machine if its rules say \
-[callbacks] allow_private_addresses = true and trust = [\"../certs/ca.pem\"]. Ctrl-C ends it with 0.
+Serves HTTPS with the certificate that the rules name. The gateway sends callbacks to this machine if its \
+rules contain [callbacks] allow_private_addresses = true and trust = [\"../certs/ca.pem\"]. Ctrl-C exits \
+with 0.
 
 Examples:
   paybridge listen
-  paybridge listen --answer 500,timeout,200            how a callback is tried again
+  paybridge listen --answer 500,timeout,200            see how a callback is retried
   paybridge listen --count 1 --format json | jq .signatures";
 
 /// `paybridge certs`.
 #[derive(Debug, Args)]
 #[command(after_help = CERTS_EXAMPLES)]
 pub struct Certs {
-    /// Where the files are put
+    /// The directory for the files
     #[arg(long, value_name = "DIR", default_value = "certs", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
     /// A name or address of the server; may be repeated.
     #[arg(long = "name", value_name = "HOST", value_hint = ValueHint::Hostname, help = NAMES_HELP)]
     pub names: Vec<String>,
-    /// Make a new server pair in place of the one that exists; the CA stays
+    /// Replace the existing server certificate and its key; the CA is kept
     #[arg(long)]
     pub force: bool,
 }
@@ -340,9 +342,9 @@ const NAMES_HELP: &str =
     "A host name, *.name or IP address of the server; may be repeated [default: localhost, 127.0.0.1, ::1]";
 
 const CERTS_EXAMPLES: &str = "\
-Makes ca.pem, ca.key, server.pem and server.key, for development: whoever holds ca.key can pose \
-as any server to those who trust ca.pem. A CA that exists is used again. `serve` does the same by \
-itself where the rules say generate = true.
+Creates ca.pem, ca.key, server.pem and server.key, for development only: anyone with ca.key can \
+impersonate any server to clients that trust ca.pem. An existing CA is reused. `serve` does the same \
+if the rules contain [tls] generate = true.
 
 Examples:
   paybridge certs
@@ -352,27 +354,27 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_IDS_EXAMPLES)]
 pub struct ImportIds {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Whose ids they are
+    /// The merchant that the ids belong to
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: MerchantId,
-    /// What the ids name
+    /// The kind of operation that the ids belong to
     #[arg(long, value_enum)]
     pub kind: Direction,
-    /// The external ids, one a line, in UTF-8; - for standard input
+    /// The external ids, one per line, in UTF-8; - for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }
 
 const IMPORT_IDS_EXAMPLES: &str = "\
-For the external ids that the old v1 service has: a create of one is answered 409 from then on, in v1 \
-and in v2, so that it cannot be paid twice. Run it before a merchant's v1 traffic is sent here.
+Reserves the external ids that the old v1 service has used: from then on a create with such an id gets \
+409, in v1 and in v2, so that nothing is paid twice. Run it before a merchant's v1 traffic is sent here.
 
-May run while a gateway serves, and may be run again: what is reserved stays reserved. Ids that name \
-an operation here are skipped and counted. Every line is checked first, and a bad one reserves \
-nothing; a pipe is held in memory for that.
+It may run while a gateway serves, and may be repeated: reserved ids stay reserved. Ids of operations \
+that exist here are skipped and counted. Every line is checked first, and if one is invalid, nothing is \
+reserved; a pipe is kept in memory for that.
 
 Examples:
   paybridge import-ids --merchant demo --kind payin ids.txt
@@ -382,18 +384,17 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SCHEMA_EXAMPLES)]
 pub struct Schema {
-    /// Which kind of rule file
+    /// The kind of rule file
     #[arg(value_enum)]
     pub kind: FileKind,
 }
 
 const SCHEMA_EXAMPLES: &str = "\
-With it, editors complete and explain the keys of rule files and underline what is wrong as it is \
-written: taplo, and the editors that it is built into (VS Code: Even Better TOML). A rule file names \
-its schema in its first line: #:schema ../schemas/merchant.schema.json
+With the schema, editors complete and explain the keys of rule files and mark errors: taplo, and the \
+editors that include it (VS Code: Even Better TOML). A rule file names its schema in its first line: \
+#:schema ../schemas/merchant.schema.json
 
-The schema is that of this version. It does not know what files say of each other: for that there \
-is `paybridge check`.
+The schema belongs to this version. It cannot check references between files; `paybridge check` can.
 
 Examples:
   paybridge schema merchant
@@ -410,7 +411,7 @@ impl ValueEnum for FileKind {
             Self::Merchant => "A merchant: a file in merchants/",
             Self::Shop => "A shop: a file in shops/",
             Self::Dialect => "A v1 wire format: a file in dialects/",
-            Self::PageTexts => "What customers read in a language: a file in pages/",
+            Self::PageTexts => "Page texts in one language: a file in pages/",
         };
         Some(PossibleValue::new(self.as_str()).help(help))
     }
@@ -430,12 +431,12 @@ impl ValueEnum for Direction {
     }
 }
 
-/// An interface of the gateway.
+/// An API version, in the sense of how a request is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum InterfaceArg {
-    /// By the dialect of the key's merchant
+    /// Signed by the recipe of the merchant's v1 dialect
     V1,
-    /// Over the raw body
+    /// Signed over the raw body
     V2,
 }
 
@@ -451,7 +452,7 @@ fn target(text: &str) -> Result<http::uri::PathAndQuery, String> {
     let parsed = text.parse::<http::uri::PathAndQuery>().ok().filter(|target| target.as_str() == text);
     parsed
         .filter(|_| text.starts_with('/'))
-        .ok_or_else(|| "must be a path and perhaps a query: /api/v1/payin".to_owned())
+        .ok_or_else(|| "must be a path with an optional query, such as /api/v1/payin".to_owned())
 }
 
 #[cfg(test)]
@@ -475,7 +476,7 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
-    /// As clap wraps where it knows of no terminal.
+    /// The width at which clap wraps without a terminal.
     const WIDTH_WITHOUT_TERMINAL: usize = 100;
 
     #[test]
@@ -492,9 +493,9 @@ mod tests {
             let lines: Vec<_> = after.lines().collect();
             let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
             let is_broken = lines.windows(2).any(|pair| pair.iter().all(|line| is_prose(line)));
-            assert!(!is_broken, "paragraphs are wrapped for the terminal, and here alone:\n{after}");
+            assert!(!is_broken, "a paragraph must be one line, which clap wraps:\n{after}");
             let is_whole = |line: &&str| is_prose(line) || line.chars().count() <= WIDTH_WITHOUT_TERMINAL;
-            assert!(lines.iter().all(is_whole), "what is to be pasted stays in one line:\n{after}");
+            assert!(lines.iter().all(is_whole), "a line to paste must fit the width:\n{after}");
             commands.extend(command.get_subcommands_mut());
         }
         assert!(Arguments::command().render_long_help().to_string().contains("paybridge serve"));

@@ -1,4 +1,4 @@
-//! `paybridge certs`: a local CA and a server pair.
+//! `paybridge certs`: creates a local CA and a server certificate.
 
 use std::io::Write;
 
@@ -7,10 +7,10 @@ use super::{CliError, ExitOutcome};
 use crate::certs::{self, DEFAULT_NAMES, Files};
 use crate::domain::UnixMillis;
 
-/// Makes the files and prints the path of each.
+/// Creates the files and prints their paths.
 ///
 /// # Errors
-/// They cannot be made, or the pair exists and is not to be replaced.
+/// The files cannot be created, or exist and are not to be replaced.
 pub fn run(asked: &Certs, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let defaults = || DEFAULT_NAMES.map(str::to_owned).to_vec();
     let names = if asked.names.is_empty() { defaults() } else { asked.names.clone() };
@@ -19,7 +19,7 @@ pub fn run(asked: &Certs, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Wr
         writeln!(out, "{}\n{}", made.files.ca.display(), made.files.ca_key.display())?;
     }
     writeln!(out, "{}\n{}", made.files.certificate.display(), made.files.key.display())?;
-    let ca = if made.new_ca { "a new CA" } else { "the CA that was there" };
+    let ca = if made.new_ca { "a new CA" } else { "the existing CA" };
     writeln!(err, "signed by {ca} for {}; clients trust {}", names.join(", "), made.files.ca.display())?;
     Ok(())
 }

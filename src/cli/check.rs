@@ -1,4 +1,4 @@
-//! `paybridge check`: is a rule set fit to be loaded?
+//! `paybridge check`: checks whether a rule set can be loaded and would serve requests.
 
 mod json;
 
@@ -11,12 +11,12 @@ use crate::domain::UnixMillis;
 use crate::http::listener::tls::server_tls;
 use crate::rules::{self, Inspection, LoadOptions, RuleSet, Severity, TlsRules};
 
-/// Checks a rules directory, its certificates included. As text every problem goes to `err` as `file:line:column: what is
-/// wrong`, with its line shown, and the good news to `out`; as JSON one document goes to `out`. Returns whether the rules
-/// pass: exit code 0 or 1.
+/// Checks a rules directory, including its certificates. In the text format, each problem goes to `err` as
+/// `file:line:column: problem`, with its line, and a summary of valid rules to `out`; in JSON, one document goes to
+/// `out`. Returns whether the rules pass (exit code 0 or 1).
 ///
 /// # Errors
-/// Writing failed.
+/// The output cannot be written.
 pub fn run(asked: &Check, colored: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
     let checked = Checked::of(&asked.rules.rules, asked, SystemClock.now());
     match asked.format {
@@ -26,7 +26,7 @@ pub fn run(asked: &Check, colored: bool, out: &mut dyn Write, err: &mut dyn Writ
     Ok(checked.passes)
 }
 
-/// What a check came to.
+/// The result of a check.
 struct Checked {
     inspection: Inspection,
     passes: bool,
@@ -61,13 +61,13 @@ impl Checked {
             }
             Some(_) => writeln!(
                 err,
-                "rules can be loaded, but would fail requests: {counts} (--allow-warnings lets them pass)"
+                "rules can be loaded, but requests would fail: {counts} (use --allow-warnings to accept this)"
             ),
             None => writeln!(err, "rules are not valid: {counts}"),
         }
     }
 
-    /// How many errors and warnings there are, in words; empty when there are none.
+    /// Returns the numbers of errors and warnings in words; empty if there are none.
     fn counts(&self) -> String {
         let counts = [(self.count(Severity::Error), "error"), (self.count(Severity::Warning), "warning")];
         let some: Vec<String> =

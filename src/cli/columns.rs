@@ -1,5 +1,5 @@
-//! Tables for people: aligned columns, the same on terminals and in pipes. What others wrote is shown so that it can neither
-//! move a cursor nor pass for something else.
+//! Tables for people: aligned columns, the same on terminals and in pipes. Text from others is escaped so that it can
+//! neither move the cursor nor disguise itself.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::domain::deceives;
 
-/// How many characters of a cell are shown in a list.
+/// The most characters of a cell in a list.
 pub(super) const WIDEST: usize = 48;
 
-/// A span of time in one unit, rounded down.
+/// Formats a duration in one unit, rounded down.
 pub(super) fn age(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
@@ -21,7 +21,7 @@ pub(super) fn age(span: Duration) -> String {
     }
 }
 
-/// Text on one line, in which every character can be seen and stands where it stands.
+/// Escapes control characters, line breaks, and characters that are invisible or reorder others.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     let odd = |c: char| c.is_control() || deceives(c);
     if !text.contains(odd) {
@@ -31,7 +31,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     text.chars().map(shown).collect::<String>().into()
 }
 
-/// What fits into a cell.
+/// Truncates a cell to [`WIDEST`] characters.
 pub(super) fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.char_indices().nth(WIDEST) {
         Some(_) => text.chars().take(WIDEST - 1).chain(['…']).collect::<String>().into(),
@@ -39,10 +39,10 @@ pub(super) fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Lines of cells below a line of headings.
+/// Writes rows with aligned columns below a line of headings.
 ///
 /// # Errors
-/// Nobody takes them.
+/// The output cannot be written.
 pub(super) fn aligned<const N: usize>(
     headings: &[Cow<'_, str>; N],
     rows: &[[Cow<'_, str>; N]],

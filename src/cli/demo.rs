@@ -1,4 +1,4 @@
-//! A signed `curl` line that creates a v1 deposit, for whoever has just started the gateway.
+//! A signed `curl` command that creates a v1 deposit, for trying a new gateway.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,9 +15,9 @@ use crate::rules::{CallbackStyle, KeyEntry, Merchant, RuleSet, Shop};
 const RETURN_URL: &str = "https://shop.example/done";
 const CALLBACK_URL: &str = "https://shop.example/callback";
 
-/// One line to paste into a shell in the working directory while the signature holds: a v1 deposit of the first merchant
-/// with a key that may call v1 from this machine and a shop that needs no `fields`. `None` when there is no such
-/// merchant.
+/// Returns a command to paste into a shell in the working directory while the signature is valid. It creates a v1
+/// deposit for the first merchant with a key that may call v1 from this machine and a shop that needs no `fields`;
+/// `None` if there is no such merchant.
 #[must_use]
 pub fn demo_curl(rules: &RuleSet, now: UnixMillis) -> Option<String> {
     let mut merchants: Vec<_> = rules.merchants.values().collect();
@@ -28,13 +28,13 @@ pub fn demo_curl(rules: &RuleSet, now: UnixMillis) -> Option<String> {
     entries.filter(may_call_from_here).find_map(|entry| curl_line(rules, &entry, now))
 }
 
-/// Whether a v1 request of this key from this machine can be served.
+/// Reports whether a v1 request with this key from this machine would be accepted.
 fn may_call_from_here(entry: &KeyEntry) -> bool {
     let key = entry.api_key();
     key.v1_secrets.is_some() && key.v2_secrets.is_some() && key.allowed_ips.contains(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
-/// The default shop, else the first by code, of those that take a deposit without `fields`.
+/// Returns the default shop, else the first by code, of those that accept a deposit without `fields`.
 fn simple_shop(entry: &KeyEntry) -> Option<&Shop> {
     let merchant = &entry.merchant;
     let mut shops: Vec<_> = merchant
@@ -50,7 +50,8 @@ fn simple_shop(entry: &KeyEntry) -> Option<&Shop> {
     shops.first().copied()
 }
 
-/// The fewest members that these rules need; what the merchant's rules fill in is left to them.
+/// Returns a body with the fewest members that these rules require; members that the merchant's rules fill in are left
+/// out.
 fn body(merchant: &Merchant, shop: &Shop, now: UnixMillis) -> String {
     let mut members = vec![
         ("external_id", json!(format!("demo-{}", now.0))),
@@ -86,14 +87,14 @@ fn curl_line(rules: &RuleSet, entry: &KeyEntry, now: UnixMillis) -> Option<Strin
     Some(line)
 }
 
-/// A path as it is written in the working directory: `rules/../certs/ca.pem` is `certs/ca.pem`.
+/// Returns a path relative to the working directory if it lies inside: `rules/../certs/ca.pem` becomes `certs/ca.pem`.
 pub(super) fn seen_from_here(path: &Path) -> PathBuf {
     let here = std::env::current_dir().and_then(|here| here.canonicalize());
     let (Ok(whole), Ok(here)) = (path.canonicalize(), here) else { return path.to_owned() };
     whole.strip_prefix(here).map_or_else(|_| whole.clone(), Path::to_owned)
 }
 
-/// One word for a POSIX shell.
+/// Quotes a text as one word for a POSIX shell.
 fn quoted(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) {

@@ -1,4 +1,4 @@
-//! `paybridge diff`: what changes for whom between two rule directories.
+//! `paybridge diff`: shows what changes for whom between two rule directories.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -11,13 +11,14 @@ use super::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::clock::{Clock, SystemClock};
 use crate::rules::{Audience, Change, Effect, Group, ReadRules, diff};
 
-/// How many names a heading says.
+/// The most names in a heading.
 const MOST_NAMED: usize = 5;
 
-/// Compares two rules directories. The changes go to `out`; a directory's problems, and that there is no change, to `err`.
+/// Compares two rules directories. Writes the changes to `out`; problems, and a note if nothing changes, to `err`.
 ///
 /// # Errors
-/// A directory has problems, which were told; there are changes and the exit code is to say so; writing failed.
+/// A directory has problems, which were written; there are changes and `--exit-code` is set; or the output cannot be
+/// written.
 pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let old = read(&asked.old, err)?;
     let new = read(&asked.new, err)?;
@@ -31,12 +32,12 @@ pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
         Format::Text => write!(out, "{}", text(&groups))?,
     }
     if groups.is_empty() {
-        writeln!(err, "nothing changes: both mean the same")?;
+        writeln!(err, "no changes: both directories mean the same")?;
     }
     if asked.exit_code && !groups.is_empty() { Err(CliError::Told) } else { Ok(()) }
 }
 
-/// Reads one directory; `None` when it has problems, which are told. One run tells those of both.
+/// Reads one directory; writes its problems and returns `None` if there are any, so that one run shows those of both.
 fn read(directory: &Path, err: &mut dyn Write) -> Result<Option<ReadRules>, CliError> {
     match ReadRules::read(directory, SystemClock.now()) {
         Ok(rules) => {
@@ -89,7 +90,7 @@ fn heading(who: &Audience) -> String {
     }
 }
 
-/// `merchants acme, beta and 3 more`.
+/// Formats a list of names: `merchants acme, beta and 3 more`.
 fn of(what: &str, names: &[String]) -> String {
     if names.is_empty() {
         return format!("no {what}");
@@ -102,7 +103,7 @@ fn of(what: &str, names: &[String]) -> String {
     format!("{what}{} {first}{more}", plural(names.len()))
 }
 
-/// One document: a list of changes, in the order of the text.
+/// Returns one document: a list of changes, in the order of the text.
 fn document(groups: &[Group]) -> Value {
     let changes = groups.iter().flat_map(|group| group.changes.iter().map(|change| object(&group.who, change)));
     Value::Array(changes.collect())

@@ -1,7 +1,7 @@
 //! `paybridge import-ids`: reserves the external ids that the old v1 service has (contract section 7).
 //!
-//! Every line is checked before the first id is reserved, so a bad line reserves nothing: a file is read twice, a pipe is held in
-//! memory. Reservations are committed in batches, and reserving again changes nothing: an import that ended half way is run
+//! Every line is checked before the first id is reserved, so an invalid line reserves nothing: a file is read twice, a
+//! pipe is kept in memory. Reservations are committed in batches and are idempotent: an interrupted import is run
 //! again.
 
 use std::fmt;
@@ -24,23 +24,23 @@ use crate::domain::{Direction, InvalidValue, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};
 use crate::store::{OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
 
-/// Ids in a commit.
+/// How many ids one commit reserves.
 const BATCH: usize = 1000;
-/// Between two commits: a gateway on the same file gets its turns.
+/// The pause between two commits, in which a gateway on the same file can commit.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often a batch is tried again while the store is busy or away, and how long after the last try.
+/// How often a batch is retried while the store is busy or unavailable, and the pause before each retry.
 const RETRIES: u32 = 60;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The longest pipe that is held in memory, in bytes.
+/// The longest pipe that is kept in memory, in bytes.
 const LONGEST_PIPE: u64 = 256 * 1024 * 1024;
-/// How many bad lines, and how many skipped ids, are named.
+/// How many invalid lines, and how many skipped ids, are listed.
 const NAMED: usize = 20;
 
-/// Reserves the ids of a file, and prints one line on what was new and what was there.
+/// Reserves the ids of a file, and prints one line with the counts.
 ///
 /// # Errors
-/// The merchant is unknown, the file cannot be read or has a line that cannot be an id, the store cannot be used, or somebody
-/// interrupts: the message says what was done, and that it can be run again.
+/// The merchant is unknown, the file cannot be read or has an invalid line, the store cannot be used, or a signal
+/// interrupts the import. The message contains what was done, and that the command can be run again.
 pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let merchant = &merchant(rules, &asked.merchant)?.id;
     let started = Instant::now();
@@ -52,11 +52,11 @@ pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dy
     Ok(writeln!(out, "{merchant} {}: {tally}, in {}", asked.kind, span(started.elapsed()))?)
 }
 
-/// What can be read twice.
+/// An input that can be read twice.
 trait Source: Read + Seek {}
 impl<T: Read + Seek> Source for T {}
 
-/// Opens a file, or reads a pipe to its end. Returns how messages call it, too.
+/// Opens a file, or reads a pipe to its end. Also returns its name for messages.
 fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), CliError> {
     let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
     let unreadable = |cause: io::Error| CliError::failed(format!("{name}: {cause}"));
@@ -80,7 +80,7 @@ fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), C
     Ok((name, Box::new(Cursor::new(held))))
 }
 
-/// Checks every line; returns how many there are. Bad lines are named, and end the import.
+/// Checks every line; returns their number. Invalid lines are listed, and end the import.
 fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64, CliError> {
     let mut lines = Lines::new(BufReader::new(source));
     let mut progress = Progress::start("checking", "lines", None);
@@ -110,8 +110,8 @@ fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64
     if odd > 0 {
         writeln!(
             err,
-            "note: {name}: {odd} of the ids hold control characters or have spaces at an edge, the first in line {first_odd}; \
-             they are reserved as they are"
+            "note: {name}: {odd} ids contain control characters or have spaces at either end, the first in line {first_odd}; \
+             they are reserved unchanged"
         )?;
     }
     if flawed == 0 { Ok(count) } else { Err(refuse(name, count, flawed, &first_flaws, err)?) }
@@ -137,7 +137,7 @@ fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Re
     lines.read().map_err(|cause| CliError::failed(format!("{name}: cannot be read after line {after}: {cause}")))
 }
 
-/// Reserves every id in batches. What was committed stays, whatever follows.
+/// Reserves all ids in batches. Committed batches stay, whatever follows.
 async fn reserve_all<R: io::BufRead>(
     rules: &StoreRules,
     merchant: &MerchantId,
@@ -157,17 +157,17 @@ async fn reserve_all<R: io::BufRead>(
     match outcome {
         Ok(()) => closed.map(|()| tally),
         Err(why) => Err(CliError::failed(format!(
-            "{why}\nso far: {tally}; run it again to go on: what is reserved stays reserved"
+            "{why}\nso far: {tally}; run the command again to continue: reserved ids stay reserved"
         ))),
     }
 }
 
-/// Opens the store, and makes it when there is none: ids may be reserved before the first operation.
+/// Opens the store, and creates it if it is missing: ids may be reserved before the first operation.
 fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
     let beside = || open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default());
     match beside() {
         Err(OpenError::Missing { .. }) => {
-            // Only for as long as it takes to make it: a gateway may start while ids are reserved.
+            // Closed at once, since a gateway may start while ids are reserved.
             drop(open_store(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)?);
             beside()
         }
@@ -176,12 +176,12 @@ fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
     .map_err(CliError::failed)
 }
 
-/// What was done so far.
+/// The progress of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct ImportCounts {
     ids: Reservations,
     blank: u64,
-    /// The last line that is done.
+    /// The last line that was processed.
     through: u64,
 }
 
@@ -195,18 +195,18 @@ impl fmt::Display for ImportCounts {
     }
 }
 
-/// Why an import stopped before its end.
+/// Why an import ended early.
 #[derive(Debug, thiserror::Error)]
 enum Interruption {
     #[error("interrupted")]
     Asked,
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the ids cannot be read any more: {0}")]
+    #[error("the ids cannot be read to the end: {0}")]
     Source(#[from] io::Error),
 }
 
-/// An import under way.
+/// A running import.
 struct Import<'a> {
     store: &'a dyn Store,
     merchant: &'a MerchantId,
@@ -228,7 +228,7 @@ impl Import<'_> {
                 match line.content {
                     LineContent::Id(id) => batch.push((line.number, id)),
                     LineContent::Blank => blank += 1,
-                    // The file is another one than the one that was checked.
+                    // The file has changed since it was checked.
                     LineContent::Flawed(invalid) => return Err(io::Error::other(invalid.reason()).into()),
                 }
             }
@@ -246,7 +246,7 @@ impl Import<'_> {
         }
     }
 
-    /// Commits a batch; it is tried again for a while when the store is busy.
+    /// Commits a batch; retries for a while if the store is busy.
     async fn reserve(&mut self, batch: &[(u64, OrderId)]) -> Result<(), Interruption> {
         let ids: Vec<_> = batch.iter().map(|(_, id)| id.clone()).collect();
         for tries in 1.. {
@@ -260,7 +260,7 @@ impl Import<'_> {
                 }
                 Err(error @ StoreError::Unavailable(_)) if tries <= RETRIES => {
                     if tries == 1 {
-                        self.progress.say(&format!("{error}; it is tried again"), self.err);
+                        self.progress.say(&format!("{error}; retrying"), self.err);
                     }
                     self.pause(RETRY_AFTER).await?;
                 }
@@ -270,7 +270,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Names the lines of the first ids that were skipped.
+    /// Lists the lines of the first ids that were skipped.
     async fn name_skipped(&mut self, batch: &[(u64, OrderId)], skipped: u64) -> Result<(), StoreError> {
         let mut named = usize::try_from(self.tally.ids.operations).unwrap_or(NAMED);
         let mut left = skipped;
@@ -279,7 +279,7 @@ impl Import<'_> {
                 break;
             }
             if let OrderLookup::Operation(_) = self.store.by_order(self.merchant, self.direction, id).await? {
-                let line = format!("line {number}: the id names an operation here, and is left alone");
+                let line = format!("line {number}: skipped, since an operation here has this id");
                 self.progress.say(&line, self.err);
                 (left, named) = (left - 1, named + 1);
             }
@@ -309,7 +309,7 @@ mod tests {
         assert!(stated.starts_with("note: ids.txt: 2 of the ids hold control characters"), "{stated}");
         assert_eq!(stated.lines().count(), 1 + NAMED + 1, "{stated}");
         assert!(stated.ends_with("ids.txt:24: must not contain U+0000\n... and 10 more\n"), "{stated}");
-        let Err(CliError::Failed(message)) = outcome else { panic!("it holds what cannot be ids") };
+        let Err(CliError::Failed(message)) = outcome else { panic!("the file has invalid lines") };
         assert_eq!(message, "ids.txt: 30 of 34 lines cannot be ids; nothing was reserved");
         assert!(matches!(check(&mut Cursor::new("a\n\nb"), "ids.txt", &mut Vec::new()), Ok(3)));
     }

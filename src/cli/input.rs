@@ -1,4 +1,4 @@
-//! Bodies from a file or from standard input.
+//! Reads bodies from a file or from standard input.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::CliError;
 
-/// Reads a body of at most `limit` bytes; without a path, or with `-`, from standard input.
+/// Reads a body of at most `limit` bytes; from standard input if the path is missing or `-`.
 ///
 /// # Errors
-/// It cannot be read, or is longer.
+/// The body cannot be read, or is longer.
 pub fn read(path: Option<&Path>, limit: usize, err: &mut dyn Write) -> Result<Vec<u8>, CliError> {
     if let Some(path) = path.filter(|path| *path != Path::new("-")) {
         let unreadable = |cause: io::Error| CliError::failed(format!("{}: {cause}", path.display()));

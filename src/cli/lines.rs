@@ -1,4 +1,4 @@
-//! Order ids from a text file, one a line, in bounded memory whatever the file holds.
+//! Reads order ids from a text file, one per line, in bounded memory.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -6,32 +6,32 @@ use crate::domain::{InvalidValue, OrderId};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What is kept of a line: 255 characters of four bytes each, and what may stand around them. What is longer cannot be
-/// an order id.
+/// How many bytes of a line are kept: 255 characters of four bytes each, a byte order mark and a CR. A longer line
+/// cannot be an order id.
 const LONGEST: usize = BYTE_ORDER_MARK.len() + 255 * 4 + 1;
 
 /// A line of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its number, from 1.
+    /// The line's number, from 1.
     pub number: u64,
-    /// What it holds.
+    /// The parsed content.
     pub content: LineContent,
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LineContent {
-    /// Nothing.
+    /// The line is empty.
     Blank,
-    /// An id.
+    /// The line is a valid id.
     Id(OrderId),
-    /// What cannot be an id, and why.
+    /// The line is not a valid id, for this reason.
     Flawed(InvalidValue),
 }
 
-/// Reads lines: they end with LF or CRLF, the last one may end with the file, and a byte order mark at the start of the
-/// file is dropped. Nothing else is trimmed.
+/// Reads lines. A line ends with LF or CRLF, or, the last one, with the file. A byte order mark at the start of the
+/// file is dropped; nothing else is trimmed.
 #[derive(Debug)]
 pub struct Lines<R> {
     source: R,
@@ -40,15 +40,15 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads from the start of a file.
+    /// Creates a reader for a file, from its start.
     pub fn new(source: R) -> Self {
         Self { source, number: 0, kept: Vec::with_capacity(LONGEST) }
     }
 
-    /// The next line; `None` at the end.
+    /// Returns the next line; `None` at the end.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The file cannot be read.
     pub fn read(&mut self) -> io::Result<Option<Line>> {
         let Some(whole) = self.read_bytes()? else { return Ok(None) };
         self.number += 1;
@@ -56,7 +56,7 @@ impl<R: BufRead> Lines<R> {
         if self.number == 1 {
             text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         }
-        // A file that was cut inside its last CRLF is meant like any other.
+        // Also covers a file that was cut inside its last CRLF.
         text = text.strip_suffix(b"\r").unwrap_or(text);
         let content = match (whole, text) {
             (true, b"") => LineContent::Blank,
@@ -66,7 +66,8 @@ impl<R: BufRead> Lines<R> {
         Ok(Some(Line { number: self.number, content }))
     }
 
-    /// Keeps the next line without its LF. Returns whether it was kept as a whole; `None` at the end of the file.
+    /// Reads the next line into `kept`, without its LF. Returns whether all of it was kept; `None` at the end of the
+    /// file.
     fn read_bytes(&mut self) -> io::Result<Option<bool>> {
         self.kept.clear();
         let most = LONGEST as u64 + 1;
@@ -140,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes of every kind, with what matters to the reader often among them.
+        /// Arbitrary bytes, often mixed with those that the reader treats specially.
         #[test]
         fn buffers_may_end_anywhere(
             parts in proptest::collection::vec(

@@ -1,5 +1,5 @@
-//! `paybridge listen`: a receiver of callbacks for merchants' developers. It shows each one, says which of its signatures
-//! verify, and answers as told.
+//! `paybridge listen`: a callback receiver for merchants' developers. Shows each callback and which of its signatures
+//! are valid, and replies as configured.
 
 mod report;
 mod verify;
@@ -36,27 +36,27 @@ use crate::domain::UnixMillis;
 use crate::http::listener::tls::server_tls;
 use crate::rules::{RuleSet, TlsRules};
 
-/// The longest body that is read, in bytes.
+/// The longest body, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
 /// The longest head, in bytes.
 const LONGEST_HEAD: usize = 16 * 1024;
-/// How many connections are open at once; others wait.
+/// The most open connections; further ones wait.
 const CONNECTIONS: usize = 256;
-/// How many callbacks wait to be shown.
+/// How many callbacks may wait to be shown.
 const EVENTS: usize = 64;
-/// How long a handshake, a head and a body may each take.
+/// The longest time for each of a handshake, a head and a body.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a connection stays open, and so how long a callback is left without an answer.
+/// The longest time that a connection stays open, and so that a callback stays without a reply.
 const LONGEST_CONNECTION: Duration = Duration::from_mins(10);
-/// How long answers under way have at the end.
+/// How long the exit waits for replies in progress.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
-/// One way to answer a callback.
+/// A reply to a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListenAnswer {
-    /// With this status and no body.
+    /// This status without a body.
     Status(StatusCode),
-    /// Not at all.
+    /// No reply.
     Timeout,
 }
 
@@ -82,25 +82,25 @@ impl fmt::Display for ListenAnswer {
     }
 }
 
-/// A callback as it came.
+/// A received callback.
 #[derive(Clone)]
 struct Received {
     at: UnixMillis,
     request: Request<Bytes>,
 }
 
-/// What happens at the listener.
+/// An event at the listener.
 enum Event {
-    /// A callback waits for its answer.
+    /// A callback waits for its reply.
     Callback(Box<Received>, oneshot::Sender<ListenAnswer>),
-    /// Something came that is no callback.
+    /// A connection or request that is no callback.
     Refused(String),
 }
 
-/// Listens until a signal, or until so many callbacks came as asked for.
+/// Listens until a signal, or until the requested number of callbacks has arrived.
 ///
 /// # Errors
-/// The address cannot be listened at, the certificate cannot be used, or nobody takes the output.
+/// The address or the certificate cannot be used, or the output cannot be written.
 pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let tls = if asked.plain { None } else { Some(acceptor(rules)?) };
     on_runtime(async {
@@ -116,50 +116,50 @@ pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn W
             () = accept(listener, tls, events, &connections) => Ok(()),
             () = stopped(&mut stop) => Ok(()),
         };
-        // The last callback is answered before the process ends.
+        // The last callback gets its reply before the process ends.
         let _ = timeout(LAST_ANSWERS, connections.shutdown()).await;
         outcome
     })
 }
 
-/// Serves HTTP/1.1 with the rules' own certificate, made where `serve` would make it. Senders need none.
+/// Loads the certificate that the rules name, creating it where `serve` would. Client certificates are not required.
 fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, CliError> {
     let (tls, names) = (&rules.gateway.tls, certs::names_of(&rules.gateway.server));
     certs::ensure(tls, &names, SystemClock.now()).map_err(CliError::failed)?;
     let mut tls = server_tls(&TlsRules { client_ca: None, ..tls.clone() })
-        .map_err(|error| CliError::failed(format!("{error} (`paybridge certs` makes a pair; --plain goes without)")))?;
+        .map_err(|error| CliError::failed(format!("{error} (`paybridge certs` creates one; --plain needs none)")))?;
     tls.config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(tls.config)))
 }
 
-/// Says where it listens, and which rules keep the gateway from sending callbacks here.
+/// Prints the address, and which rules prevent the gateway from sending callbacks to it.
 fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn Write) -> ExitOutcome {
     let scheme = if asked.plain { "http" } else { "https" };
     let ip = address.ip();
     let host = if ip.is_loopback() || ip.is_unspecified() { "localhost".to_owned() } else { ip.to_string() };
     let port = address.port();
-    writeln!(err, "listening at {scheme}://{address}; callback_url: {scheme}://{host}:{port}/cb (any path will do)")?;
+    writeln!(err, "listening at {scheme}://{address}; callback_url: {scheme}://{host}:{port}/cb (any path works)")?;
     let callbacks = &rules.gateway.callbacks;
     if !callbacks.allow_private_addresses && host == "localhost" {
         writeln!(
             err,
-            "note: a gateway with these rules sends nothing here: [callbacks] allow_private_addresses = true"
+            "note: a gateway with these rules sends nothing here: set [callbacks] allow_private_addresses = true"
         )?;
     }
     if asked.plain {
-        writeln!(err, "note: plain http is for v1 merchants with allow_http_callbacks = true")?;
+        writeln!(err, "note: plain http works only for v1 merchants with allow_http_callbacks = true")?;
     } else if callbacks.trust.is_empty() && rules.gateway.tls.generate {
         let ca = certs::Files::of_rules(&rules.gateway.tls).ca;
         let ca = ca.display();
         writeln!(
             err,
-            "note: a gateway with these rules does not trust this certificate: [callbacks] trust names {ca}"
+            "note: a gateway with these rules does not trust this certificate: add {ca} to [callbacks] trust"
         )?;
     }
     Ok(err.flush()?)
 }
 
-/// Shows what comes and decides on the answers: those that were asked for in turn, the last one from then on.
+/// Shows the callbacks and chooses the replies: the given ones in order, the last one repeated.
 async fn show(
     rules: &RuleSet,
     asked: &Listen,
@@ -182,7 +182,7 @@ async fn show(
                 };
                 out.write_all(shown.as_bytes())?;
                 out.flush()?;
-                // The sender may be gone.
+                // The sender may have disconnected.
                 let _ = reply.send(answer);
                 if asked.count.is_some_and(|count| number >= count.get()) {
                     return Ok(());
@@ -194,7 +194,7 @@ async fn show(
     Ok(())
 }
 
-/// Accepts connections until it is dropped.
+/// Accepts connections until the future is dropped.
 async fn accept(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -204,7 +204,7 @@ async fn accept(
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
-            // Such as too many open files: it passes, but not at once.
+            // For example, too many files are open: a retry may succeed, but not at once.
             sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -221,7 +221,7 @@ async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, events: &mpsc::
     match timeout(PATIENCE, tls.accept(stream)).await {
         Ok(Ok(stream)) => serve(stream, events, watcher).await,
         Ok(Err(error)) => refused(events, format!("no TLS session: {error}{}", hint(&error))),
-        Err(_) => refused(events, "no TLS session: the other side fell silent".to_owned()),
+        Err(_) => refused(events, "no TLS session: the sender stopped responding".to_owned()),
     }
 }
 
@@ -236,7 +236,7 @@ async fn serve(
     let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
 }
 
-/// Reads a callback, hands it on and waits for its answer.
+/// Reads a callback, passes it on and waits for its reply.
 async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
     let answer = match timeout(PATIENCE, Limited::new(body, LONGEST_BODY).collect()).await {
@@ -245,15 +245,15 @@ async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Re
             let (reply, answer) = oneshot::channel();
             let received = Box::new(Received { at: SystemClock.now(), request });
             let _ = events.send(Event::Callback(received, reply)).await;
-            // Nobody decides once the listener ends.
+            // After the listener has ended, no reply is chosen any more.
             answer.await.unwrap_or(ListenAnswer::Status(StatusCode::SERVICE_UNAVAILABLE))
         }
         Ok(Err(error)) => {
-            refused(events, format!("a body that breaks off or has more than {LONGEST_BODY} bytes: {error}"));
+            refused(events, format!("a body that ends early or has more than {LONGEST_BODY} bytes: {error}"));
             ListenAnswer::Status(StatusCode::PAYLOAD_TOO_LARGE)
         }
         Err(_) => {
-            refused(events, "a body that did not come in time".to_owned());
+            refused(events, "a body that did not arrive in time".to_owned());
             ListenAnswer::Status(StatusCode::REQUEST_TIMEOUT)
         }
     };
@@ -265,19 +265,19 @@ async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Re
     response
 }
 
-/// Tells of what is no callback, unless there is more to tell than anybody reads.
+/// Reports a connection or request that is no callback, unless too many reports are waiting.
 fn refused(events: &mpsc::Sender<Event>, reason: String) {
     let _ = events.try_send(Event::Refused(reason));
 }
 
-/// Says what to do about a failed handshake.
+/// Returns advice about a failed handshake.
 fn hint(error: &std::io::Error) -> &'static str {
     use rustls::AlertDescription::{BadCertificate, CertificateUnknown, UnknownCA};
     match error.get_ref().and_then(|error| error.downcast_ref()) {
         Some(rustls::Error::AlertReceived(UnknownCA | BadCertificate | CertificateUnknown)) => {
-            " (the sender does not trust this certificate: [callbacks] trust names the CA)"
+            " (the sender does not trust this certificate: add the CA to [callbacks] trust)"
         }
-        Some(rustls::Error::InvalidMessage(_)) => " (the sender may speak plain HTTP: --plain)",
+        Some(rustls::Error::InvalidMessage(_)) => " (the sender may use plain HTTP: try --plain)",
         _ => "",
     }
 }

@@ -1,5 +1,5 @@
-//! The command line (contract section 12): results on stdout, messages on stderr, exit code 0 done, 1 failed, 2 wrong
-//! usage.
+//! The command line (contract section 12). Results go to stdout, messages to stderr; the exit code is 0 for success, 1
+//! for failure, 2 for wrong usage.
 
 pub mod args;
 pub mod callbacks;
@@ -35,21 +35,21 @@ use crate::domain::MerchantId;
 use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet, did_you_mean};
 use args::{Arguments, Command};
 
-/// Why a command did not come to its end.
+/// Why a command ends with another exit code than 0.
 #[derive(Debug)]
 pub enum CliError {
-    /// The reason was written to stderr.
+    /// The reason was already written to stderr.
     Told,
     /// The reason, in one line.
     Failed(String),
-    /// What is wrong with the arguments, which the parser cannot know.
+    /// The arguments are wrong in a way that the parser cannot detect.
     Usage(String),
-    /// Nobody takes what is written.
+    /// The output could not be written.
     Output(io::Error),
 }
 
 impl CliError {
-    /// Stops with a reason in one line.
+    /// Creates a failure with a one-line reason.
     pub fn failed(reason: impl fmt::Display) -> Self {
         Self::Failed(reason.to_string())
     }
@@ -61,17 +61,17 @@ impl From<io::Error> for CliError {
     }
 }
 
-/// How a command ends.
+/// The result of a command.
 pub type ExitOutcome = Result<(), CliError>;
 
-/// Does what the arguments say; the first is the program's name.
+/// Runs the command that the arguments name; the first argument is the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    // Not locked: while the gateway serves, its log is written from another thread.
+    // Not locked: while the gateway serves, another thread writes its log.
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let arguments = match Arguments::try_parse_from(args) {
         Ok(arguments) => arguments,
         Err(usage) => {
-            // A help text that nobody takes is no failure.
+            // A help text that cannot be written is not a failure.
             let _ = usage.print();
             return ExitCode::from(if usage.use_stderr() { 2 } else { 0 });
         }
@@ -84,13 +84,13 @@ fn exit_code(outcome: ExitOutcome, err: &mut dyn Write) -> u8 {
     let (code, message) = match outcome {
         Ok(()) => return 0,
         Err(CliError::Told) => return 1,
-        // The reader went away, as `head` does: it knows.
+        // The reader has closed the pipe, as `head` does, and needs no message.
         Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => return 1,
         Err(CliError::Output(error)) => (1, format!("the output cannot be written: {error}")),
         Err(CliError::Failed(message)) => (1, message),
         Err(CliError::Usage(message)) => (2, message),
     };
-    // Where this cannot be said, the exit code still can.
+    // If this cannot be written, the exit code still reports the failure.
     let _ = writeln!(err, "error: {message}");
     code
 }
@@ -131,13 +131,13 @@ const fn reported_unless(done: bool) -> ExitOutcome {
     if done { Ok(()) } else { Err(CliError::Told) }
 }
 
-/// Loads the rules, or tells everything that is wrong with them.
+/// Loads the rules, or writes all their problems to `err`.
 fn load(directory: &Path, err: &mut dyn Write) -> Result<RuleSet, CliError> {
     rules::load(directory, SystemClock.now(), None, LoadOptions::default())
         .map_err(|problems| wrong_rules(directory, &problems, err))
 }
 
-/// A merchant that the command line names.
+/// Returns a merchant that the command line names.
 fn merchant<'a>(rules: &'a RuleSet, id: &MerchantId) -> Result<&'a Arc<Merchant>, CliError> {
     rules.merchants.get(id).ok_or_else(|| {
         let near = did_you_mean(id.as_str(), rules.merchants.keys().map(MerchantId::as_str));
@@ -146,7 +146,7 @@ fn merchant<'a>(rules: &'a RuleSet, id: &MerchantId) -> Result<&'a Arc<Merchant>
     })
 }
 
-/// Does what has to wait, on this thread; what still runs elsewhere then does not hold up the end.
+/// Runs a future on this thread. Tasks that still run when it ends do not delay the exit.
 fn on_runtime<T>(job: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::failed)?;
     let outcome = runtime.block_on(job);
@@ -154,8 +154,8 @@ fn on_runtime<T>(job: impl Future<Output = Result<T, CliError>>) -> Result<T, Cl
     outcome
 }
 
-/// Tells every problem of a rule set where it stands. What is said in one line, such as a missing directory, is the
-/// reason itself.
+/// Writes every problem of a rule set with its place. A single problem of one line, such as a missing directory,
+/// becomes the reason itself.
 fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> CliError {
     let (rendered, count) = (problems.rendered(), problems.len());
     if count == 1 && !rendered.contains('\n') {

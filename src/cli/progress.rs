@@ -1,5 +1,5 @@
-//! How far a long job got, on standard error: a bar on a terminal, else a plain line every few seconds, so that logs show
-//! it too.
+//! The progress of a long job, on standard error: a bar on a terminal, else a plain line every few seconds, which suits
+//! logs.
 
 use std::io::Write;
 use std::pin::pin;
@@ -9,29 +9,29 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Between two plain lines; a job that is done sooner is told of by its result alone.
+/// The time between two plain lines; a shorter job prints only its result.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How often [`Progress::during`] looks.
+/// How often [`Progress::during`] reads the counters.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The counters of a job that runs elsewhere.
+/// The counters of a job that runs on another thread.
 #[derive(Debug, Default)]
 pub struct Counters {
     done: AtomicU64,
-    /// 0 while nobody knows.
+    /// 0 while the total is unknown.
     total: AtomicU64,
 }
 
 impl Counters {
-    /// Notes how much is done of how much.
+    /// Sets how much is done, and the total.
     pub fn set(&self, done: u64, total: u64) {
         self.done.store(done, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
     }
 }
 
-/// The progress of one job. Whether anybody takes what it says changes nothing for the job.
+/// The progress of one job. Failures to write it are ignored.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -39,7 +39,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts to count; `total` is `None` while nobody knows how much there is. Shown as `what: 3 of 10 unit`.
+    /// Starts the display; `total` is `None` while it is unknown. Shown as `what: 3 of 10 unit`.
     #[must_use]
     pub fn start(what: &'static str, unit: &'static str, total: Option<u64>) -> Self {
         let bar =
@@ -48,7 +48,7 @@ impl Progress {
         Self { bar, last_line: Instant::now() }
     }
 
-    /// So much is done.
+    /// Updates how much is done.
     pub fn at(&mut self, done: u64, err: &mut dyn Write) {
         self.bar.set_position(done);
         if self.bar.is_hidden() && self.last_line.elapsed() >= PLAIN_INTERVAL {
@@ -57,14 +57,14 @@ impl Progress {
         }
     }
 
-    /// Says something in a line of its own.
+    /// Writes a line above the progress.
     pub fn say(&self, line: &str, err: &mut dyn Write) {
         self.bar.suspend(|| {
             let _ = writeln!(err, "{line}");
         });
     }
 
-    /// Waits for a job that runs elsewhere and shows its counters meanwhile.
+    /// Waits for a job on another thread and shows its counters meanwhile.
     pub async fn during<T>(&mut self, counters: &Counters, err: &mut dyn Write, job: impl Future<Output = T>) -> T {
         let mut job = pin!(job);
         let mut looks = interval(LOOK_INTERVAL);
@@ -98,7 +98,7 @@ impl Progress {
     }
 }
 
-/// What is said next starts on a clean line.
+/// Clears the bar, so that the next output starts on a clean line.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
@@ -109,12 +109,12 @@ const BOUNDED: &str = "{prefix} {wide_bar} {human_pos}/{human_len} {msg}, {per_s
 const UNBOUNDED: &str = "{prefix}: {human_pos} {msg}, {per_sec}";
 
 fn style(bounded: bool) -> ProgressStyle {
-    // A template that is wrong would only make a plainer bar.
+    // With an invalid template, the default bar is shown.
     ProgressStyle::with_template(if bounded { BOUNDED } else { UNBOUNDED })
         .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// A span of time for people: `4.2 s`, `3 min 7 s`, `2 h 5 min`.
+/// Formats a duration for people: `4.2 s`, `3 min 7 s`, `2 h 5 min`.
 #[must_use]
 pub fn span(span: Duration) -> String {
     let seconds = span.as_secs();

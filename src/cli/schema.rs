@@ -1,4 +1,4 @@
-//! `paybridge schema`: the JSON Schema of a kind of rule file, for editors.
+//! `paybridge schema`: prints the JSON Schema of a kind of rule file, for editors.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use crate::rules::{FileKind, file_schema};
 /// Prints the schema of a kind of rule file, indented.
 ///
 /// # Errors
-/// Writing failed.
+/// The output cannot be written.
 pub fn run(kind: FileKind, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{:#}", file_schema(kind))
 }
@@ -18,8 +18,7 @@ mod tests {
 
     use super::*;
 
-    /// What `rules/schemas` ships is what the command prints, so that the `#:schema` lines of the shipped files lead to
-    /// what this version reads.
+    /// The `#:schema` lines of the shipped rules refer to the files in `rules/schemas`, which must match this version.
     #[test]
     fn the_shipped_schemas_are_those_that_are_printed() {
         for kind in FileKind::ALL {

@@ -1,4 +1,4 @@
-//! `paybridge serve`: what comes before the gateway runs, and what is said when it does.
+//! `paybridge serve`: starts logging, runs the gateway, and prints a banner once it is ready.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::telemetry::{Logs, Metrics};
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// What keeps it from starting.
+/// Returns why the gateway cannot start.
 pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();
@@ -30,18 +30,18 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutco
     let start = Start { rules: directory, metrics, access: logs.access() };
     let announce = |rules: &RuleSet| {
         let text = banner(directory, rules, SystemClock.now());
-        // A gateway whose output nobody takes serves all the same.
+        // The gateway serves even if its output cannot be written.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     };
     let ended = app::run(start, announce);
-    // What the log still holds comes before the last word.
+    // The remaining log lines come before the last message.
     drop(logs);
     match ended {
         Ok(Ended::Drained) => Ok(()),
-        // The process did what it was told: `shutdown_grace` is what requests in flight are given.
-        Ok(Ended::Cut) => Ok(writeln!(err, "requests in flight were cut off; what was acknowledged is stored")?),
+        // This is a success: `shutdown_grace` is the time that requests in flight have.
+        Ok(Ended::Cut) => Ok(writeln!(err, "requests in flight were cut off; everything acknowledged is stored")?),
         Ok(Ended::AtOnce) => Err(CliError::failed(
-            "ended at once by a second signal; requests in flight, if any, were cut off, and what was acknowledged is \
+            "ended at once by a second signal; requests in flight were cut off, and everything acknowledged is \
              stored",
         )),
         Err(StartError::Rules(problems)) => Err(wrong_rules(directory, &problems, err)),
@@ -49,8 +49,8 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutco
     }
 }
 
-/// What is printed once both listeners accept: where everything is, and, where the rules are for development
-/// (`[tls] generate`), a signed line to try it with.
+/// Returns the text printed once both listeners accept: addresses and paths, and, if the rules are for development
+/// (`[tls] generate`), a signed request to try.
 #[must_use]
 pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
     let (public, admin) = (rules.gateway.server.listen, rules.gateway.admin_listen);
@@ -62,7 +62,7 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
     let (merchants, shops) = (rules.merchants.len(), rules.shops.len());
     let mut text = format!(
         "Paybridge {} is ready.\n\
-         \x20 public    https://{public}, known as {public_url}\n\
+         \x20 public    https://{public}, public URL {public_url}\n\
          \x20 metrics   http://{admin}/metrics, and /healthz /readyz /api/rules\n\
          \x20 log       standard error of this process (RUST_LOG filters it)\n\
          \x20 engine    {}\n\
@@ -76,12 +76,12 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
         plural(merchants),
         plural(shops),
     );
-    // Standard output is a log where it matters, and a signed line in it is a request that whoever reads it can send.
+    // In production, standard output is often a log, and everyone who reads it could send a signed request found in it.
     let development = rules.gateway.tls.generate;
     let demonstration = if development { demo_curl(rules, now) } else { None };
     // Writing to a String does not fail.
     let _ = match demonstration {
-        Some(line) => write!(text, "\nCreate a v1 deposit (the signature holds for a few minutes):\n\n{line}\n"),
+        Some(line) => write!(text, "\nCreate a v1 deposit (the signature is valid for a few minutes):\n\n{line}\n"),
         None => writeln!(text, "\x20 try it    sign a request yourself: paybridge sign --help"),
     };
     text

@@ -1,4 +1,4 @@
-//! `paybridge sign`: the headers that authenticate a request.
+//! `paybridge sign`: prints the headers that authenticate a request.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2};
 use crate::domain::UnixMillis;
 use crate::rules::{Endpoint, KeyEntry, RuleSet};
 
-/// Prints the authentication headers of a request, one a line. The body is read only where the method has one.
+/// Prints the authentication headers of a request, one per line. The body is read only if the method has one.
 ///
 /// # Errors
-/// The key is unknown or has no secret for the interface, a GET is given a body or no target, or a file cannot be read.
+/// The key is unknown or has no secret for the interface, a GET has a body or no target, or a file cannot be read.
 pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let key = asked.key.as_str();
     let entry = rules.api_key(key).ok_or_else(|| CliError::failed(format!("no merchant has the API key {key:?}")))?;
@@ -30,14 +30,14 @@ pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, 
         InterfaceArg::V1 => Some(v1_target(asked, entry)?),
         InterfaceArg::V2 => None,
     };
-    // Without a body, standard input is left alone; a file is looked at, to say so when it is not empty.
+    // Without a body, standard input is not read. A file is read, to report an error if it is not empty.
     let body = if bodiless && asked.file.is_none() {
         Vec::new()
     } else {
         input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?
     };
     if bodiless && !body.is_empty() {
-        return Err(CliError::Usage(format!("a {} has no body: leave FILE out", asked.method)));
+        return Err(CliError::Usage(format!("a {} has no body: omit FILE", asked.method)));
     }
     let Some(target) = target else {
         writeln!(out, "X-Api-Key: {key}")?;
@@ -58,24 +58,24 @@ const fn name(interface: InterfaceArg) -> &'static str {
     }
 }
 
-/// The target as asked for, else the path of payin in the merchant's dialect.
+/// Returns the requested target, else the path for payins in the merchant's dialect.
 fn v1_target(asked: &Sign, entry: &KeyEntry) -> Result<String, CliError> {
     if let Some(target) = &asked.target {
         return Ok(target.as_str().to_owned());
     }
     payin_path(entry).filter(|(method, _)| **method == asked.method).map(|(_, path)| path.to_owned()).ok_or_else(|| {
         let example = "--target '/api/v1/payin/status?external_id=o-1'";
-        CliError::Usage(format!("a v1 signature covers the target: say which, as in {example}"))
+        CliError::Usage(format!("a v1 signature covers the target: set it, for example {example}"))
     })
 }
 
-/// Method and path of a deposit in the dialect of a key's merchant.
+/// Returns method and path of a deposit in the dialect of the key's merchant.
 pub(super) fn payin_path(entry: &KeyEntry) -> Option<(&Method, &str)> {
     let routes = &entry.merchant.v1.dialect.routes;
     routes.iter().find(|(endpoint, ..)| *endpoint == Endpoint::Payin).map(|(_, method, path)| (method, path.as_ref()))
 }
 
-/// The v1 authentication headers of a request by the recipe of the key's merchant.
+/// Returns the v1 authentication headers of a request, by the recipe of the key's merchant.
 pub(super) fn v1_headers(
     entry: &KeyEntry,
     secret: &crate::rules::Secret,
@@ -90,7 +90,7 @@ pub(super) fn v1_headers(
     sign_v1_headers(recipe, &entry.api_key().key, secret, now, &target, body).map(|(name, value)| (shown(&name), value))
 }
 
-/// A header name as documents write it: `X-Api-Key`.
+/// Returns a header name in its usual spelling, such as `X-Api-Key`.
 pub(super) fn shown(name: &HeaderName) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
@@ -201,8 +201,8 @@ mod tests {
         let cases = [
             (post(InterfaceArg::V1, "none"), false, "no merchant has the API key \"none\""),
             (post(InterfaceArg::V1, "only-v2"), false, "the API key \"only-v2\" of acme has no v1_secret"),
-            (Sign { method: Method::GET, ..post(InterfaceArg::V2, "both") }, true, "a GET has no body: leave FILE out"),
-            (Sign { method: Method::GET, file: None, ..post(InterfaceArg::V1, "both") }, true, "say which"),
+            (Sign { method: Method::GET, ..post(InterfaceArg::V2, "both") }, true, "a GET has no body: omit FILE"),
+            (Sign { method: Method::GET, file: None, ..post(InterfaceArg::V1, "both") }, true, "set it"),
         ];
         for (asked, usage, expected) in cases {
             let stop = desk.sign(&asked).unwrap_err();

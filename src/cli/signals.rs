@@ -1,14 +1,14 @@
-//! Jobs that end in good order when somebody interrupts them.
+//! Stops long jobs cleanly at SIGINT or SIGTERM.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::CliError;
 
-/// Turns true at SIGINT or SIGTERM.
+/// Returns a value that becomes true at SIGINT or SIGTERM.
 ///
 /// # Errors
-/// The signals cannot be listened to.
+/// The signals cannot be handled.
 pub fn stop_signals() -> Result<watch::Receiver<bool>, CliError> {
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::failed)?;
@@ -19,16 +19,16 @@ pub fn stop_signals() -> Result<watch::Receiver<bool>, CliError> {
             _ = terminate.recv() => {}
         }
         wanted.send_replace(true);
-        // The receivers still look at it.
+        // Keeps the value available until the last receiver is gone.
         wanted.closed().await;
     });
     Ok(stop)
 }
 
-/// Resolves when somebody wants the job to stop.
+/// Completes when the job is to stop.
 pub async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|wanted| *wanted).await.is_err() {
-        // Nobody is left who could.
+        // No signal can arrive any more.
         std::future::pending::<()>().await;
     }
 }

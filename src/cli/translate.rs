@@ -1,4 +1,4 @@
-//! `paybridge translate`: what a v1 body becomes, or why it cannot.
+//! `paybridge translate`: shows the v2 body that a v1 body becomes, or why it cannot be translated.
 
 mod explain;
 
@@ -11,14 +11,14 @@ use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
 use crate::v1::{relay_url, translate};
 use crate::wire::{v1, v2};
 
-/// Prints the v2 body that a v1 body becomes for a merchant, on the first line; with `explain` followed by a line for every
-/// member of either: where it came from, by which rule, what was filled in and what was dropped. Returns whether it can be
-/// translated. What the engine makes of it is told of the embedded engine only: a remote one has rules of its own.
+/// Prints the v2 body that a v1 body becomes for a merchant, on the first line. With `explain`, a line for every member
+/// of either body follows: where it came from, by which rule, and what was filled in or dropped. Returns whether the
+/// body can be translated. Only the embedded engine's result is shown: a remote engine has rules of its own.
 ///
-/// The relay address ends in a code that only the running gateway's store can make; here it is made of zeros.
+/// The relay address ends with a code that only the running gateway's store can compute; here it consists of zeros.
 ///
 /// # Errors
-/// Only those of writing.
+/// The output cannot be written.
 pub fn run(
     rules: &RuleSet,
     merchant: &Merchant,
@@ -51,10 +51,10 @@ pub fn run(
         writeln!(err, "note: the merchant has no API key that can call v1")?;
     }
     if remote {
-        writeln!(err, "note: the remote engine's own rules apply to this, which are not known here")?;
+        writeln!(err, "note: the remote engine applies its own rules, which are not known here")?;
     }
     if let Some(Err(objection)) = verdict {
-        writeln!(err, "note: the engine would refuse this today: {objection}")?;
+        writeln!(err, "note: the engine would reject this now: {objection}")?;
     }
     Ok(true)
 }
@@ -64,12 +64,12 @@ fn refuse(err: &mut dyn Write, complaint: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The code is the store's to make: here it is all zeros.
+/// Returns the relay address with a code of zeros, since only the store can compute the real one.
 fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction) -> String {
     relay_url(&rules.gateway.server.public_url, &merchant.id, direction, Fingerprint([0; 16]))
 }
 
-/// What today's rules of the embedded engine make of the body, or their objection in v1 words.
+/// Applies the embedded engine's current rules to the body; an error names members as v1 does.
 fn engines_verdict(
     merchant: &Merchant,
     api_key: &ApiKey,

@@ -1,4 +1,4 @@
-//! `paybridge callbacks`.
+//! The arguments of `paybridge callbacks`.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::store::{CallbackCursor, CallbackId, CallbackState};
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub enum Callbacks {
-    /// List callbacks, the newest first
+    /// List callbacks, newest first
     List(ListCallbacks),
-    /// Show a callback and every try of it
+    /// Show a callback and all its attempts
     Show(ShowCallback),
-    /// Send callbacks again
+    /// Queue callbacks to be sent again
     Resend(ResendCallbacks),
-    /// Try a merchant's receiver with a callback that is marked as a sample
+    /// Send a callback marked as a sample to a merchant's receiver
     Sample(SampleCallback),
 }
 
@@ -36,16 +36,16 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = LIST_EXAMPLES)]
 pub struct ListCallbacks {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Which callbacks.
+    /// Filters.
     #[command(flatten)]
     pub which: Which,
-    /// At most so many, up to 1000
+    /// The most callbacks to list, up to 1000
     #[arg(long, value_name = "NUMBER", default_value_t = listing::DEFAULT_LIMIT, value_parser = limit)]
     pub limit: usize,
-    /// Those behind a list that said where it ends
+    /// Continue after a list that ended with this place
     #[arg(long, value_name = "PLACE", value_parser = place)]
     pub after: Option<CallbackCursor>,
     /// A table, or one JSON document
@@ -53,31 +53,32 @@ pub struct ListCallbacks {
     pub format: Format,
 }
 
-/// Which callbacks to list.
+/// Filters on callbacks.
 #[derive(Debug, Args)]
 pub struct Which {
-    /// In this state; several with commas, or repeated [default: pending, failed]
+    /// Only in this state; several separated by commas, or repeated [default: pending, failed]
     #[arg(long = "state", value_enum, value_name = "STATE", value_delimiter = ',')]
     pub states: Vec<CallbackState>,
-    /// Of this merchant
+    /// Only of this merchant
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: Option<MerchantId>,
-    /// Of the operations that the merchant calls so
+    /// Only of the merchant's operations with this order id
     #[arg(long, value_name = "ID", requires = "merchant", value_parser = order_id)]
     pub order_id: Option<OrderId>,
-    /// Queued or resent since: an age (30m, 2h, 3d) or a time (RFC 3339)
+    /// Queued or resent since this time: an age (30m, 2h, 3d) or a time (RFC 3339)
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     pub since: Option<Moment>,
-    /// Queued or resent until: an age or a time
+    /// Queued or resent until this time: an age or a time
     #[arg(long, value_name = "WHEN", value_parser = moment)]
     pub until: Option<Moment>,
 }
 
 const LIST_EXAMPLES: &str = "\
-The columns: id, state, merchant, order_id, kind (v1: in the merchant's dialect), how many tries, how long ago it was \
-queued or resent, when it is tried next, scheme, host and port of the address, and what came of the last try.
+Columns: id, state, merchant, order_id, kind (v1: in the merchant's dialect), number of attempts, time \
+since it was queued or resent, time of the next attempt, the target (scheme, host and port), and the \
+result of the last attempt.
 
-Reads the store that the rules name; a gateway may serve meanwhile.
+Reads the store that the rules name, even while a gateway uses it.
 
 Examples:
   paybridge callbacks list
@@ -88,19 +89,19 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 pub struct ShowCallback {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Its id: X-Callback-Id of the request, `cb_` and 32 digits
+    /// The callback's id, from the X-Callback-Id header: `cb_` and 32 digits
     #[arg(value_name = "ID", value_parser = callback_id)]
     pub id: String,
-    /// For people, or one JSON document
+    /// Text, or one JSON document
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 }
 
 const SHOW_EXAMPLES: &str = "\
-The latest 1000 tries are kept. Exits 1 when there is no such callback.
+The latest 1000 attempts are kept. Exits with 1 if there is no such callback.
 
 Examples:
   paybridge callbacks show cb_0123456789abcdef00000000000000ff
@@ -110,37 +111,36 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = RESEND_EXAMPLES)]
 pub struct ResendCallbacks {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Their ids; or --failed
+    /// The callbacks' ids; or use --failed
     #[arg(value_name = "ID", value_parser = callback_id, required_unless_present = "failed", conflicts_with = "failed")]
     pub ids: Vec<String>,
-    /// All that were given up
+    /// All failed callbacks
     #[arg(long)]
     pub failed: bool,
-    /// With --failed: of this merchant
+    /// With --failed: only of this merchant
     #[arg(long, value_name = "ID", conflicts_with = "ids", value_parser = merchant_id)]
     pub merchant: Option<MerchantId>,
-    /// With --failed: queued or resent since: an age (30m, 2h, 3d) or a time (RFC 3339)
+    /// With --failed: queued or resent since this time: an age (30m, 2h, 3d) or a time (RFC 3339)
     #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = moment)]
     pub since: Option<Moment>,
-    /// With --failed: queued or resent until: an age or a time
+    /// With --failed: queued or resent until this time: an age or a time
     #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = moment)]
     pub until: Option<Moment>,
-    /// With ids: wait until each was tried, at most so long, and tell what came of it
+    /// With ids: wait at most this long until each was attempted, and show the results
     #[arg(long, value_name = "SPAN", conflicts_with = "failed", value_parser = span)]
     pub wait: Option<Duration>,
 }
 
 const RESEND_EXAMPLES: &str = "\
-Queues callbacks, whatever became of them: the gateway that serves sends them within a second, with \
-the same id, and tries as often as with a new one. Receivers know by the id what they have had. A \
-target that gave no answer for a while is tried now and then, at least once a minute: what is queued \
-for it waits for that.
+Queues callbacks in any state: a running gateway sends them within a second, with the same id, and \
+retries them like new ones. Receivers recognize repeats by the id. A target that has not replied for a \
+while is probed at least once a minute, and callbacks for it wait until it replies.
 
-May be run again: what is queued already stays queued. What is being sent at that moment is left \
-alone, and the exit code is 1. With --wait exits 0 when each was delivered.
+The command may be repeated: queued callbacks stay queued. A callback that is being sent at that moment \
+is not queued, and the exit code is 1. With --wait, exits with 0 if all were delivered.
 
 Examples:
   paybridge callbacks resend cb_0123456789abcdef00000000000000ff --wait 30s
@@ -151,30 +151,30 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SAMPLE_EXAMPLES)]
 pub struct SampleCallback {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Whose receiver
+    /// The merchant that receives the sample
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: MerchantId,
-    /// The API key whose secret signs [default: the merchant's first that can]
+    /// The API key whose secret signs [default: the merchant's first usable key]
     #[arg(long, value_name = "API_KEY")]
     pub key: Option<String>,
-    /// In whose words [default: as the merchant's `callbacks` says]
+    /// The shape of the callback [default: the merchant's `callbacks` setting]
     #[arg(long, value_enum)]
     pub kind: Option<InterfaceArg>,
-    /// Where to [default: the merchant's `callback_url`]
+    /// The receiver's URL [default: the merchant's `callback_url`]
     #[arg(long, value_name = "URL", value_parser = callback_url, value_hint = ValueHint::Url)]
     pub url: Option<CallbackUrl>,
-    /// For people, or one JSON document
+    /// Text, or one JSON document
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 }
 
 const SAMPLE_EXAMPLES: &str = "\
-Sends one callback now, from here, signed and sent like any other, and prints what was sent and what \
-came of it. It has the header X-Callback-Sample: true and tells of an order that does not exist, whose \
-id begins with sample-. Nothing is stored, and it is not sent again. Exits 0 when the answer is a 2xx.
+Sends one callback from this machine, signed like any other, and prints the request and the result. \
+It has the header X-Callback-Sample: true and reports an order that does not exist, whose id begins with \
+sample-. Nothing is stored, and there is no retry. Exits with 0 if the reply is a 2xx.
 
 Examples:
   paybridge callbacks sample --merchant demo
@@ -187,9 +187,9 @@ impl ValueEnum for CallbackState {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let help = match self {
-            Self::Pending => "Tried, or will be",
-            Self::Delivered => "The receiver has it",
-            Self::Failed => "Given up, until it is resent",
+            Self::Pending => "Attempts are made or will be made",
+            Self::Delivered => "The receiver accepted it",
+            Self::Failed => "Given up; not attempted again unless resent",
         };
         Some(PossibleValue::new(self.as_str()).help(help))
     }
@@ -203,11 +203,11 @@ fn order_id(text: &str) -> Result<OrderId, String> {
     OrderId::new(text).map_err(|invalid| invalid.reason().to_owned())
 }
 
-/// A name that no callback can have is left to the command, which says that there is none.
+/// Accepts any text of the right form. An id that no callback can have is reported by the command as unknown.
 fn callback_id(text: &str) -> Result<String, String> {
     CallbackId::has_form(text)
         .then(|| text.to_owned())
-        .ok_or_else(|| "must be `cb_` and 32 hexadecimal digits, as lists show it".to_owned())
+        .ok_or_else(|| "must be `cb_` and 32 hexadecimal digits, as in lists".to_owned())
 }
 
 fn moment(text: &str) -> Result<Moment, String> {
@@ -215,11 +215,11 @@ fn moment(text: &str) -> Result<Moment, String> {
 }
 
 fn span(text: &str) -> Result<Duration, String> {
-    read_span(text).ok_or_else(|| "must be a span of time such as 500ms, 30s or 2m".to_owned())
+    read_span(text).ok_or_else(|| "must be a duration such as 500ms, 30s or 2m".to_owned())
 }
 
 fn place(text: &str) -> Result<CallbackCursor, String> {
-    listing::read_place(text).ok_or_else(|| "must be the place that a list ended with".to_owned())
+    listing::read_place(text).ok_or_else(|| "must be the place at which a list ended".to_owned())
 }
 
 fn limit(text: &str) -> Result<usize, String> {

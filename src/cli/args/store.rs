@@ -1,4 +1,4 @@
-//! `paybridge store`.
+//! The arguments of `paybridge store`.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use super::Rules;
 #[derive(Debug, Subcommand)]
 #[command(after_help = STORE_EXAMPLES)]
 pub enum StoreCommand {
-    /// Prove that the store holds what it should
+    /// Check the invariants of the store
     Check(StoreCheck),
     /// Wrap the store's data keys with the first key of `store.keys`
     Rekey(StoreRekey),
-    /// Copy a SQLite store to a file, while a gateway serves it
+    /// Copy a SQLite store to a file while a gateway uses it
     Backup(StoreBackup),
     /// Copy a store from SQLite to PostgreSQL
     Copy(StoreCopy),
@@ -32,22 +32,22 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = STORE_CHECK_EXAMPLES)]
 pub struct StoreCheck {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
 }
 
 const STORE_CHECK_EXAMPLES: &str = "\
-Reads the whole store and changes nothing: every operation has the ledger entries that its state demands, \
-entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open, \
-customers' daily usage is the sum of the operations that count for it, every result has its callback, \
-to the operation's own address, tables and indexes are those of this release, and \
-the file's pages hang together.
+Reads the whole store, changes nothing, and checks that every operation has the ledger entries that its \
+state requires, entries sum to zero per merchant and currency, balances are the sum of their entries, \
+encrypted values can be decrypted, customers' daily usage is the sum of the operations that count for it, \
+every result has its callback to the operation's own address, tables and indexes are those of this \
+release, and the pages of the file are consistent.
 
-Not checked: that every row is found through every index, usage of days that was removed, and whether \
-providers and merchants saw what is stored.
+Not checked: that every row can be found through every index, usage of days that was removed, and whether \
+providers and merchants have received what is stored.
 
-May run while a gateway serves. Every problem is one line. Exits 0 when there is none, else 1.
+It may run while a gateway serves. Prints one line per problem. Exits with 0 if there is none, else with 1.
 
 Examples:
   paybridge store check
@@ -57,24 +57,24 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = STORE_REKEY_EXAMPLES)]
 pub struct StoreRekey {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
 }
 
 const STORE_REKEY_EXAMPLES: &str = "\
-To exchange a key of store.keys:
+To replace a key of store.keys:
   1. put the new key first and keep the old one, in the rules of every gateway:
      keys = [\"file:../secrets/new.key\", \"file:../secrets/store.key\"]
   2. paybridge store rekey
-  3. take the old key out of the rules
+  3. remove the old key from the rules
 
-May run while gateways serve: they have the data keys in memory, and go on. One that starts after 2 needs the \
-new key. All is changed or nothing, and a second run changes nothing.
+It may run while gateways serve: they keep the data keys in memory. A gateway that starts after step 2 needs \
+the new key. All keys are rewrapped or none, and a second run changes nothing.
 
-The data keys themselves stay, and so does all that is sealed and hashed with them: no repeat of a request is \
-disturbed. So the old key still opens older backups: keep it as long as you keep those. Whoever has it and an \
-older copy of the store has the data keys: no new key takes that back.
+The data keys themselves do not change, nor does anything encrypted or hashed with them, so repeated requests \
+are still recognized. The old key still opens older backups: keep it as long as you keep those. Anyone who has \
+it and an older copy of the store has the data keys, and no new key can revoke that.
 
 A new key: openssl rand -base64 32
 
@@ -86,29 +86,29 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = STORE_BACKUP_EXAMPLES)]
 pub struct StoreBackup {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// Where the copy is to be; nothing may be there
+    /// The path of the copy; no file may exist there
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }
 
 const STORE_BACKUP_EXAMPLES: &str = "\
-Copies a SQLite store as it is at one moment, while a gateway serves it and without holding it up; meanwhile \
-the store's log grows. The copy is read again as `paybridge store check` reads a store, and gets its name \
-when it is whole and on disk: a FILE that is there is a backup. Mode 0600; nothing is ever overwritten.
+Copies a SQLite store as of one moment, while a gateway uses it and without delaying the gateway; meanwhile \
+the store's write-ahead log grows. The copy is checked as by `paybridge store check`, and gets its name only \
+when it is complete and on disk: if FILE exists, it is a backup. Its mode is 0600; no file is overwritten.
 
-Where the store holds what it should not, so does the copy: it is kept, the problems are reported, one a line, and \
-the exit code is 1.
+Problems of the store are problems of the copy too: it is kept, the problems are printed, one per line, and the \
+exit code is 1.
 
-The copy holds the data keys, wrapped: keep store.keys too, elsewhere, or nobody can open it.
+The copy contains the data keys, wrapped: keep store.keys too, in another place, or the copy cannot be opened.
 
-To restore: stop the gateway, move the store's file aside together with its -wal and -shm, put a copy of FILE \
-in its place, and start. What was acknowledged after the backup is gone then: repeats of it would be new \
-operations.
+To restore: stop the gateway, move the store's file away together with its -wal and -shm files, put a copy of \
+FILE in its place, and start the gateway. Everything acknowledged after the backup is lost then: repeated \
+requests would create new operations.
 
-A PostgreSQL store is backed up with PostgreSQL's own tools: pg_dump, pg_basebackup.
+Back up a PostgreSQL store with PostgreSQL's own tools: pg_dump, pg_basebackup.
 
 Examples:
   paybridge store backup /backup/paybridge-$(date +%F).db
@@ -118,38 +118,37 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = STORE_COPY_EXAMPLES)]
 pub struct StoreCopy {
-    /// Which rule files.
+    /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// The store as it is: sqlite: and the path of its file, seen from here
+    /// The store to copy: sqlite: and the path of its file, relative to the working directory
     #[arg(long, value_name = "URL")]
     pub from: String,
-    /// Where the empty database is that becomes the store.
+    /// The empty database that becomes the store.
     #[arg(long, value_name = "WHERE", help = TO_HELP)]
     pub to: Option<String>,
 }
 
-const TO_HELP: &str = "The empty database that becomes the store: file:PATH or env:NAME, where its postgres:// URL is, or \
-    the URL itself [default: store.url of the rules]";
+const TO_HELP: &str = "The empty database that becomes the store: file:PATH or env:NAME with its postgres:// URL, or the \
+    URL itself [default: store.url of the rules]";
 
 const STORE_COPY_EXAMPLES: &str = "\
-Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and no `import-ids` may run. The keys \
-are those of the rules (store.keys), and open the copy too: the data keys are copied as they are wrapped.
+Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and `import-ids` must not run. The keys \
+in the rules (store.keys) must open the store, and open the copy too: the data keys are copied in wrapped form.
 
-All of it is copied: operations, ledger, reservations, provider jobs, the journal and \
-every callback with its tries. Then each row is compared with what it should be, and the copy is proved as \
-`paybridge store check` does it. Only then can gateways serve it. Stopped half way, by whatever it be, it is \
-run again and goes on.
+Everything is copied: operations, ledger, reservations, provider jobs, the journal, and all callbacks with \
+their attempts. Then every row is compared, and the copy is checked as by `paybridge store check`. Only after \
+that can gateways use it. If the command is interrupted, run it again to continue.
 
-What changes: entries of the journal (there are some where the engine is remote) get other numbers, and so do \
-the first 16 digits of the names of their callbacks.
+Differences: journal entries (which exist only with a remote engine) get new numbers, and so do the first 16 \
+digits of the ids of their callbacks.
 
-The file is marked as moved then, and no gateway or command serves it or writes to it any more: it would take orders \
-that the others do not know. Afterwards name the database in store.url. The way back, while the \
-database has taken no orders that matter: stop its gateways, and sqlite3 FILE 'DELETE FROM moved'.
+Finally the file is marked as moved, and gateways and commands refuse to use it: it would accept orders that \
+the database does not have. Then set store.url to the database. To go back, as long as the database has \
+accepted no orders that matter: stop its gateways, and run sqlite3 FILE 'DELETE FROM moved'.
 
-A URL that holds a password belongs into a file or a variable, by file:PATH or env:NAME: a command line is shown \
-to everybody on the machine, and kept in the shell's history.
+Put a URL with a password into a file or a variable and pass file:PATH or env:NAME: other users of the machine \
+can see a command line, and the shell keeps it in its history.
 
 Examples:
   paybridge store copy --from sqlite:data/paybridge.db \\

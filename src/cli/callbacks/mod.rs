@@ -1,4 +1,4 @@
-//! `paybridge callbacks`: what merchants were told, what they were not, and telling it again.
+//! `paybridge callbacks`: lists, shows and resends callbacks, and sends samples.
 
 mod resend;
 mod sample;
@@ -18,7 +18,7 @@ use crate::domain::UnixMillis;
 use crate::rules::StoreRules;
 use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreError, open_beside};
 
-/// Does what the arguments say, on the store that the rules name.
+/// Runs the command, on the store that the rules name.
 ///
 /// # Errors
 /// The rules or the store cannot be used, or there is no such callback.
@@ -31,7 +31,7 @@ pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
     };
     let rules = load(&rules.rules, err)?;
     on_runtime(async {
-        // A sample is kept nowhere.
+        // A sample needs no store.
         if let Callbacks::Sample(asked) = asked {
             return sample::run(&rules, asked, out).await;
         }
@@ -68,7 +68,7 @@ async fn list(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitOutcome {
-    // One more tells whether there are more.
+    // One extra row shows whether there are more.
     let query = CallbackQuery { after: asked.after, limit: asked.limit + 1, ..query(&asked.which, now) };
     let slice = Slice::of(outbox.callbacks(query).await?, asked.limit);
     match asked.format {
@@ -76,7 +76,7 @@ async fn list(
         Format::Text => {
             table::list(&slice.callbacks, now, out)?;
             if slice.callbacks.is_empty() {
-                writeln!(err, "no such callbacks")?;
+                writeln!(err, "no matching callbacks")?;
             }
             if let Some(next) = slice.next {
                 writeln!(err, "there are more: --after {}", write_place(next))?;

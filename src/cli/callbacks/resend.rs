@@ -1,4 +1,4 @@
-//! `paybridge callbacks resend`: queues callbacks once more, in commits that stay small.
+//! `paybridge callbacks resend`: queues callbacks again, in small commits.
 
 use std::io::Write;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::callback::listing::Moment;
 use crate::clock::Clock;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
 
-/// How many failed callbacks a commit queues.
+/// How many failed callbacks one commit queues.
 const SLICE: usize = 500;
 
-/// How often it is looked whether a callback was tried.
+/// How often `--wait` checks whether a callback was attempted.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(
@@ -45,11 +45,11 @@ pub(super) async fn run(
         match outbox.resend_callback(id, clock.now()).await? {
             Resent::Queued if asked.wait.is_none() => writeln!(out, "{id} queued")?,
             Resent::UnderWay if asked.wait.is_none() => {
-                writeln!(err, "{id} is being sent at this moment: nothing was queued")?;
+                writeln!(err, "{id} is being sent at this moment and was not queued")?;
                 done = false;
             }
             Resent::Queued | Resent::UnderWay => waiting.push((id, before.tries)),
-            // It was there a moment ago: what it told of is told no more.
+            // It existed a moment ago: it was removed in between.
             Resent::Unknown => {
                 writeln!(err, "{}", unknown(text))?;
                 done = false;
@@ -62,7 +62,7 @@ pub(super) async fn run(
     reported_unless(done)
 }
 
-/// Queues all failed callbacks that were asked for, newest first. What fails again meanwhile is not taken twice.
+/// Queues all failed callbacks that match, newest first. A callback that fails again meanwhile is not queued twice.
 async fn failed(
     outbox: &dyn Outbox,
     asked: &ResendCallbacks,
@@ -88,7 +88,7 @@ async fn failed(
     loop {
         let (count, last) = outbox.resend_failed(query.clone(), clock.now()).await.map_err(|error| {
             CliError::failed(format!(
-                "{error}\nso far: {resent} queued; run it again to go on: what is queued stays queued"
+                "{error}\nso far: {resent} queued; run the command again to continue: queued callbacks stay queued"
             ))
         })?;
         resent += count as u64;
@@ -102,7 +102,7 @@ async fn failed(
     Ok(writeln!(out, "{resent} callback{} queued", plural(usize::try_from(resent).unwrap_or(usize::MAX)))?)
 }
 
-/// Waits until each was tried more often than before, and tells what came of it. Returns whether each was delivered.
+/// Waits until each callback has more attempts than before, and prints the results. Returns whether all were delivered.
 async fn wait(
     outbox: &dyn Outbox,
     mut waiting: Vec<(CallbackId, u32)>,
@@ -136,12 +136,12 @@ async fn wait(
         sleep(LOOK_INTERVAL.min(span.saturating_sub(waited))).await;
     }
     for (id, _) in &waiting {
-        writeln!(out, "{id} not tried yet: it stays queued")?;
+        writeln!(out, "{id} not tried yet; it stays queued")?;
     }
     Ok(delivered && waiting.is_empty())
 }
 
-/// What came of the last try.
+/// Describes the result of the last attempt.
 fn reported(callback: &CallbackRecord, clock: &dyn Clock) -> String {
     let (id, now) = (callback.id, clock.now());
     let last = callback.last.as_ref().map_or_else(|| "-".to_owned(), table::outcome);
@@ -160,7 +160,7 @@ mod tests {
     use crate::store::{CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, TryOutcome};
     use clap::Parser;
 
-    /// How a command line ends, and what it says.
+    /// Runs a command line; returns whether it succeeded, and its output.
     async fn ran(world: &World, line: &str) -> (bool, String, String) {
         let words = ["paybridge", "callbacks", "resend"].into_iter().chain(line.split_whitespace());
         let Command::Callbacks(Callbacks::Resend(asked)) = Arguments::try_parse_from(words).unwrap().command else {
@@ -171,7 +171,7 @@ mod tests {
         (done, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
-    /// Tries what is due, as a gateway would.
+    /// Attempts the callbacks that are due, as a gateway would.
     async fn tries(world: &World, status: u16, next: CallbackNext) -> usize {
         let (store, now) = (world.engine.store(), world.clock.now());
         let shares = vec![(CallbackTarget::Origin("https://a.example:443".into()), 100)];
@@ -192,13 +192,13 @@ mod tests {
         let line = format!("{id}\n");
         let queued = (true, format!("{id} queued\n"), String::new());
         assert_eq!(ran(&world, &line).await, queued);
-        assert_eq!(ran(&world, &line).await, queued, "once more is no harm");
+        assert_eq!(ran(&world, &line).await, queued, "repeating is harmless");
         let unknown = "cb_00000000000000010000000000000001";
         let (done, out, err) = ran(&world, &format!("{unknown} {id}")).await;
         assert!(!done && err.contains(unknown), "{err}");
-        assert_eq!(out, format!("{id} queued\n"), "the others are");
+        assert_eq!(out, format!("{id} queued\n"), "the other one is queued");
         assert_eq!(tries(&world, 204, CallbackNext::Delivered).await, 1);
-        assert_eq!(ran(&world, &line).await, queued, "what was delivered is sent again too");
+        assert_eq!(ran(&world, &line).await, queued, "delivered callbacks are queued too");
     }
 
     #[tokio::test]
@@ -244,6 +244,6 @@ mod tests {
             assert_eq!(ended, (status == 204, format!("{id} {expected}\n"), String::new()));
         }
         let (done, out, _) = ran(&world, &format!("{id} --wait 1ms")).await;
-        assert_eq!((done, out), (false, format!("{id} not tried yet: it stays queued\n")));
+        assert_eq!((done, out), (false, format!("{id} not tried yet; it stays queued\n")));
     }
 }

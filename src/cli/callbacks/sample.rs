@@ -1,4 +1,4 @@
-//! `paybridge callbacks sample`: one callback that is marked as a sample, sent from here.
+//! `paybridge callbacks sample`: sends one callback marked as a sample from this machine.
 
 use std::io::Write;
 

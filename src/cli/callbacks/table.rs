@@ -1,4 +1,4 @@
-//! Callbacks for people.
+//! Callbacks as text for people.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::wire::time::rfc3339;
 
 const HEADINGS: [&str; 10] = ["ID", "STATE", "MERCHANT", "ORDER_ID", "KIND", "TRIES", "AGE", "NEXT", "TARGET", "LAST"];
 
-/// A list: a line for each callback, below a line of headings; nothing where there is none.
+/// Writes one line per callback, below a line of headings; nothing if there are none.
 pub(super) fn list(callbacks: &[CallbackRecord], now: UnixMillis, out: &mut dyn Write) -> io::Result<()> {
     if callbacks.is_empty() {
         return Ok(());
@@ -35,14 +35,14 @@ fn cells(callback: &CallbackRecord, now: UnixMillis) -> [Cow<'_, str>; 10] {
     ]
 }
 
-/// A callback and its tries, oldest first.
+/// Writes a callback and its attempts, oldest first.
 pub(super) fn one(
     callback: &CallbackRecord,
     tries: &[CallbackTry],
     now: UnixMillis,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let transaction_id = callback.transaction_id.as_deref().unwrap_or("not told by the engine yet");
+    let transaction_id = callback.transaction_id.as_deref().unwrap_or("not known yet");
     let queued = format!("{} ({} ago)", rfc3339(callback.queued_at), age(callback.queued_at.until(now)));
     let last = last(callback);
     for (name, value) in [
@@ -74,7 +74,7 @@ pub(super) fn one(
     aligned(&["WHEN", "TOOK", "OUTCOME"].map(Cow::Borrowed), &rows, out)
 }
 
-/// When it is tried next.
+/// Returns when the next attempt is.
 fn next(callback: &CallbackRecord, now: UnixMillis) -> Cow<'static, str> {
     match callback.state {
         _ if callback.is_under_way(now) => "under way".into(),
@@ -88,7 +88,7 @@ fn last(callback: &CallbackRecord) -> String {
     callback.last.as_ref().map_or_else(|| "-".to_owned(), outcome)
 }
 
-/// What came of a try.
+/// Describes the result of an attempt.
 pub(super) fn outcome(outcome: &TryOutcome) -> String {
     match outcome {
         TryOutcome::Status(status) => status.to_string(),
@@ -154,10 +154,7 @@ mod tests {
         insta::assert_snapshot!(shown(&record(7, CallbackState::Pending), &tries));
         let unreported = CallbackRecord { transaction_id: None, ..record(7, CallbackState::Pending) };
         let unreported = shown(&unreported, &[]);
-        assert!(
-            unreported.contains("transaction_id not told by the engine yet\n") && !unreported.contains("WHEN"),
-            "{unreported}"
-        );
+        assert!(unreported.contains("transaction_id not known yet\n") && !unreported.contains("WHEN"), "{unreported}");
     }
 
     #[test]

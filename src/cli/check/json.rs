@@ -1,4 +1,4 @@
-//! What a check came to, as one JSON document.
+//! The result of a check as one JSON document.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::rules::{Place, Problem, Severity};
 struct Document<'a> {
     /// Whether the exit code is 0.
     valid: bool,
-    /// Of the rules; `null` when they are refused, as are the numbers below.
+    /// The version of the rules. This and the counts below are `null` if the rules are rejected.
     version: Option<&'a str>,
     errors: usize,
     warnings: usize,
@@ -31,7 +31,7 @@ struct Found<'a> {
     suggestion: Option<&'a str>,
 }
 
-/// Lines and columns count from 1, columns in characters; the end is the place after the last character.
+/// A range in a file. Lines and columns count from 1, columns in characters; the end is after the last character.
 #[derive(Serialize)]
 struct At<'a> {
     file: String,
@@ -39,7 +39,7 @@ struct At<'a> {
     column: usize,
     end_line: usize,
     end_column: usize,
-    /// The line, its secrets masked, or the part of a long one around the place.
+    /// The line with its secrets masked; of a long line, the part around the place.
     line_text: Option<&'a str>,
 }
 

@@ -52,7 +52,7 @@ allowed_ips = ["2001:db8::/32"]
 [shops.card-eur]
 "#;
 
-/// A small world, to be changed here and there.
+/// A small rule set, to be changed by edits.
 fn world() -> BTreeMap<&'static str, String> {
     let files = [
         ("gateway.toml", ""),
@@ -77,7 +77,7 @@ fn written(files: &BTreeMap<&'static str, String>) -> TempDir {
     directory
 }
 
-/// Replaces a text that is there once or more.
+/// Replaces a text that occurs at least once.
 fn edited(
     mut files: BTreeMap<&'static str, String>,
     edits: &[(&'static str, &str, &str)],
@@ -121,7 +121,7 @@ fn compared(
     output
 }
 
-/// What is told of edits to the small world.
+/// The changes that edits of the small rule set cause.
 #[track_caller]
 fn changes_of(edits: &[(&'static str, &str, &str)]) -> String {
     let output = compared(&world(), &edited(world(), edits), Format::Text, false);
@@ -317,7 +317,7 @@ fn what_means_the_same_is_no_change() {
     new.insert("dialects/v1.toml", "[signature]\napi_key = \"x-api-key\"\n".to_owned());
     for (format, exit_code) in [(Format::Text, false), (Format::Text, true)] {
         let output = compared(&world(), &new, format, exit_code);
-        assert_eq!((output.out.as_str(), output.err.as_str()), ("", "nothing changes: both mean the same\n"));
+        assert_eq!((output.out.as_str(), output.err.as_str()), ("", "no changes: both directories mean the same\n"));
         assert!(output.outcome.is_ok());
     }
     assert_eq!(compared(&world(), &new, Format::Json, false).out, "[]\n");
@@ -343,7 +343,7 @@ fn problems_of_both_directories_are_shown() {
     assert!(compared(&old, &world(), Format::Text, false).out.is_empty());
 }
 
-/// What rules/README.md shows is what is printed.
+/// The example in rules/README.md is printed word for word.
 #[test]
 fn the_documented_example_is_printed_word_for_word() {
     let old_key = "key = \"acme-old\"\nv2_secret = \"acme-hush-old\"";

@@ -1,5 +1,5 @@
-//! What is printed of a callback: for people, or one JSON object a line. No secret and no signature is shown, and nothing
-//! that was sent moves a terminal's cursor.
+//! Formats a callback as text for people, or as one JSON object per line. Secrets and signatures are not shown, and
+//! control characters from the sender are escaped.
 
 use http::{HeaderName, header};
 use jiff::Timestamp;
@@ -13,12 +13,12 @@ use crate::cli::sign::shown;
 const CALLBACK_ID: HeaderName = HeaderName::from_static("x-callback-id");
 const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
 
-/// Describes a callback in some lines and an empty one.
+/// Formats a callback as several lines and an empty one.
 pub(super) fn text(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
     let (method, target) = (received.request.method(), target(received));
     let mut lines = vec![format!("{} #{number} {method} {}", time(received), plain(&target))];
     let mut line = |name: &HeaderName, value: &str| {
-        // Standard Webhooks writes its names in lowercase.
+        // Standard Webhooks spells its names in lowercase.
         let name = if name.as_str().starts_with("webhook-") { name.to_string() } else { shown(name) };
         lines.push(format!("  {name:<20} {}", plain(value)));
     };
@@ -40,7 +40,7 @@ pub(super) fn text(number: u64, received: &Received, findings: &VerifyFindings, 
     lines.join("\n")
 }
 
-/// Describes a callback in one line of JSON.
+/// Formats a callback as one line of JSON.
 pub(super) fn json(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
     let headers = headers(received, findings);
     let sent = |wanted: HeaderName| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
@@ -70,11 +70,11 @@ pub(super) fn json(number: u64, received: &Received, findings: &VerifyFindings, 
     format!("{line}\n")
 }
 
-/// Names and texts of the headers that matter, signatures aside.
+/// Returns names and values of the relevant headers, without signatures.
 fn headers(received: &Received, findings: &VerifyFindings) -> Vec<(HeaderName, String)> {
     let own = [CALLBACK_ID, SAMPLE].into_iter().chain(findings.covered.iter().cloned());
     let names = own.chain([header::CONTENT_TYPE, header::USER_AGENT]);
-    // A dialect may name its headers as it likes.
+    // A dialect may use any header name, also one of these, for its signature.
     let names = names.filter(|name| findings.signatures.iter().all(|(signature, _)| signature != name));
     let values = names.flat_map(|name| {
         let values = received.request.headers().get_all(&name).iter();

@@ -1,6 +1,6 @@
-//! Which signatures of a callback verify, with which keys of the rules, and what is wrong with the others.
+//! Finds which signatures of a callback are valid, with which keys of the rules, and what is wrong with the others.
 //!
-//! A receiver's view: it shares with what sends callbacks only the two ways of signing that requests have, too.
+//! This is the receiver's side: it shares with the sender only the two signing methods that requests use too.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// How far the time of a webhook may be from now, either side, for the libraries that receivers use.
+/// How far the time of a webhook may differ from now, in either direction, in the libraries that receivers use.
 const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// The key whose secret made a signature.
+/// The key that made a signature.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct VerifySigner {
     /// The merchant.
@@ -37,16 +37,16 @@ impl VerifySigner {
     }
 }
 
-/// Who made a signature, `None` where there is none, or why it proves nothing.
+/// The signer, `None` if there is no signature, or why the signature is invalid.
 pub(super) type Verdict = Result<Option<VerifySigner>, String>;
 
-/// What is known of a callback.
+/// What was found out about a callback.
 pub(super) struct VerifyFindings {
-    /// Its shape: `v1`, a merchant's dialect, or `v2`.
+    /// The callback's shape: `v1`, a merchant's dialect, or `v2`.
     pub style: &'static str,
     /// The headers that the signatures cover or depend on.
     pub covered: Vec<HeaderName>,
-    /// Its signatures, by their headers.
+    /// The signatures, by header.
     pub signatures: Vec<(HeaderName, Verdict)>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn check(rules: &RuleSet, received: &Received) -> VerifyFindings {
     })
 }
 
-/// Checks a callback in a dialect: it has a header in which some merchant's dialect has the API key, and none of Standard
+/// Checks a callback in a v1 dialect: it has the API-key header of some merchant's dialect, and no header of Standard
 /// Webhooks.
 fn v1(rules: &RuleSet, received: &Received) -> Option<VerifyFindings> {
     let headers = received.request.headers();
@@ -109,7 +109,7 @@ fn v1_signature(entry: &KeyEntry, received: &Received) -> Verdict {
             return Ok(Some(VerifySigner::new(&entry.merchant, key)));
         }
         let (header, window) = (&recipe.timestamp, recipe.window.as_secs());
-        return Err(format!("it is right, but {header} is malformed or not within {window} s of now"));
+        return Err(format!("the signature is correct, but {header} is malformed or not within {window} s of now"));
     }
     let named = format!("key {}, merchant {}", key.key, entry.merchant.id);
     Err(if key.v1_secrets.is_none() {
@@ -119,7 +119,7 @@ fn v1_signature(entry: &KeyEntry, received: &Received) -> Verdict {
     } else {
         let dialect = &dialect.name;
         format!(
-            "the v1_secret does not make it over this method, path, timestamp and body by the recipe of dialect {dialect} \
+            "the v1_secret gives another signature for this method, path, timestamp and body by the recipe of dialect {dialect} \
              ({named})"
         )
     })
@@ -134,9 +134,9 @@ fn v2(rules: &RuleSet, received: &Received) -> Verdict {
     v2_signer(rules, "this body", |secrets| verify_v2(secrets, received.request.body(), text.as_bytes()))
 }
 
-/// Checks the trio of Standard Webhooks: `webhook-signature` holds `v1,` and the base64 of an HMAC-SHA256 over
-/// `id.timestamp.body`. Written from the specification and not shared with what sends callbacks, so that a mistake of one
-/// shows in the other.
+/// Checks the three headers of Standard Webhooks: `webhook-signature` contains `v1,` and the base64 of an HMAC-SHA256
+/// over `id.timestamp.body`. Written from the specification and not shared with the sender, so that a mistake in one is
+/// detected by the other.
 fn webhook(rules: &RuleSet, received: &Received) -> Verdict {
     let (headers, body) = (received.request.headers(), received.request.body());
     let of = |name| once(headers, name);
@@ -161,30 +161,34 @@ fn webhook(rules: &RuleSet, received: &Received) -> Verdict {
     })?;
     let is_near = |seconds: i64| seconds.abs_diff(received.at.seconds()) <= TOLERANCE.as_secs();
     if !timestamp.parse().is_ok_and(is_near) || timestamp.starts_with('+') {
-        return Err(format!("it is right, but {WEBHOOK_TIMESTAMP} is not a time in seconds within 5 minutes of now"));
+        return Err(format!(
+            "the signature is correct, but {WEBHOOK_TIMESTAMP} is not a time in seconds within 5 minutes of now"
+        ));
     }
     Ok(signer)
 }
 
-/// Finds the key whose `v2_secret` makes a signature over what is `covered`.
+/// Finds the key whose `v2_secret` makes the signature over the `covered` content.
 fn v2_signer(rules: &RuleSet, covered: &str, verifies: impl Fn(&Secrets) -> bool) -> Verdict {
     let keys =
         || rules.merchants.values().flat_map(|merchant| merchant.api_keys.iter().map(move |key| (merchant, key)));
     let made_it = |secrets: &Option<Secrets>| secrets.as_ref().is_some_and(&verifies);
     let signers =
         keys().filter(|(_, key)| made_it(&key.v2_secrets)).map(|(merchant, key)| VerifySigner::new(merchant, key));
-    // The first by name where keys share a secret, so that the same callback is always told in the same way.
+    // If keys share a secret, the first by name is returned, so that the result is always the same.
     if let Some(signer) = signers.min() {
         return Ok(Some(signer));
     }
     Err(if keys().any(|(_, key)| made_it(&key.v1_secrets)) {
         "made with a v1_secret: callbacks in the shape of v2 are signed with the v2_secret".to_owned()
     } else {
-        format!("no v2_secret of the rules makes it over {covered}: another secret, or what it covers was changed")
+        format!(
+            "no v2_secret of the rules gives this signature over {covered}: another secret, or the content was changed"
+        )
     })
 }
 
-/// The text of a header that is sent once; `None` when it is not sent.
+/// Returns the value of a header that occurs at most once; `None` if it is missing.
 fn once<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Option<&'r str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! `paybridge store backup`: copies a SQLite store while it is served.
+//! `paybridge store backup`: copies a SQLite store while a gateway uses it.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::store::{Audit, AuditProgress};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Copies the store that the rules name to a file, and says in one line what the copy holds. Problems of the store are a
-/// line each on `out`, as `store check` has them.
+/// Copies the store that the rules name to a file, and prints one line about the copy. Writes each problem of the store
+/// to `out`, as `store check` does.
 ///
 /// # Errors
-/// The store is PostgreSQL, or cannot be copied; or it holds what it should not, and so does the copy, which is kept.
+/// The store is PostgreSQL, or cannot be copied; or it has problems, and so has the copy, which is kept.
 pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let path = match &rules.gateway.store.url {
         StoreUrl::Sqlite(path) => path,
@@ -44,10 +44,11 @@ pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn
     if audit.is_clean() {
         return Ok(());
     }
-    Err(CliError::failed("the copy is whole, but the store does not hold what it should"))
+    Err(CliError::failed("the copy is complete, but the store has problems"))
 }
 
-/// Copies, reads the copy and gives it its name, each on a thread of its own while this one shows the progress.
+/// Copies the store, checks the copy and gives it its name. Blocking steps run on other threads while this one shows
+/// the progress.
 async fn made(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, CliError> {
     let stop = stop_signals()?;
     let copied = aside("copying", "MiB", err, &stop, move |counters, wanted| {

@@ -1,4 +1,4 @@
-//! `paybridge store check`: does the store hold what it should?
+//! `paybridge store check`: checks the invariants of the store.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};
 
-/// Proves the invariants of the store that the rules name. What was checked is one line on `out`, and so is every problem.
+/// Checks the store that the rules name. Writes one line of counts to `out`, and one for each problem.
 ///
 /// # Errors
 /// The store cannot be read, or there are problems.
@@ -28,7 +28,7 @@ pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> 
     report(&audit, out, err)
 }
 
-/// A file that is damaged where opening reads it is told with what to do.
+/// Adds advice to the error if the file is damaged in a part that opening reads.
 fn refused(error: &OpenError) -> CliError {
     let damaged = match error {
         OpenError::Sqlite { source, .. } => {
@@ -49,7 +49,7 @@ async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, CliE
             counters.set(done, total);
         })
     };
-    // A store may read on the thread that asks, and this one shows the progress.
+    // A store may read on the calling thread, and this thread shows the progress.
     let handle = Handle::current();
     let auditing = spawn_blocking(move || -> Result<Audit, StoreError> { handle.block_on(store.audit(tell)) });
     let mut progress = Progress::start("checking", "operations", None);
@@ -72,13 +72,13 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
         _ => writeln!(out, "checked {operations}, {ledger} and {journal} journal {}: {problems}", entry(*journal))?,
     }
     tell_problems(audit, out, err)?;
-    if *problem_count == 0 { Ok(()) } else { Err(CliError::failed("the store does not hold what it should")) }
+    if *problem_count == 0 { Ok(()) } else { Err(CliError::failed("the store has problems")) }
 }
 
-/// Tells each problem in a line on `out`, and of those that are too many their number.
+/// Writes each problem as a line to `out`, and how many more there are to `err`.
 ///
 /// # Errors
-/// Nobody takes what is written.
+/// The output cannot be written.
 pub(super) fn tell_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;

@@ -17,15 +17,15 @@ use crate::store::{Audit, AuditProgress, CopyError};
 const NO_TARGET: &str = "--to is missing, and store.url of the rules names no PostgreSQL database: put its postgres:// URL into \
     a file, and name that as --to file:PATH";
 
-/// Copies a store, compares counts and sums and proves the copy; says in one line what it holds.
+/// Copies a store, compares all rows, checks the copy, and prints one line about it.
 ///
 /// # Errors
-/// The addresses are none that can be copied, the source or the target cannot be used, or the copy is not what it should
-/// be: it stays marked then, and no gateway serves it.
+/// An address is unsuitable, the source or the target cannot be used, or the copy has problems: then it stays marked as
+/// incomplete, and no gateway uses it.
 pub(super) fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &asked.from)?, target(rules, asked)?)
     else {
-        return Err(CliError::Usage("stores are copied from sqlite: to postgres:// alone".to_owned()));
+        return Err(CliError::Usage("a store can only be copied from sqlite: to postgres://".to_owned()));
     };
     let started = Instant::now();
     let random: Arc<dyn crate::clock::Random> = Arc::new(SystemRandomness::default());
@@ -41,16 +41,17 @@ pub(super) fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: 
         many(rows),
         span(started.elapsed())
     )?;
-    let advice = if asked.to.is_some() { ": name the copy in store.url" } else { "" };
-    Ok(writeln!(err, "note: the file is marked as moved, and no gateway serves it any more{advice}")?)
+    let advice = if asked.to.is_some() { ": set store.url to the copy" } else { "" };
+    Ok(writeln!(err, "note: the file is marked as moved, and no gateway uses it any more{advice}")?)
 }
 
-/// A store's address, seen from here. What is wrong with it is said without it: it may hold a password.
+/// Parses the address of a store; paths are relative to the working directory. The error does not contain the address,
+/// which may have a password.
 fn place(argument: &str, url: &str) -> Result<StoreUrl, CliError> {
     StoreUrl::parse(url, |path| path.into()).map_err(|why| CliError::Usage(format!("{argument} {why}")))
 }
 
-/// The address of the copy: `--to`, which may say where it is, or else the store of the rules.
+/// Returns the address of the copy: from `--to`, which may name a file or a variable, or from the rules.
 fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, CliError> {
     let Some(named) = &asked.to else {
         return match &rules.gateway.store.url {
@@ -59,11 +60,11 @@ fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, CliError> {
         };
     };
     let url = secret_named(named).map_err(|why| CliError::Usage(format!("--to {why}")))?;
-    let url = String::from_utf8(url).map_err(|_| CliError::Usage("--to names what is no text".to_owned()))?;
+    let url = String::from_utf8(url).map_err(|_| CliError::Usage("--to names a value that is not UTF-8".to_owned()))?;
     place("--to", &url)
 }
 
-/// How many rows were copied, and what the copy holds.
+/// Runs the copy to its end. Returns how many rows were copied, and the result of the check.
 async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), CliError> {
     let mut stop = stop_signals()?;
     let proved = tokio::select! {
@@ -74,7 +75,7 @@ async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) 
     Ok(proved)
 }
 
-/// Copies what is not there yet, and proves all of it.
+/// Copies the missing rows, compares all rows and checks the copy.
 async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), CliError> {
     let counters = Arc::new(Counters::default());
     let mut progress = Progress::start("copying", "rows", None);
@@ -97,7 +98,7 @@ async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write)
     let audit = audited.map_err(unfinished)?;
     if !audit.is_clean() {
         check::tell_problems(&audit, out, err)?;
-        return Err(CliError::failed("the copy does not hold what it should, and no gateway serves it"));
+        return Err(CliError::failed("the copy has problems, and no gateway uses it"));
     }
     Ok((rows, audit))
 }
@@ -110,7 +111,7 @@ fn unfinished(error: CopyError) -> CliError {
 }
 
 fn to_go_on(error: impl std::fmt::Display) -> CliError {
-    CliError::failed(format!("{error}\nrun it again to go on: what was copied stays"))
+    CliError::failed(format!("{error}\nrun the command again to continue: copied rows stay"))
 }
 
 fn telling(counters: &Arc<Counters>) -> RowsProgress {

@@ -1,4 +1,4 @@
-//! `paybridge store`: looks after the store that the rules name.
+//! `paybridge store`: checks, backs up and moves the store that the rules name.
 
 mod backup;
 mod check;
@@ -10,10 +10,10 @@ use std::io::Write;
 use super::args::StoreCommand;
 use super::{ExitOutcome, load};
 
-/// Does what was asked of the store.
+/// Runs the command.
 ///
 /// # Errors
-/// The rules cannot be used, the store cannot, or what was asked came to no good end.
+/// The rules or the store cannot be used, or the command failed.
 pub fn run(asked: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     match asked {
         StoreCommand::Check(asked) => check::run(&load(&asked.rules.rules, err)?, out, err),

@@ -1,4 +1,4 @@
-//! `paybridge store rekey`: exchanges the key that the store's data keys are wrapped with.
+//! `paybridge store rekey`: replaces the key that wraps the store's data keys.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Rewrapped, rewrap_keys};
 
-/// Wraps the data keys of the store that the rules name with the first of `store.keys`, and says in one line what was done.
+/// Wraps the data keys of the store that the rules name with the first of `store.keys`, and prints one line.
 ///
 /// # Errors
 /// The store cannot be opened with these keys, or cannot be written: nothing is changed.
@@ -25,7 +25,7 @@ fn reported(Rewrapped { all, before }: &Rewrapped) -> String {
     }
     let anew = before.values().sum();
     let from: Vec<_> = before.iter().map(|(position, count)| format!("{count} with key {position}")).collect();
-    format!("wrapped {} with key 1 of store.keys, until now {}", many(anew), from.join(" and "))
+    format!("wrapped {} with key 1 of store.keys (before: {})", many(anew), from.join(" and "))
 }
 
 #[cfg(test)]
@@ -37,10 +37,10 @@ mod tests {
         let stated =
             |before: &[(usize, usize)]| reported(&Rewrapped { all: 3, before: before.iter().copied().collect() });
         assert_eq!(stated(&[]), "nothing to do: 3 data keys are wrapped with key 1 of store.keys");
-        assert_eq!(stated(&[(2, 1)]), "wrapped 1 data key with key 1 of store.keys, until now 1 with key 2");
+        assert_eq!(stated(&[(2, 1)]), "wrapped 1 data key with key 1 of store.keys (before: 1 with key 2)");
         assert_eq!(
             stated(&[(2, 1), (4, 2)]),
-            "wrapped 3 data keys with key 1 of store.keys, until now 1 with key 2 and 2 with key 4"
+            "wrapped 3 data keys with key 1 of store.keys (before: 1 with key 2 and 2 with key 4)"
         );
     }
 }

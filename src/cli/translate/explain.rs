@@ -1,5 +1,5 @@
-//! `--explain`: where every member of the v2 body came from and by which rule, which v1 members are not in it, and what
-//! the embedded engine adds and drops by today's rules.
+//! `--explain`: shows where every member of the v2 body came from and by which rule, which v1 members are missing from
+//! it, and what the embedded engine adds and drops by its current rules.
 
 use std::io::{self, Write};
 
@@ -8,13 +8,13 @@ use crate::engine::AcceptedRequest;
 use crate::rules::Merchant;
 use crate::v1::translate::{MemberSource, Translated, Translation};
 
-/// Longer cells push their line's rest to the right.
+/// Longer cells do not widen their column; the rest of their line moves to the right.
 const WIDEST: usize = 48;
 
-/// Writes the explanation of a translation; `accepted` is what the embedded engine makes of it, unless it refuses it.
+/// Writes the explanation of a translation; `accepted` is the embedded engine's result, unless it rejects the request.
 ///
 /// # Errors
-/// Only those of writing.
+/// The output cannot be written.
 pub(super) fn explain(
     translation: &Translation<'_>,
     merchant: &Merchant,
@@ -35,7 +35,7 @@ pub(super) fn explain(
     write_tables(&[forwarded, rest, engines], out)
 }
 
-/// The name of a member as the body spells it, without the quotes.
+/// Returns the name of a member as the body spells it, without the quotes.
 fn member_name<'m>(member: &'m Translated<'_>) -> &'m str {
     let name = member.raw_name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
     name.unwrap_or(&member.raw_name)
@@ -52,7 +52,7 @@ fn rule(merchant: &Merchant, key: &str) -> String {
     format!("merchants/{}.toml [v1] {key}", merchant.id)
 }
 
-/// Whom the relay calls, where callbacks go to it.
+/// Returns a row for the address that the relay calls, if callbacks go through it.
 fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<[String; 3]> {
     if !translation.members.iter().any(|member| member.source == MemberSource::Relay) {
         return None;
@@ -62,18 +62,18 @@ fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<[String
         Some((_, from @ MemberSource::MerchantRule(_))) => {
             row(source(from, merchant), "filled in: the request names none")
         }
-        Some((_, from)) => row(source(from, merchant), "kept by the relay, which tells results to it in v1 shape"),
+        Some((_, from)) => row(source(from, merchant), "kept by the relay, which sends results there in v1 shape"),
         None => row("nothing".to_owned(), "no v1 callback is sent: no address is named"),
     }
 }
 
-/// What the engine adds to a request, and what it drops of it.
+/// Returns rows for what the engine adds to a request and what it drops.
 fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &AcceptedRequest) -> Vec<[String; 3]> {
     let shop = &accepted.shop.code;
     let mut rows = Vec::new();
     if !translation.members.iter().any(|member| member_name(member) == "method") {
         let from = format!("<- merchants/{}.toml default_shop", merchant.id);
-        rows.push(["(shop)".to_owned(), from, format!("the engine takes {shop}: the request names none")]);
+        rows.push(["(shop)".to_owned(), from, format!("the engine uses {shop}: the request names none")]);
     }
     let defaults: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(&accepted.fields.defaults).unwrap_or_default();
@@ -92,7 +92,7 @@ fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &
     rows
 }
 
-/// Writes tables with columns of the same widths, an empty line between them.
+/// Writes tables with common column widths, separated by an empty line.
 fn write_tables(tables: &[Vec<[String; 3]>], out: &mut dyn Write) -> io::Result<()> {
     let width = |column: usize| {
         let widths = tables.iter().flatten().map(|row| row[column].chars().count());
@@ -110,7 +110,7 @@ fn write_tables(tables: &[Vec<[String; 3]>], out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// A name that somebody made up, fit for a terminal.
+/// Escapes a name chosen by others for display on a terminal.
 fn shown(name: &str) -> String {
     plain(name).into_owned()
 }

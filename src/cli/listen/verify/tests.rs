@@ -79,7 +79,7 @@ fn trio(signature: &str) -> Vec<(&'static str, &str)> {
     ]
 }
 
-/// The verdicts in order, in short: `live@acme`, a reason, or `-`.
+/// Returns the verdicts in order, in short form: `live@acme`, a reason, or `-`.
 fn verdicts(rules: &RuleSet, received: &Received) -> Vec<String> {
     let short = |(_, verdict): (HeaderName, Verdict)| match verdict {
         Ok(Some(signer)) => format!("{}@{}", signer.key, signer.merchant),
@@ -117,11 +117,11 @@ fn each_wrong_v2_signature_is_reported_why() {
         (right.to_uppercase(), "no signature: v2 takes 64 lowercase"),
         (base64("v2-secret", BODY), "no signature: v2 takes 64 lowercase"),
         (format!("v1={right}"), "no signature: v2 takes 64"),
-        (spaced, "another secret, or what it covers was changed"),
-        (with_line_end, "another secret, or what it covers was changed"),
+        (spaced, "another secret, or the content was changed"),
+        (with_line_end, "another secret, or the content was changed"),
         (hex("v1-secret", BODY), "made with a v1_secret"),
-        (hex("else", BODY), "another secret, or what it covers was changed"),
-        (hex("v2-secret", "{}"), "another secret, or what it covers was changed"),
+        (hex("else", BODY), "another secret, or the content was changed"),
+        (hex("v2-secret", "{}"), "another secret, or the content was changed"),
         (String::new(), "no signature"),
         ("\u{e9}".to_owned(), "more than visible ASCII"),
     ] {
@@ -147,10 +147,10 @@ fn each_wrong_webhook_is_reported_why() {
         (right.clone(), "no signature of version 1"),
         (format!("v2,{right}"), "no signature of version 1"),
         ("v1,AAAA".to_owned(), "no signature of version 1"),
-        (of("cb_1.1780000000.{\"order_id\": \"o-1\"}"), "another secret, or what it"),
-        (of(BODY), "another secret, or what it"),
-        (of(&format!("cb_2.1780000000.{BODY}")), "another secret, or what it"),
-        (of(&format!("cb_1.1780000001.{BODY}")), "another secret, or what it"),
+        (of("cb_1.1780000000.{\"order_id\": \"o-1\"}"), "another secret, or the content"),
+        (of(BODY), "another secret, or the content"),
+        (of(&format!("cb_2.1780000000.{BODY}")), "another secret, or the content"),
+        (of(&format!("cb_1.1780000001.{BODY}")), "another secret, or the content"),
         (format!("v1,{}", base64("v1-secret", &format!("cb_1.1780000000.{BODY}"))), "made with a v1_secret"),
     ] {
         let found = verdicts(&rules, &received(BODY, &trio(&signature)));
@@ -162,7 +162,7 @@ fn each_wrong_webhook_is_reported_why() {
 #[test]
 fn a_webhook_is_as_good_as_its_time() {
     let rules = rules();
-    let far = "it is right, but webhook-timestamp is not a time in seconds within 5 minutes of now";
+    let far = "the signature is correct, but webhook-timestamp is not a time in seconds within 5 minutes of now";
     for (timestamp, expected) in [
         ("1780000300", "live@acme"),
         ("1779999700", "live@acme"),
@@ -198,15 +198,20 @@ fn each_wrong_v1_signature_is_reported_why() {
         ("live", "1780000000", right.clone(), "live@acme"),
         ("live", "1780000000", right.to_uppercase(), "live@acme"),
         ("else", "1780000000", right.clone(), "x-api-key names no API key of the rules"),
-        // Its dialect has the key elsewhere.
+        // The key's dialect uses another header for it.
         ("odd", "1780000000", right.clone(), "x-api-key names no API key of the rules"),
         ("only-v2", "1780000000", right.clone(), "the API key has no v1_secret"),
-        ("live", "1779999699", late, "it is right, but x-timestamp is malformed or not within 300 s of now"),
-        ("live", "1780000000", spaced, "does not make it over this method, path, timestamp and body"),
+        (
+            "live",
+            "1779999699",
+            late,
+            "the signature is correct, but x-timestamp is malformed or not within 300 s of now",
+        ),
+        ("live", "1780000000", spaced, "gives another signature for this method, path, timestamp and body"),
         ("live", "1780000000", signed("v2-secret", V1_BODY), "made with the v2_secret"),
-        ("live", "1780000001", right.clone(), "does not make it over this method, path, timestamp and body"),
+        ("live", "1780000001", right.clone(), "gives another signature for this method, path, timestamp and body"),
         ("live", "1780000000", hex("v1-secret", V1_BODY), "by the recipe of dialect v1 (key live, merchant acme)"),
-        ("live", "1780000000", String::new(), "does not make it"),
+        ("live", "1780000000", String::new(), "gives another signature"),
     ] {
         let headers = [("x-api-key", key), ("x-timestamp", timestamp), ("x-signature", &signature)];
         let found = verdicts(&rules, &received(V1_BODY, &headers));
