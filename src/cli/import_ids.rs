@@ -306,7 +306,7 @@ mod tests {
         let text = format!("a\n\n b\nc\td\n{}", "\0\n".repeat(30));
         let outcome = check(&mut Cursor::new(text), "ids.txt", &mut err);
         let stated = String::from_utf8(err).unwrap();
-        assert!(stated.starts_with("note: ids.txt: 2 of the ids hold control characters"), "{stated}");
+        assert!(stated.starts_with("note: ids.txt: 2 ids contain control characters"), "{stated}");
         assert_eq!(stated.lines().count(), 1 + NAMED + 1, "{stated}");
         assert!(stated.ends_with("ids.txt:24: must not contain U+0000\n... and 10 more\n"), "{stated}");
         let Err(CliError::Failed(message)) = outcome else { panic!("the file has invalid lines") };
