@@ -203,17 +203,17 @@ impl Process {
         // nothing.
         let socket = Listener::bind(first.gateway.server.listen).map_err(StartError::other)?;
         let admin = Admin::bind(first.gateway.admin_listen).await.map_err(StartError::other)?;
-        let made_certificates = make_certificates(&first, &*clock)?;
+        let created_certificates = create_certificates(&first, &*clock)?;
         let workers = available_workers();
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
         let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
         let (store, page_secret) = open(&first, &random, &metrics)?;
         let (token, hosts) = (first.gateway.admin_token.clone(), first.gateway.admin_hosts.clone());
         let clients = first.gateway.clients.clone();
-        let rules = go_live(loader, first, made_certificates, &clock)?;
-        let in_force = rules.current();
-        metrics.reload(true, &in_force.version);
-        metrics.rules_loaded(in_force.loaded_at);
+        let rules = go_live(loader, first, created_certificates, &clock)?;
+        let current_rules = rules.current();
+        metrics.reload(true, &current_rules.version);
+        metrics.rules_loaded(current_rules.loaded_at);
 
         let providers = Arc::new(Providers::default());
         let engine = Arc::new(Engine::new(
@@ -266,7 +266,7 @@ impl Process {
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts));
         tasks.spawn(Arc::clone(&operations).watch_expiry());
-        let (workers, stop_workers) = set_to_work(callbacks, work);
+        let (workers, stop_workers) = start_workers(callbacks, work);
         Ok(Self { rules, store, operations, outbound, listener, admin: admin_address, tasks, workers, stop_workers })
     }
 
@@ -312,7 +312,7 @@ impl Process {
         self.stop_workers.clear();
         // Outgoing connections live on the listener's threads, which end only when all their tasks have ended.
         self.outbound.retire();
-        let worked = async {
+        let finish_workers = async {
             let all = async { while self.workers.join_next().await.is_some() {} };
             // An attempt that is cut off is repeated by the next start, though its receiver may have had it.
             let grace = WORKER_GRACE.max(callbacks.timeout + Duration::from_secs(1)).min(server.shutdown_grace);
@@ -321,7 +321,7 @@ impl Process {
             }
             self.workers.shutdown().await;
         };
-        let (drained, ()) = tokio::join!(self.listener.drain(server.shutdown_grace), worked);
+        let (drained, ()) = tokio::join!(self.listener.drain(server.shutdown_grace), finish_workers);
         self.tasks.shutdown().await;
         if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the store could not be closed cleanly; nothing that was acknowledged is lost");
@@ -332,7 +332,7 @@ impl Process {
 
 /// Creates a local authority and a server certificate if the rules ask for it and both files are missing. Returns
 /// whether it did.
-fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartError> {
+fn create_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartError> {
     let names = certs::names_of(&rules.gateway.server);
     let made = certs::ensure(&rules.gateway.tls, &names, clock.now()).map_err(StartError::other)?;
     if let Some(made) = &made {
@@ -342,7 +342,7 @@ fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartEr
 }
 
 /// Starts the background work. It stops when the returned senders are dropped.
-fn set_to_work(callbacks: callback::CallbackWorker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
+fn start_workers(callbacks: callback::CallbackWorker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
     let (stop_work, stop) = oneshot::channel();
     let (stop_callbacks, callbacks_stop) = oneshot::channel();
     let mut workers = JoinSet::new();
@@ -358,7 +358,7 @@ fn set_to_work(callbacks: callback::CallbackWorker, work: Work) -> (JoinSet<()>,
 fn go_live(
     mut loader: Loader,
     first: RuleSet,
-    made_certificates: bool,
+    created_certificates: bool,
     clock: &Arc<dyn Clock>,
 ) -> Result<Arc<LiveRules>, StartError> {
     let keys = &first.gateway.store.keys;
@@ -369,7 +369,7 @@ fn go_live(
     }
     let rules = LiveRules::new(loader, first, Arc::clone(clock));
     // The rules may trust the authority that was created just now.
-    if made_certificates && let ReloadOutcome::Refused(problems) = rules.reload() {
+    if created_certificates && let ReloadOutcome::Refused(problems) = rules.reload() {
         return Err(StartError::Rules(problems));
     }
     Ok(Arc::new(rules))
@@ -384,13 +384,13 @@ fn open(
     let gateway = &rules.gateway;
     // A new secret on one of several nodes would break the links that the other nodes give out. So the secret must
     // exist, and its file is read first: without it no store is created either.
-    let is_alone = matches!(gateway.store.url, StoreUrl::Sqlite(_));
-    let shared = if is_alone { None } else { Some(page_secret(&gateway.pages, is_alone, false, random)?) };
+    let is_single_node = matches!(gateway.store.url, StoreUrl::Sqlite(_));
+    let shared = if is_single_node { None } else { Some(page_secret(&gateway.pages, is_single_node, false, random)?) };
     let Opened { store, holds } =
         open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
     check_owner(&gateway.engine, holds)?;
     // A new secret in a store with operations would break the links that were given out.
-    let secret = shared.map_or_else(|| page_secret(&gateway.pages, is_alone, !holds.any(), random), Ok)?;
+    let secret = shared.map_or_else(|| page_secret(&gateway.pages, is_single_node, !holds.any(), random), Ok)?;
     Ok((store, PageSecret::new(secret)))
 }
 
@@ -398,14 +398,14 @@ fn open(
 /// set.
 fn page_secret(
     pages: &PageRules,
-    is_alone: bool,
+    is_single_node: bool,
     may_create: bool,
     random: &Arc<dyn Random>,
 ) -> Result<Secret, StartError> {
     let default = &pages.default_secret;
     Ok(match &pages.secret {
         // The default file is created even so: the rules may drop their secret later, and then the file is needed.
-        Some(secrets) => secret_file(default, is_alone, &**random).map_or_else(
+        Some(secrets) => secret_file(default, is_single_node, &**random).map_or_else(
             |error| {
                 tracing::warn!(%error, "keep pages.secret in the rules while this file is missing");
                 secrets.signing().clone()
@@ -502,14 +502,14 @@ mod tests {
     use super::*;
     use crate::telemetry::AccessLine;
 
-    struct Unheard;
+    struct NoAccessLog;
 
-    impl AccessLog for Unheard {
+    impl AccessLog for NoAccessLog {
         fn line(&self, _: &AccessLine<'_>) {}
     }
 
     #[tokio::test]
-    async fn a_first_start_leaves_nothing_to_be_read_again() {
+    async fn a_first_start_leaves_nothing_to_reload() {
         let directory = tempfile::tempdir().unwrap();
         let rules = directory.path().join("rules");
         std::fs::create_dir(&rules).unwrap();
@@ -518,7 +518,7 @@ mod tests {
         std::fs::write(rules.join("gateway.toml"), gateway).unwrap();
         for start in ["all files are created", "all files exist"] {
             let metrics = Arc::<Metrics>::default();
-            let process = Start { rules: &rules, metrics: Arc::clone(&metrics), access: Arc::new(Unheard) };
+            let process = Start { rules: &rules, metrics: Arc::clone(&metrics), access: Arc::new(NoAccessLog) };
             let process = Process::start(process).await.unwrap();
             let trusted = &process.rules.current().gateway.callbacks.trust;
             assert_eq!(trusted.len(), 1, "{start}: an authority that was just created is trusted");

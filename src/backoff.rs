@@ -24,7 +24,7 @@ mod tests {
     const MAX: Duration = Duration::from_mins(5);
 
     #[test]
-    fn waits_double_up_to_the_longest() {
+    fn waits_double_up_to_the_maximum() {
         for (attempts, whole) in [(0, 1), (1, 2), (2, 4), (8, 256), (9, 300), (31, 300), (32, 300), (u32::MAX, 300)] {
             let whole = Duration::from_secs(whole);
             assert_eq!(wait(FIRST, MAX, attempts, None, 0), whole / 2, "{attempts}");
@@ -34,11 +34,11 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_it_is_left_alone_within_the_longest_wait() {
-        let asked = |seconds| wait(FIRST, MAX, 0, Some(Duration::from_secs(seconds)), 0);
-        assert_eq!(asked(0), FIRST / 2);
-        assert_eq!(asked(30), Duration::from_secs(30));
-        assert_eq!(asked(86_400), MAX);
+    fn retry_after_is_respected_up_to_the_longest_wait() {
+        let with_retry_after = |seconds| wait(FIRST, MAX, 0, Some(Duration::from_secs(seconds)), 0);
+        assert_eq!(with_retry_after(0), FIRST / 2);
+        assert_eq!(with_retry_after(30), Duration::from_secs(30));
+        assert_eq!(with_retry_after(86_400), MAX);
     }
 
     proptest! {

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_pair_is_trusted_for_its_names_and_its_time() {
+    fn a_new_certificate_is_valid_for_its_names_and_time() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::in_directory(&directory.path().join("deep/certs"));
         let made = make(&files, &names(&["localhost", "[::1]", "*.pay.example", "127.0.0.1"]), NOW, false).unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ca_is_reused_and_the_pair_replaced_only_on_demand() {
+    fn the_ca_is_reused_and_files_are_replaced_only_on_request() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::in_directory(directory.path());
         make(&files, &defaults(), NOW, false).unwrap();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_decide_whether_a_pair_is_made() {
+    fn certificates_are_created_only_if_the_rules_ask() {
         let directory = tempfile::tempdir().unwrap();
         let mut tls = TlsRules {
             certificate: directory.path().join("tls.crt"),

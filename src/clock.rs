@@ -62,7 +62,7 @@ thread_local! {
 
 impl Stock {
     /// Copies the next unused bytes into `wanted`, which is at most [`STOCK`] long, and erases them from the stock.
-    fn hand_out(&mut self, wanted: &mut [u8], draw: impl FnOnce(&mut [u8])) {
+    fn take(&mut self, wanted: &mut [u8], draw: impl FnOnce(&mut [u8])) {
         if STOCK - self.used < wanted.len() {
             draw(&mut self.bytes);
             self.used = 0;
@@ -88,7 +88,7 @@ impl Random for SystemRandomness {
         if bytes.len() > STOCK / 16 {
             return self.draw(bytes);
         }
-        DRAWN.with_borrow_mut(|stock| stock.hand_out(bytes, |bytes| self.draw(bytes)));
+        DRAWN.with_borrow_mut(|stock| stock.take(bytes, |bytes| self.draw(bytes)));
     }
 }
 
@@ -122,13 +122,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stock_is_handed_out_once_and_leaves_nothing_behind() {
+    fn stocked_bytes_are_used_once_and_erased() {
         let mut stock = Stock { bytes: [0; STOCK], used: STOCK };
         let mut draws = 0_u8;
         let mut seen = Vec::new();
         for _ in 0..100 {
             let mut wanted = [0; 12];
-            stock.hand_out(&mut wanted, |bytes| {
+            stock.take(&mut wanted, |bytes| {
                 draws += 1;
                 // Each byte pair of a stock is unique.
                 for (place, byte) in bytes.chunks_exact_mut(2).enumerate() {

@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_commonly_let_pass() {
+    fn input_that_lenient_readers_accept_is_rejected() {
         assert_eq!(read(b"\xff{}").unwrap_err(), JsonError::NotUtf8);
         assert_eq!(read(b"\xed\xa0\x80").unwrap_err(), JsonError::NotUtf8);
         assert_eq!(error("\u{feff}{}"), JsonError::ByteOrderMark);
@@ -621,15 +621,15 @@ mod tests {
         })
     }
 
-    fn says(value: &Value<'_>) -> serde_json::Value {
+    fn to_serde(value: &Value<'_>) -> serde_json::Value {
         match &value.node {
             Node::Null => serde_json::Value::Null,
             Node::Bool(truth) => (*truth).into(),
             Node::Number => serde_json::from_str(value.raw).unwrap(),
             Node::String(text) => text.as_ref().into(),
-            Node::Array(items) => items.iter().map(says).collect::<Vec<_>>().into(),
+            Node::Array(items) => items.iter().map(to_serde).collect::<Vec<_>>().into(),
             Node::Object(object) => {
-                let members = object.0.iter().map(|member| (member.name.to_string(), says(&member.value)));
+                let members = object.0.iter().map(|member| (member.name.to_string(), to_serde(&member.value)));
                 members.collect::<serde_json::Map<_, _>>().into()
             }
         }
@@ -640,7 +640,7 @@ mod tests {
         fn agrees_with_serde_json(document in json(), pretty: bool) {
             let text = if pretty { serde_json::to_string_pretty(&document) } else { serde_json::to_string(&document) };
             let text = text.unwrap();
-            prop_assert_eq!(says(&read(text.as_bytes()).unwrap()), document);
+            prop_assert_eq!(to_serde(&read(text.as_bytes()).unwrap()), document);
         }
 
         #[test]

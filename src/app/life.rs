@@ -13,7 +13,7 @@ use super::operations::Operations;
 use crate::http::listener::Watchdog;
 
 /// How long to wait for a store outside the process before the status line reports that it is silent.
-const STORE_PATIENCE: Duration = Duration::from_secs(2);
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The parts of the process whose progress is checked.
 pub(super) struct Life {
@@ -27,7 +27,7 @@ impl Life {
     /// Completes with a status line once every part that a restart would repair has made progress. It runs on the main
     /// runtime, and so proves that one too.
     pub(super) async fn proof(&self) -> String {
-        let store = received_of(self.store_is_inside, self.operations.probe());
+        let store = store_reply(self.store_is_inside, self.operations.probe());
         let ((), store) = tokio::join!(self.listener.felt(), store);
         let status = self.operations.status();
         match store {
@@ -37,12 +37,12 @@ impl Life {
     }
 }
 
-/// Waits for the store's reply; for one outside the process, at most [`STORE_PATIENCE`].
-async fn received_of(is_inside: bool, answer: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+/// Waits for the store's reply; for one outside the process, at most [`STORE_TIMEOUT`].
+async fn store_reply(is_inside: bool, answer: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     if is_inside {
         return answer.await;
     }
-    timeout(STORE_PATIENCE, answer).await.unwrap_or_else(|_| Err("no answer".to_owned()))
+    timeout(STORE_TIMEOUT, answer).await.unwrap_or_else(|_| Err("no answer".to_owned()))
 }
 
 #[cfg(test)]
@@ -52,15 +52,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn silence_of_a_store_inside_is_no_life_and_all_else_is() {
+    async fn only_a_silent_store_in_this_process_is_stuck() {
         for is_inside in [true, false] {
-            assert_eq!(received_of(is_inside, ready(Ok(()))).await, Ok(()));
+            assert_eq!(store_reply(is_inside, ready(Ok(()))).await, Ok(()));
             let full = Err("the disk is full".to_owned());
-            assert_eq!(received_of(is_inside, ready(full.clone())).await, full, "an error is a reply");
+            assert_eq!(store_reply(is_inside, ready(full.clone())).await, full, "an error is a reply");
         }
-        assert_eq!(received_of(false, pending()).await, Err("no answer".to_owned()), "a restart would not repair that");
+        assert_eq!(store_reply(false, pending()).await, Err("no answer".to_owned()), "a restart would not repair that");
         // Of the test's clock, which advances by itself.
-        let inside = timeout(Duration::from_hours(1), received_of(true, pending())).await;
+        let inside = timeout(Duration::from_hours(1), store_reply(true, pending())).await;
         assert!(inside.is_err(), "its thread is stuck: {inside:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Notifies systemd, or another manager that implements its protocol (`sd_notify(3)`): ready, reloading, stopping,
 //! signs of life, and a line for `systemctl status`. Does nothing without `NOTIFY_SOCKET`.
 //!
-//! Datagrams are sent without blocking and given up after [`PATIENCE`], so that a slow manager does not delay requests.
+//! Datagrams are sent without blocking and given up after [`SEND_TIMEOUT`], so that a slow manager does not delay requests.
 //! The crate `sd-notify` blocks while the socket is full.
 
 use std::ffi::{OsStr, OsString};
@@ -18,7 +18,7 @@ use tokio::net::UnixDatagram;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 /// How long one message may wait for room in the socket.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The service manager that started the process, if it wants notifications.
 #[derive(Debug, Default)]
@@ -49,28 +49,28 @@ impl ServiceManager {
 
     /// Reports that both listeners accept, or that a reload is over.
     pub(super) async fn ready(&self, status: &str) {
-        self.tell(&format!("READY=1\n{}", status_line(status))).await;
+        self.notify(&format!("READY=1\n{}", status_line(status))).await;
     }
 
     /// Reports that a reload begins. The time distinguishes its end from the end of an earlier reload.
     pub(super) async fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let microseconds = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}\n")).await;
+        self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}\n")).await;
     }
 
     /// Reports that the drain begins.
     pub(super) async fn stopping(&self, status: &str) {
-        self.tell(&format!("STOPPING=1\n{}", status_line(status))).await;
+        self.notify(&format!("STOPPING=1\n{}", status_line(status))).await;
     }
 
     /// Sends a sign of life at every half of the watchdog's time, for as long as this future is polled and `proof`,
     /// called as often, completed within that time. Its output becomes the status line.
     pub(super) async fn keep_alive<F: Future<Output = String>>(&self, mut proof: impl FnMut() -> F) {
         let Some(limit) = self.watchdog else { return };
-        let mut beats = interval(limit / 2);
+        let mut ticks = interval(limit / 2);
         // Missed signs of life are not repeated: each one means that the process lives now.
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut proven = Instant::now();
         let mut status = None;
         let mut next = pin!(after(Duration::ZERO, proof()));
@@ -81,18 +81,18 @@ impl ServiceManager {
                     status = Some(status_line(&message));
                     next.set(after(limit / 2, proof()));
                 }
-                _ = beats.tick() => {
+                _ = ticks.tick() => {
                     if proven.elapsed() < limit {
-                        self.tell(&format!("WATCHDOG=1\n{}", status.take().unwrap_or_default())).await;
+                        self.notify(&format!("WATCHDOG=1\n{}", status.take().unwrap_or_default())).await;
                     }
                 }
             }
         }
     }
 
-    async fn tell(&self, message: &str) {
+    async fn notify(&self, message: &str) {
         let Some(address) = &self.address else { return };
-        let sent = timeout(PATIENCE, send(address, message)).await;
+        let sent = timeout(SEND_TIMEOUT, send(address, message)).await;
         if let Err(error) = sent.unwrap_or_else(|late| Err(late.into())) {
             tracing::warn!(%error, "the service manager could not be notified");
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     impl Supervised {
-        async fn hear(&self) -> String {
+        async fn receive(&self) -> String {
             let mut buffer = [0; 1024];
             let length = self.messages.recv(&mut buffer).await.unwrap();
             String::from_utf8(buffer[..length].to_vec()).unwrap()
@@ -177,22 +177,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_are_those_of_the_protocol() {
+    async fn messages_follow_the_protocol() {
         let supervised = supervised("0", None);
         supervised.manager.ready("serves").await;
-        assert_eq!(supervised.hear().await, "READY=1\nSTATUS=serves\n");
+        assert_eq!(supervised.receive().await, "READY=1\nSTATUS=serves\n");
         supervised.manager.reloading().await;
-        let reloading = supervised.hear().await;
+        let reloading = supervised.receive().await;
         let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end();
         assert!(time.parse::<u64>().unwrap() > 0, "{reloading}");
         supervised.manager.stopping("two\nlines").await;
-        assert_eq!(supervised.hear().await, "STOPPING=1\nSTATUS=two; lines\n");
+        assert_eq!(supervised.receive().await, "STOPPING=1\nSTATUS=two; lines\n");
         supervised.manager.keep_alive(|| ready(String::new())).await;
         assert_eq!(supervised.backlog(), 0, "there is no watchdog");
     }
 
     #[tokio::test]
-    async fn a_manager_that_began_anew_is_found_again() {
+    async fn a_restarted_manager_is_reached_again() {
         let mut supervised = supervised("0", None);
         supervised.manager.ready("before").await;
         let path = supervised.directory.path().join("notify");
@@ -200,11 +200,11 @@ mod tests {
         supervised.manager.ready("meanwhile").await;
         supervised.messages = UnixDatagram::bind(&path).unwrap();
         supervised.manager.ready("after").await;
-        assert_eq!(supervised.hear().await, "READY=1\nSTATUS=after\n");
+        assert_eq!(supervised.receive().await, "READY=1\nSTATUS=after\n");
     }
 
     #[tokio::test]
-    async fn an_abstract_socket_is_one_too() {
+    async fn abstract_sockets_work() {
         let name = format!("paybridge-{}", std::process::id());
         let messages = StdDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         let address = |variable: &str| (variable == "NOTIFY_SOCKET").then(|| format!("@{name}").into());
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_socket_that_works_nothing_happens() {
+    async fn without_a_usable_socket_nothing_happens() {
         for address in [None, Some(""), Some("/nowhere/notify"), Some("vsock:2:1")] {
             let manager =
                 ServiceManager::from_variables(|name| address.filter(|_| name == "NOTIFY_SOCKET").map(OsString::from));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watchdog_watches_the_process_that_it_names() {
+    async fn the_watchdog_applies_to_the_process_it_names() {
         let ours = std::process::id();
         for (time, pid, expected) in [
             ("2000000", None, Some(2)),
@@ -240,30 +240,30 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_that_proves_its_life_is_received_of_again_and_again() {
+    async fn a_live_process_sends_signs_of_life() {
         let supervised = supervised(MINUTE, None);
         let mut proofs = 0;
         let proof = || {
             proofs += 1;
             ready(format!("proof {proofs}"))
         };
-        let hear = async {
+        let receive = async {
             let mut messages = Vec::new();
             // The test's clock may jump over the sender's patience; then that proof never arrives.
             while messages.iter().filter(|message: &&String| message.contains("STATUS=proof ")).count() < 3 {
-                messages.push(supervised.hear().await);
+                messages.push(supervised.receive().await);
             }
             messages
         };
         let messages = tokio::select! {
             () = supervised.manager.keep_alive(proof) => panic!("it never ends"),
-            messages = hear => messages,
+            messages = receive => messages,
         };
         assert!(messages.iter().all(|message| message.starts_with("WATCHDOG=1\n")), "{messages:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_that_proves_nothing_falls_silent() {
+    async fn a_stuck_process_sends_none() {
         let supervised = supervised(MINUTE, None);
         let keep_alive = supervised.manager.keep_alive(pending);
         let mut keep_alive = pin!(keep_alive);

@@ -23,10 +23,10 @@ use crate::store::{Outbox, Store};
 use crate::telemetry::Metrics;
 
 /// How long the result of a probe is reused.
-const FRESH: Duration = Duration::from_secs(1);
+const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
 
 /// How often the expiry of the certificate in use is checked.
-const EXPIRY_LOOKS: Duration = Duration::from_mins(1);
+const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The process as the admin listener, the signals and the file watcher see it.
 pub struct Operations {
@@ -103,12 +103,12 @@ impl Operations {
     /// reloads are left to SIGHUP and the admin listener.
     pub fn watch(self: &Arc<Self>) {
         // The watcher belongs to `self`, so it must not keep it alive.
-        let (reloading, asked, looking) = (Arc::downgrade(self), Arc::downgrade(self), Arc::downgrade(self));
+        let (for_change, for_paths, for_stale) = (Arc::downgrade(self), Arc::downgrade(self), Arc::downgrade(self));
         let wanted = Watched {
-            paths: Box::new(move || asked.upgrade().map_or_else(Vec::new, |operations| operations.paths())),
-            stale: Box::new(move || looking.upgrade().is_some_and(|operations| operations.stale())),
+            paths: Box::new(move || for_paths.upgrade().map_or_else(Vec::new, |operations| operations.paths())),
+            stale: Box::new(move || for_stale.upgrade().is_some_and(|operations| operations.stale())),
             on_change: Box::new(move || {
-                if let Some(operations) = reloading.upgrade() {
+                if let Some(operations) = for_change.upgrade() {
                     operations.reload_blocking(ReloadCause::Change);
                 }
             }),
@@ -143,8 +143,8 @@ impl Operations {
     /// Logs it when the certificate in use expires while the process runs.
     pub async fn watch_expiry(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(EXPIRY_LOOKS).await;
-            self.reloads.look_at_expiry();
+            tokio::time::sleep(EXPIRY_INTERVAL).await;
+            self.reloads.check_expiry();
         }
     }
 
@@ -156,7 +156,7 @@ impl Operations {
         self.probe().await
     }
 
-    /// Reports whether the store can commit, now or less than [`FRESH`] ago.
+    /// Reports whether the store can commit, now or less than [`PROBE_MAX_AGE`] ago.
     pub async fn probe(&self) -> Result<(), String> {
         probe_shared(&self.probed, &self.store).await
     }
@@ -173,21 +173,22 @@ impl Operations {
 }
 
 impl Operations {
-    async fn send_sample(&self, asked: SampleRequest) -> Result<Sampled, String> {
+    async fn send_sample(&self, request: SampleRequest) -> Result<Sampled, String> {
         let rules = self.rules.current();
-        let merchant = rules.merchants.get(&asked.merchant).ok_or("merchant: no merchant has this id")?;
-        let wanted = Sample { merchant, api_key: asked.api_key.as_deref(), kind: asked.kind, url: asked.url.as_ref() };
+        let merchant = rules.merchants.get(&request.merchant).ok_or("merchant: no merchant has this id")?;
+        let wanted =
+            Sample { merchant, api_key: request.api_key.as_deref(), kind: request.kind, url: request.url.as_ref() };
         let sampled = sample(&rules, &self.outbound, &*self.clock, &*self.random, &wanted).await;
         sampled.map_err(|error| error.to_string())
     }
 }
 
-/// Probes the store, unless the last probe is younger than [`FRESH`]. A probe is a commit, and every client of the
+/// Probes the store, unless the last probe is younger than [`PROBE_MAX_AGE`]. A probe is a commit, and every client of the
 /// admin listener may cause one: so at most one is in flight, and concurrent callers share its result.
 async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store>) -> Result<(), String> {
     let mut last = Arc::clone(probed).lock_owned().await;
     if let Some(probed) = &*last
-        && probed.at.elapsed() < FRESH
+        && probed.at.elapsed() < PROBE_MAX_AGE
     {
         return probed.result.clone();
     }
@@ -215,7 +216,7 @@ impl AdminSource for Arc<Operations> {
     }
 
     fn metrics(&self) -> String {
-        self.reloads.count_days();
+        self.reloads.update_expiry_gauges();
         self.metrics.render()
     }
 
@@ -223,8 +224,8 @@ impl AdminSource for Arc<Operations> {
         &*self.store
     }
 
-    fn sample(&self, asked: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
-        Box::pin(self.send_sample(asked))
+    fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
+        Box::pin(self.send_sample(request))
     }
 
     fn now(&self) -> UnixMillis {
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_reload_reads_elsewhere_is_stale_until_it_is_read() {
+    async fn files_outside_the_rules_are_stale_until_they_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let certs = directory.path().join("certs");
         let operations = operations(directory.path());
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_certificate_is_found_where_nobody_tells_of_it() {
+    async fn a_certificate_change_is_found_without_a_file_event() {
         let directory = tempfile::tempdir().unwrap();
         let certs = directory.path().join("certs");
         let operations = operations(directory.path());
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn probes_are_shared_for_a_while() {
+    async fn recent_probes_are_reused() {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
         let probed = Arc::default();
@@ -329,7 +330,7 @@ mod tests {
         assert_eq!(probe_shared(&probed, &store).await, Ok(()));
         assert_eq!(probed.lock().await.as_ref().unwrap().at, first, "the store was not probed again");
         store.close().await.unwrap();
-        tokio::time::advance(FRESH).await;
+        tokio::time::advance(PROBE_MAX_AGE).await;
         assert!(probe_shared(&probed, &store).await.is_err(), "the result is out of date");
     }
 }

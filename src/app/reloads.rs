@@ -24,7 +24,7 @@ const SHOWN: usize = 100;
 /// How often, and at which interval, a certificate and key that do not match are read again before they count as wrong:
 /// a renewal writes the two files one after the other. Together with the time that files need to settle, this stays
 /// under a second.
-const HEALING_LOOKS: usize = 8;
+const HEALING_RETRIES: usize = 8;
 const HEALING_PAUSE: Duration = Duration::from_millis(50);
 
 /// What caused a reload.
@@ -49,7 +49,7 @@ impl ReloadCause {
 
     /// Reports whether an operator requested the reload and waits for the result: then it is logged even when nothing
     /// is new.
-    const fn asked(self) -> bool {
+    const fn is_requested(self) -> bool {
         !matches!(self, Self::Change)
     }
 }
@@ -106,7 +106,7 @@ impl Reloads {
             }
             ReloadOutcome::Refused(problems) => {
                 self.metrics.reload(false, "");
-                tell_problems(trigger, &self.rules.current().version, &problems);
+                log_problems(trigger, &self.rules.current().version, &problems);
                 logged.refused = true;
             }
         }
@@ -128,8 +128,8 @@ impl Reloads {
         let rules = self.rules.current();
         self.metrics.reload(true, version);
         self.metrics.rules_loaded(rules.loaded_at);
-        let (good_again, trigger_name) = (std::mem::take(&mut logged.refused), trigger.as_str());
-        if good_again {
+        let (recovered, trigger_name) = (std::mem::take(&mut logged.refused), trigger.as_str());
+        if recovered {
             tracing::info!(%version, trigger = trigger_name, "the rules on disk are valid again");
         }
         if elsewhere_changed {
@@ -138,7 +138,7 @@ impl Reloads {
         if previous != version {
             let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
             tracing::info!(%previous, %version, trigger = trigger_name, merchants, keys, shops, "rules loaded");
-        } else if trigger.asked() && !elsewhere_changed {
+        } else if trigger.is_requested() && !elsewhere_changed {
             tracing::info!(%version, trigger = trigger_name, "rules reloaded: no change");
         } else {
             tracing::debug!(%version, trigger = trigger_name, "rules reloaded: the files did not change");
@@ -147,13 +147,13 @@ impl Reloads {
     }
 
     fn refresh_certificate(&self, trigger: ReloadCause, logged: &mut Logged) {
-        match self.refreshed(trigger, logged.certificate_error.as_deref()) {
+        match self.refresh_with_retries(trigger, logged.certificate_error.as_deref()) {
             Ok(renewed) => {
-                let good_again = logged.certificate_error.take().is_some();
+                let recovered = logged.certificate_error.take().is_some();
                 if renewed {
                     self.metrics.certificate_reload(true);
-                    tracing::info!(not_after = self.tls.not_after().map(shown), "a new certificate is in use");
-                } else if good_again {
+                    tracing::info!(not_after = self.tls.not_after().map(formatted), "a new certificate is in use");
+                } else if recovered {
                     tracing::info!("the certificate on disk is valid again: it is the one in use");
                 } else {
                     tracing::debug!("the certificate did not change");
@@ -165,7 +165,7 @@ impl Reloads {
                 if new {
                     self.metrics.certificate_reload(false);
                 }
-                if new || trigger.asked() {
+                if new || trigger.is_requested() {
                     tracing::error!(%error, trigger = trigger.as_str(), "the certificate on disk is rejected; the old one stays in use");
                 }
                 logged.certificate_error = Some(error);
@@ -175,12 +175,12 @@ impl Reloads {
 
     /// Applies the certificate on disk. An error that the watcher found just now gets a moment to heal: between the two
     /// writes of a renewal the certificate and the key do not match.
-    fn refreshed(&self, trigger: ReloadCause, known: Option<&str>) -> Result<bool, TlsError> {
+    fn refresh_with_retries(&self, trigger: ReloadCause, known: Option<&str>) -> Result<bool, TlsError> {
         let rules = self.rules.current();
         let mut result = self.tls.refresh(&rules.gateway);
-        for _ in 0..HEALING_LOOKS {
+        for _ in 0..HEALING_RETRIES {
             let wrong = result.as_ref().is_err_and(|error| known != Some(error.to_string().as_str()));
-            if !wrong || trigger.asked() {
+            if !wrong || trigger.is_requested() {
                 break;
             }
             thread::sleep(HEALING_PAUSE);
@@ -194,7 +194,7 @@ impl Reloads {
     }
 
     /// Logs once that the certificate in use has expired. Does not wait for a reload in progress.
-    pub(super) fn look_at_expiry(&self) {
+    pub(super) fn check_expiry(&self) {
         if let Ok(mut logged) = self.logged.try_lock() {
             self.log_expiry(&mut logged);
         }
@@ -204,7 +204,7 @@ impl Reloads {
         let now = self.clock.now();
         let expired = self.tls.not_after().filter(|not_after| not_after.0 < now.0);
         if let Some(not_after) = expired.filter(|_| logged.expired != expired) {
-            tracing::warn!(not_after = shown(not_after), "the certificate in use has expired");
+            tracing::warn!(not_after = formatted(not_after), "the certificate in use has expired");
         }
         logged.expired = expired;
     }
@@ -218,11 +218,11 @@ impl Reloads {
             needs_restart: self.rules.needs_restart().len(),
         });
         self.metrics.certificate_refused(self.tls.last_error().is_some());
-        self.count_days();
+        self.update_expiry_gauges();
     }
 
     /// Updates the gauges that change with time alone.
-    pub(super) fn count_days(&self) {
+    pub(super) fn update_expiry_gauges(&self) {
         self.metrics.certificate_expires(self.tls.not_after(), self.clock.now());
     }
 
@@ -246,7 +246,7 @@ impl Reloads {
     }
 }
 
-fn shown(moment: UnixMillis) -> String {
+fn formatted(moment: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(moment.0).map_or_else(|_| moment.0.to_string(), |moment| moment.to_string())
 }
 
@@ -261,7 +261,7 @@ fn problem_info(problem: &Problem) -> ProblemInfo {
     }
 }
 
-fn tell_problems(trigger: ReloadCause, version: &str, problems: &Problems) {
+fn log_problems(trigger: ReloadCause, version: &str, problems: &Problems) {
     let (trigger, count) = (trigger.as_str(), problems.len());
     tracing::error!(%version, trigger, problems = count, "rules rejected; the last good ones stay in force");
     for problem in problems.iter().take(PROBLEMS_LOGGED) {
@@ -289,7 +289,7 @@ fn log_warnings(rules: &RuleSet, logged: &mut Logged) {
 
 fn log_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, logged: &mut Logged) {
     let new = logged.needs_restart != needs_restart;
-    if !needs_restart.is_empty() && (new || trigger.asked()) {
+    if !needs_restart.is_empty() && (new || trigger.is_requested()) {
         let keys = needs_restart.join(", ");
         tracing::warn!(%keys, "changed keys of gateway.toml take effect at the next start");
     } else if needs_restart.is_empty() && new {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_reported_when_they_are_new_and_shown_as_long_as_they_stand() {
+    fn new_warnings_are_logged_and_all_are_shown() {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(lines.clone()).finish();
         let _logging = tracing::subscriber::set_default(subscriber);

@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn the_definition_is_valid() {
         Arguments::command().debug_assert();
     }
 
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_mean_what_they_say() {
+    fn command_lines_are_parsed() {
         let Ok(Command::Sign(sign)) = parsed("sign v1 --key k --method get --target /a?b=c") else { panic!() };
         assert_eq!((sign.method, sign.target.unwrap().as_str()), (http::Method::GET, "/a?b=c"));
         let Ok(Command::Sign(sign)) = parsed("sign v2 --key k body.json") else { panic!() };
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_usage_is_refused() {
+    fn wrong_usage_is_rejected() {
         for line in [
             "",
             "serv",

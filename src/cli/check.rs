@@ -17,9 +17,9 @@ use crate::rules::{self, Inspection, LoadOptions, RuleSet, Severity, TlsRules};
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn run(asked: &Check, colored: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
-    let checked = Checked::of(&asked.rules.rules, asked, SystemClock.now());
-    match asked.format {
+pub fn run(args: &Check, colored: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
+    let checked = Checked::of(&args.rules.rules, args, SystemClock.now());
+    match args.format {
         Format::Text => checked.write_text(colored, out, err)?,
         Format::Json => json::write(&checked, out)?,
     }
@@ -33,11 +33,11 @@ struct Checked {
 }
 
 impl Checked {
-    fn of(directory: &Path, asked: &Check, now: UnixMillis) -> Self {
-        let options = LoadOptions { check_secrets: !asked.no_secrets };
+    fn of(directory: &Path, args: &Check, now: UnixMillis) -> Self {
+        let options = LoadOptions { check_secrets: !args.no_secrets };
         let serves = |tls: &TlsRules| server_tls(tls).map(drop).map_err(|error| error.to_string());
         let inspection = rules::inspect(directory, now, options, &serves);
-        let wrong = if asked.allow_warnings {
+        let wrong = if args.allow_warnings {
             inspection.problems.iter().any(|problem| problem.severity == Severity::Error)
         } else {
             !inspection.problems.is_empty()
@@ -102,7 +102,7 @@ mod tests {
     const WARNED: [(&str, &str); 3] =
         [("gateway.toml", ""), ("shops/a.toml", SHOP), ("merchants/m.toml", "[shops.a]\n")];
 
-    fn asked(directory: &Path) -> Check {
+    fn args(directory: &Path) -> Check {
         Check {
             rules: Rules { rules: directory.into() },
             no_secrets: true,
@@ -123,9 +123,9 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut asked = asked(directory.path());
-        change(&mut asked);
-        let valid = run(&asked, false, &mut out, &mut err).unwrap();
+        let mut args = args(directory.path());
+        change(&mut args);
+        let valid = run(&args, false, &mut out, &mut err).unwrap();
         let shown =
             |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(directory.path().to_str().unwrap(), "rules");
         (valid, shown(out), shown(err))
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_fail_requests_does_not_pass() {
+    fn warnings_do_not_pass() {
         let (valid, out, err) = check(&WARNED);
         assert!(!valid && out.is_empty());
         assert!(err.starts_with("rules/merchants/m.toml:1:1: warning: the merchant has no `[[api_keys]]`"), "{err}");
@@ -147,16 +147,16 @@ mod tests {
 
     #[test]
     fn warnings_pass_when_they_are_allowed() {
-        let (valid, out, err) = check_with(&WARNED, |asked| asked.allow_warnings = true);
+        let (valid, out, err) = check_with(&WARNED, |args| args.allow_warnings = true);
         assert!(valid && out.starts_with("rules are valid: ") && out.ends_with("), with 1 warning\n"), "{out}");
         assert!(err.starts_with("rules/merchants/m.toml:1:1: warning: "), "{err}");
         let wrong = [("gateway.toml", "[limits]\nbody = 0\n"), WARNED[1], WARNED[2]];
-        let (valid, out, err) = check_with(&wrong, |asked| asked.allow_warnings = true);
+        let (valid, out, err) = check_with(&wrong, |args| args.allow_warnings = true);
         assert!(!valid && out.is_empty() && err.ends_with("rules are not valid: 1 error, 1 warning\n"), "{err}");
     }
 
     #[test]
-    fn json_says_it_all_without_a_secret() {
+    fn json_is_complete_without_secrets() {
         let merchant =
             "nmae = \"Acme\"\n[[api_keys]]\nkey = \"k\"\nv2_secret = \"hush\"\nallowed_ips = []\n[shops.a]\n";
         let files = [
@@ -165,7 +165,7 @@ mod tests {
             ("merchants/m.toml", merchant),
             ("merchants/n.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = [\"hush\", 1]\n[shops.a]\n"),
         ];
-        let (valid, out, err) = check_with(&files, |asked| asked.format = Format::Json);
+        let (valid, out, err) = check_with(&files, |args| args.format = Format::Json);
         assert!(!valid && err.is_empty() && !out.contains("hush"), "{out}");
         insta::assert_snapshot!(out);
     }
@@ -173,8 +173,8 @@ mod tests {
     #[test]
     fn json_of_rules_that_pass_counts_them() {
         let json = |allow_warnings| {
-            let (valid, out, _) = check_with(&WARNED, |asked| {
-                (asked.format, asked.allow_warnings) = (Format::Json, allow_warnings);
+            let (valid, out, _) = check_with(&WARNED, |args| {
+                (args.format, args.allow_warnings) = (Format::Json, allow_warnings);
             });
             let document: serde_json::Value = serde_json::from_str(&out).unwrap();
             assert_eq!(document["valid"], valid, "{out}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::domain::deceives;
 
 /// The most characters of a cell in a list.
-pub(super) const WIDEST: usize = 48;
+pub(super) const MAX_WIDTH: usize = 48;
 
 /// Formats a duration in one unit, rounded down.
 pub(super) fn age(span: Duration) -> String {
@@ -31,10 +31,10 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     text.chars().map(shown).collect::<String>().into()
 }
 
-/// Truncates a cell to [`WIDEST`] characters.
+/// Truncates a cell to [`MAX_WIDTH`] characters.
 pub(super) fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
-    match text.char_indices().nth(WIDEST) {
-        Some(_) => text.chars().take(WIDEST - 1).chain(['…']).collect::<String>().into(),
+    match text.char_indices().nth(MAX_WIDTH) {
+        Some(_) => text.chars().take(MAX_WIDTH - 1).chain(['…']).collect::<String>().into(),
         None => text,
     }
 }

@@ -77,7 +77,7 @@ fn curl_line(rules: &RuleSet, entry: &KeyEntry, now: UnixMillis) -> Option<Strin
     let ca = Files::of_rules(&rules.gateway.tls).ca;
     // Writing to a String does not fail.
     if ca.exists() {
-        let _ = write!(line, " --cacert {}", quoted(&seen_from_here(&ca).to_string_lossy()));
+        let _ = write!(line, " --cacert {}", quoted(&relative_to_cwd(&ca).to_string_lossy()));
     }
     for (name, value) in v1_headers(entry, secret, now, method, path, body.as_bytes()) {
         let _ = write!(line, " -H {}", quoted(&format!("{name}: {value}")));
@@ -88,7 +88,7 @@ fn curl_line(rules: &RuleSet, entry: &KeyEntry, now: UnixMillis) -> Option<Strin
 }
 
 /// Returns a path relative to the working directory if it lies inside: `rules/../certs/ca.pem` becomes `certs/ca.pem`.
-pub(super) fn seen_from_here(path: &Path) -> PathBuf {
+pub(super) fn relative_to_cwd(path: &Path) -> PathBuf {
     let here = std::env::current_dir().and_then(|here| here.canonicalize());
     let (Ok(whole), Ok(here)) = (path.canonicalize(), here) else { return path.to_owned() };
     whole.strip_prefix(here).map_or_else(|_| whole.clone(), Path::to_owned)
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_rules_give_a_line() {
+    fn the_shipped_rules_give_a_command() {
         let line = demo_curl(&shipped(), UnixMillis(1_772_409_600_007)).unwrap();
         assert!(line.starts_with("curl ") && line.lines().count() == 1, "{line}");
         for part in [
@@ -128,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn no_line_without_a_merchant_who_could_use_it() {
+    fn no_command_without_a_usable_merchant() {
         let mut rules = shipped();
         rules.merchants.clear();
         assert_eq!(demo_curl(&rules, UnixMillis(0)), None);
     }
 
     #[test]
-    fn words_survive_a_shell() {
+    fn words_are_quoted_for_a_shell() {
         assert_eq!(quoted("certs/ca.pem"), "certs/ca.pem");
         assert_eq!(quoted("X-Api-Key: a"), "'X-Api-Key: a'");
         assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
@@ -143,9 +143,9 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_seen_from_the_working_directory() {
+    fn paths_are_relative_to_the_working_directory() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        assert_eq!(seen_from_here(&here.join("src/../Cargo.toml")), Path::new("Cargo.toml"));
-        assert_eq!(seen_from_here(Path::new("none/../such")), Path::new("none/../such"));
+        assert_eq!(relative_to_cwd(&here.join("src/../Cargo.toml")), Path::new("Cargo.toml"));
+        assert_eq!(relative_to_cwd(Path::new("none/../such")), Path::new("none/../such"));
     }
 }

@@ -12,19 +12,19 @@ use crate::clock::{Clock, SystemClock};
 use crate::rules::{Audience, Change, Effect, Group, ReadRules, diff};
 
 /// The most names in a heading.
-const MOST_NAMED: usize = 5;
+const MAX_NAMES: usize = 5;
 
 /// Compares two rules directories. Writes the changes to `out`; problems, and a note if nothing changes, to `err`.
 ///
 /// # Errors
 /// A directory has problems, which were written; there are changes and `--exit-code` is set; or the output cannot be
 /// written.
-pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    let old = read(&asked.old, err)?;
-    let new = read(&asked.new, err)?;
-    let (Some(old), Some(new)) = (old, new) else { return Err(CliError::Told) };
+pub fn run(args: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let old = read(&args.old, err)?;
+    let new = read(&args.new, err)?;
+    let (Some(old), Some(new)) = (old, new) else { return Err(CliError::Reported) };
     let groups = diff(&old, &new);
-    match asked.format {
+    match args.format {
         Format::Json => {
             serde_json::to_writer_pretty(&mut *out, &document(&groups)).map_err(std::io::Error::from)?;
             writeln!(out)?;
@@ -34,7 +34,7 @@ pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
     if groups.is_empty() {
         writeln!(err, "no changes: both directories mean the same")?;
     }
-    if asked.exit_code && !groups.is_empty() { Err(CliError::Told) } else { Ok(()) }
+    if args.exit_code && !groups.is_empty() { Err(CliError::Reported) } else { Ok(()) }
 }
 
 /// Reads one directory; writes its problems and returns `None` if there are any, so that one run shows those of both.
@@ -95,8 +95,8 @@ fn of(what: &str, names: &[String]) -> String {
     if names.is_empty() {
         return format!("no {what}");
     }
-    let first = names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match names.len().saturating_sub(MOST_NAMED) {
+    let first = names.iter().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -34,22 +34,22 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The longest pipe that is kept in memory, in bytes.
 const LONGEST_PIPE: u64 = 256 * 1024 * 1024;
 /// How many invalid lines, and how many skipped ids, are listed.
-const NAMED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Reserves the ids of a file, and prints one line with the counts.
 ///
 /// # Errors
 /// The merchant is unknown, the file cannot be read or has an invalid line, the store cannot be used, or a signal
 /// interrupts the import. The message contains what was done, and that the command can be run again.
-pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    let merchant = &merchant(rules, &asked.merchant)?.id;
+pub fn run(rules: &RuleSet, args: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let merchant = &merchant(rules, &args.merchant)?.id;
     let started = Instant::now();
-    let (name, mut source) = open(&asked.file, err)?;
+    let (name, mut source) = open(&args.file, err)?;
     let lines = check(&mut source, &name, err)?;
     source.rewind().map_err(|cause| CliError::failed(format!("{name}: {cause}")))?;
     let ids = Lines::new(BufReader::new(source));
-    let tally = on_runtime(reserve_all(&rules.gateway.store, merchant, asked.kind, ids, lines, err))?;
-    Ok(writeln!(out, "{merchant} {}: {tally}, in {}", asked.kind, span(started.elapsed()))?)
+    let counts = on_runtime(reserve_all(&rules.gateway.store, merchant, args.kind, ids, lines, err))?;
+    Ok(writeln!(out, "{merchant} {}: {counts}, in {}", args.kind, span(started.elapsed()))?)
 }
 
 /// An input that can be read twice.
@@ -100,7 +100,7 @@ fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64
             }
             LineContent::Flawed(invalid) => {
                 flawed += 1;
-                if first_flaws.len() < NAMED {
+                if first_flaws.len() < MAX_LISTED {
                     first_flaws.push((count, invalid));
                 }
             }
@@ -114,10 +114,10 @@ fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64
              they are reserved unchanged"
         )?;
     }
-    if flawed == 0 { Ok(count) } else { Err(refuse(name, count, flawed, &first_flaws, err)?) }
+    if flawed == 0 { Ok(count) } else { Err(invalid_file(name, count, flawed, &first_flaws, err)?) }
 }
 
-fn refuse(
+fn invalid_file(
     name: &str,
     lines: u64,
     flawed: usize,
@@ -150,14 +150,14 @@ async fn reserve_all<R: io::BufRead>(
     let store = open_or_make_store(rules)?;
     let progress = Progress::start("importing", "lines", Some(total));
     let mut import =
-        Import { store: &*store, merchant, direction, stop, progress, tally: ImportCounts::default(), err };
+        Import { store: &*store, merchant, direction, stop, progress, counts: ImportCounts::default(), err };
     let outcome = import.run(&mut ids).await;
-    let tally = import.tally;
+    let counts = import.counts;
     let closed = store.close().await.map_err(CliError::failed);
     match outcome {
-        Ok(()) => closed.map(|()| tally),
+        Ok(()) => closed.map(|()| counts),
         Err(why) => Err(CliError::failed(format!(
-            "{why}\nso far: {tally}; run the command again to continue: reserved ids stay reserved"
+            "{why}\nso far: {counts}; run the command again to continue: reserved ids stay reserved"
         ))),
     }
 }
@@ -199,7 +199,7 @@ impl fmt::Display for ImportCounts {
 #[derive(Debug, thiserror::Error)]
 enum Interruption {
     #[error("interrupted")]
-    Asked,
+    Signal,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the ids cannot be read to the end: {0}")]
@@ -213,7 +213,7 @@ struct Import<'a> {
     direction: Direction,
     stop: watch::Receiver<bool>,
     progress: Progress,
-    tally: ImportCounts,
+    counts: ImportCounts,
     err: &'a mut dyn Write,
 }
 
@@ -235,8 +235,8 @@ impl Import<'_> {
             if batch.len() == BATCH || ends {
                 self.reserve(&batch).await?;
                 batch.clear();
-                self.tally.blank += std::mem::take(&mut blank);
-                self.tally.through = through;
+                self.counts.blank += std::mem::take(&mut blank);
+                self.counts.through = through;
                 self.progress.at(through, self.err);
                 if ends {
                     return Ok(());
@@ -252,15 +252,15 @@ impl Import<'_> {
         for tries in 1.. {
             match self.store.reserve(self.merchant, self.direction, &ids, SystemClock.now()).await {
                 Ok(done) => {
-                    self.name_skipped(batch, done.operations).await?;
-                    self.tally.ids.new += done.new;
-                    self.tally.ids.known += done.known;
-                    self.tally.ids.operations += done.operations;
+                    self.list_skipped(batch, done.operations).await?;
+                    self.counts.ids.new += done.new;
+                    self.counts.ids.known += done.known;
+                    self.counts.ids.operations += done.operations;
                     return Ok(());
                 }
                 Err(error @ StoreError::Unavailable(_)) if tries <= RETRIES => {
                     if tries == 1 {
-                        self.progress.say(&format!("{error}; retrying"), self.err);
+                        self.progress.print_line(&format!("{error}; retrying"), self.err);
                     }
                     self.pause(RETRY_AFTER).await?;
                 }
@@ -271,16 +271,16 @@ impl Import<'_> {
     }
 
     /// Lists the lines of the first ids that were skipped.
-    async fn name_skipped(&mut self, batch: &[(u64, OrderId)], skipped: u64) -> Result<(), StoreError> {
-        let mut named = usize::try_from(self.tally.ids.operations).unwrap_or(NAMED);
+    async fn list_skipped(&mut self, batch: &[(u64, OrderId)], skipped: u64) -> Result<(), StoreError> {
+        let mut named = usize::try_from(self.counts.ids.operations).unwrap_or(MAX_LISTED);
         let mut left = skipped;
         for (number, id) in batch {
-            if left == 0 || named >= NAMED {
+            if left == 0 || named >= MAX_LISTED {
                 break;
             }
             if let OrderLookup::Operation(_) = self.store.by_order(self.merchant, self.direction, id).await? {
                 let line = format!("line {number}: skipped, since an operation here has this id");
-                self.progress.say(&line, self.err);
+                self.progress.print_line(&line, self.err);
                 (left, named) = (left - 1, named + 1);
             }
         }
@@ -290,7 +290,7 @@ impl Import<'_> {
     async fn pause(&mut self, span: Duration) -> Result<(), Interruption> {
         tokio::select! {
             biased;
-            () = stopped(&mut self.stop) => Err(Interruption::Asked),
+            () = stopped(&mut self.stop) => Err(Interruption::Signal),
             () = sleep(span) => Ok(()),
         }
     }
@@ -301,13 +301,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_lines_are_named_up_to_a_bound() {
+    fn invalid_lines_are_listed_up_to_a_bound() {
         let mut err = Vec::new();
         let text = format!("a\n\n b\nc\td\n{}", "\0\n".repeat(30));
         let outcome = check(&mut Cursor::new(text), "ids.txt", &mut err);
         let stated = String::from_utf8(err).unwrap();
         assert!(stated.starts_with("note: ids.txt: 2 ids contain control characters"), "{stated}");
-        assert_eq!(stated.lines().count(), 1 + NAMED + 1, "{stated}");
+        assert_eq!(stated.lines().count(), 1 + MAX_LISTED + 1, "{stated}");
         assert!(stated.ends_with("ids.txt:24: must not contain U+0000\n... and 10 more\n"), "{stated}");
         let Err(CliError::Failed(message)) = outcome else { panic!("the file has invalid lines") };
         assert_eq!(message, "ids.txt: 30 of 34 lines cannot be ids; nothing was reserved");
@@ -315,11 +315,11 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_is_read_aloud() {
+    fn counts_are_formatted() {
         let ids = Reservations { new: 9000, known: 10, operations: 1 };
-        let tally = ImportCounts { ids, blank: 0, through: 1 };
-        assert_eq!(tally.to_string(), "9000 new, 10 reserved before, 1 skipped (operations here), 1 line");
-        let tally = ImportCounts { blank: 2, through: 9013, ..tally };
-        assert!(tally.to_string().ends_with(", 9013 lines (2 blank)"));
+        let counts = ImportCounts { ids, blank: 0, through: 1 };
+        assert_eq!(counts.to_string(), "9000 new, 10 reserved before, 1 skipped (operations here), 1 line");
+        let counts = ImportCounts { blank: 2, through: 9013, ..counts };
+        assert!(counts.to_string().ends_with(", 9013 lines (2 blank)"));
     }
 }

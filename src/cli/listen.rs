@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest time that a connection stays open, and so that a callback stays without a reply.
 const LONGEST_CONNECTION: Duration = Duration::from_mins(10);
 /// How long the exit waits for replies in progress.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+const LAST_REPLIES: Duration = Duration::from_secs(2);
 
 /// A reply to a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,23 +101,23 @@ enum Event {
 ///
 /// # Errors
 /// The address or the certificate cannot be used, or the output cannot be written.
-pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    let tls = if asked.plain { None } else { Some(acceptor(rules)?) };
+pub fn run(rules: &RuleSet, args: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let tls = if args.plain { None } else { Some(acceptor(rules)?) };
     on_runtime(async {
         let mut stop = stop_signals()?;
-        let listener = TcpListener::bind(asked.address).await;
+        let listener = TcpListener::bind(args.address).await;
         let listener =
-            listener.map_err(|error| CliError::failed(format!("cannot listen at {}: {error}", asked.address)))?;
-        announce(rules, asked, listener.local_addr()?, err)?;
+            listener.map_err(|error| CliError::failed(format!("cannot listen at {}: {error}", args.address)))?;
+        announce(rules, args, listener.local_addr()?, err)?;
         let (events, coming) = mpsc::channel(EVENTS);
         let connections = GracefulShutdown::new();
         let outcome = tokio::select! {
-            outcome = show(rules, asked, coming, out, err) => outcome,
+            outcome = show(rules, args, coming, out, err) => outcome,
             () = accept(listener, tls, events, &connections) => Ok(()),
             () = stopped(&mut stop) => Ok(()),
         };
         // The last callback gets its reply before the process ends.
-        let _ = timeout(LAST_ANSWERS, connections.shutdown()).await;
+        let _ = timeout(LAST_REPLIES, connections.shutdown()).await;
         outcome
     })
 }
@@ -133,8 +133,8 @@ fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, CliError> {
 }
 
 /// Prints the address, and which rules prevent the gateway from sending callbacks to it.
-fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn Write) -> ExitOutcome {
-    let scheme = if asked.plain { "http" } else { "https" };
+fn announce(rules: &RuleSet, args: &Listen, address: SocketAddr, err: &mut dyn Write) -> ExitOutcome {
+    let scheme = if args.plain { "http" } else { "https" };
     let ip = address.ip();
     let host = if ip.is_loopback() || ip.is_unspecified() { "localhost".to_owned() } else { ip.to_string() };
     let port = address.port();
@@ -146,7 +146,7 @@ fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn 
             "note: a gateway with these rules sends nothing here: set [callbacks] allow_private_addresses = true"
         )?;
     }
-    if asked.plain {
+    if args.plain {
         writeln!(err, "note: plain http works only for v1 merchants with allow_http_callbacks = true")?;
     } else if callbacks.trust.is_empty() && rules.gateway.tls.generate {
         let ca = certs::Files::of_rules(&rules.gateway.tls).ca;
@@ -162,12 +162,12 @@ fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn 
 /// Shows the callbacks and chooses the replies: the given ones in order, the last one repeated.
 async fn show(
     rules: &RuleSet,
-    asked: &Listen,
+    args: &Listen,
     mut coming: mpsc::Receiver<Event>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitOutcome {
-    let mut answers = asked.answer.iter();
+    let mut answers = args.answer.iter();
     let Some(mut answer) = answers.next().copied() else { return Ok(()) };
     let mut number = 0;
     while let Some(event) = coming.recv().await {
@@ -176,7 +176,7 @@ async fn show(
             Event::Callback(received, reply) => {
                 number += 1;
                 let findings = verify::check(rules, &received);
-                let shown = match asked.format {
+                let shown = match args.format {
                     Format::Text => report::text(number, &received, &findings, answer),
                     Format::Json => report::json(number, &received, &findings, answer),
                 };
@@ -184,7 +184,7 @@ async fn show(
                 out.flush()?;
                 // The sender may have disconnected.
                 let _ = reply.send(answer);
-                if asked.count.is_some_and(|count| number >= count.get()) {
+                if args.count.is_some_and(|count| number >= count.get()) {
                     return Ok(());
                 }
                 answer = answers.next().copied().unwrap_or(answer);
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_written_as_they_are_read() {
+    fn answers_are_parsed_and_displayed() {
         for text in ["200", "204", "302", "410", "500", "599", "timeout"] {
             assert_eq!(text.parse::<ListenAnswer>().unwrap().to_string(), text);
         }

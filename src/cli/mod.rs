@@ -39,7 +39,7 @@ use args::{Arguments, Command};
 #[derive(Debug)]
 pub enum CliError {
     /// The reason was already written to stderr.
-    Told,
+    Reported,
     /// The reason, in one line.
     Failed(String),
     /// The arguments are wrong in a way that the parser cannot detect.
@@ -83,7 +83,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn exit_code(outcome: ExitOutcome, err: &mut dyn Write) -> u8 {
     let (code, message) = match outcome {
         Ok(()) => return 0,
-        Err(CliError::Told) => return 1,
+        Err(CliError::Reported) => return 1,
         // The reader has closed the pipe, as `head` does, and needs no message.
         Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => return 1,
         Err(CliError::Output(error)) => (1, format!("the output cannot be written: {error}")),
@@ -97,28 +97,28 @@ fn exit_code(outcome: ExitOutcome, err: &mut dyn Write) -> u8 {
 
 fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     match command {
-        Command::Serve(asked) => serve::run(&asked, out, err),
-        Command::Check(asked) => {
+        Command::Serve(args) => serve::run(&args, out, err),
+        Command::Check(args) => {
             let colored = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-            reported_unless(check::run(&asked, colored, out, err)?)
+            ok_if(check::run(&args, colored, out, err)?)
         }
-        Command::Diff(asked) => diff::run(&asked, out, err),
-        Command::Translate(asked) => {
-            let rules = load(&asked.rules.rules, err)?;
-            let merchant = merchant(&rules, &asked.merchant)?;
-            let body = input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?;
-            reported_unless(translate::run(&rules, merchant, asked.kind, asked.explain, &body, out, err)?)
+        Command::Diff(args) => diff::run(&args, out, err),
+        Command::Translate(args) => {
+            let rules = load(&args.rules.rules, err)?;
+            let merchant = merchant(&rules, &args.merchant)?;
+            let body = input::read(args.file.as_deref(), rules.gateway.limits.body, err)?;
+            ok_if(translate::run(&rules, merchant, args.kind, args.explain, &body, out, err)?)
         }
-        Command::Sign(asked) => {
-            let rules = load(&asked.rules.rules, err)?;
-            sign::run(&rules, &asked, SystemClock.now(), out, err)
+        Command::Sign(args) => {
+            let rules = load(&args.rules.rules, err)?;
+            sign::run(&rules, &args, SystemClock.now(), out, err)
         }
-        Command::Listen(asked) => listen::run(&load(&asked.rules.rules, err)?, &asked, out, err),
-        Command::Certs(asked) => certs::run(&asked, SystemClock.now(), out, err),
-        Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
-        Command::Callbacks(asked) => callbacks::run(&asked, out, err),
-        Command::Store(asked) => store::run(&asked, out, err),
-        Command::Schema(asked) => Ok(schema::run(asked.kind, out)?),
+        Command::Listen(args) => listen::run(&load(&args.rules.rules, err)?, &args, out, err),
+        Command::Certs(args) => certs::run(&args, SystemClock.now(), out, err),
+        Command::ImportIds(args) => import_ids::run(&load(&args.rules.rules, err)?, &args, out, err),
+        Command::Callbacks(args) => callbacks::run(&args, out, err),
+        Command::Store(args) => store::run(&args, out, err),
+        Command::Schema(args) => Ok(schema::run(args.kind, out)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "paybridge", &mut script);
@@ -127,8 +127,8 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
     }
 }
 
-const fn reported_unless(done: bool) -> ExitOutcome {
-    if done { Ok(()) } else { Err(CliError::Told) }
+const fn ok_if(done: bool) -> ExitOutcome {
+    if done { Ok(()) } else { Err(CliError::Reported) }
 }
 
 /// Loads the rules, or writes all their problems to `err`.
@@ -182,7 +182,7 @@ mod tests {
             (exit_code(outcome, &mut err), String::from_utf8(err).unwrap())
         };
         assert_eq!(ended(Ok(())), (0, String::new()));
-        assert_eq!(ended(Err(CliError::Told)), (1, String::new()));
+        assert_eq!(ended(Err(CliError::Reported)), (1, String::new()));
         assert_eq!(ended(Err(CliError::failed("no"))), (1, "error: no\n".to_owned()));
         assert_eq!(ended(Err(CliError::Usage("so".to_owned()))), (2, "error: so\n".to_owned()));
         assert_eq!(ended(Err(CliError::Output(io::ErrorKind::BrokenPipe.into()))), (1, String::new()));

@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How often [`Progress::during`] reads the counters.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The counters of a job that runs on another thread.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Progress {
     }
 
     /// Writes a line above the progress.
-    pub fn say(&self, line: &str, err: &mut dyn Write) {
+    pub fn print_line(&self, line: &str, err: &mut dyn Write) {
         self.bar.suspend(|| {
             let _ = writeln!(err, "{line}");
         });
@@ -67,13 +67,13 @@ impl Progress {
     /// Waits for a job on another thread and shows its counters meanwhile.
     pub async fn during<T>(&mut self, counters: &Counters, err: &mut dyn Write, job: impl Future<Output = T>) -> T {
         let mut job = pin!(job);
-        let mut looks = interval(LOOK_INTERVAL);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = interval(POLL_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 result = &mut job => return result,
-                _ = looks.tick() => {
+                _ = ticks.tick() => {
                     let total = counters.total.load(Ordering::Relaxed);
                     if total > 0 && self.bar.length() != Some(total) {
                         self.bar.set_length(total);
@@ -132,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_for_people() {
+    fn spans_are_formatted() {
         let shown = |millis| span(Duration::from_millis(millis));
         assert_eq!([shown(0), shown(4_260), shown(59_999)], ["0.0 s", "4.2 s", "59.9 s"]);
         assert_eq!([shown(60_000), shown(187_000), shown(7_500_000)], ["1 min 0 s", "3 min 7 s", "2 h 5 min"]);
     }
 
     #[test]
-    fn plain_lines_tell_rate_and_time_left() {
+    fn plain_lines_show_rate_and_time_left() {
         let plain = |done, total| {
             let mut progress = Progress::start("importing", "lines", total);
             progress.at(done, &mut Vec::new());
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_right() {
+    fn templates_are_valid() {
         for template in [BOUNDED, UNBOUNDED] {
             ProgressStyle::with_template(template).unwrap();
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_job_elsewhere_is_waited_for() {
+    async fn a_job_on_another_thread_is_awaited() {
         let counters = Arc::new(Counters::default());
         let mut progress = Progress::start("checking", "lines", None);
         let job = async {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::Serve;
-use super::demo::{demo_curl, seen_from_here};
+use super::demo::{demo_curl, relative_to_cwd};
 use super::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::app::{self, Ended, Start, StartError};
 use crate::clock::{Clock, SystemClock};
@@ -19,14 +19,14 @@ use crate::telemetry::{Logs, Metrics};
 ///
 /// # Errors
 /// Returns why the gateway cannot start.
-pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();
-    let logs = Logs::start(asked.log_format, filter.as_deref(), &metrics).map_err(|error| match error {
+    let logs = Logs::start(args.log_format, filter.as_deref(), &metrics).map_err(|error| match error {
         LogsError::Filter(_) => CliError::Usage(error.to_string()),
         LogsError::Started | LogsError::Thread(_) => CliError::failed(error),
     })?;
-    let directory = asked.rules.rules.as_path();
+    let directory = args.rules.rules.as_path();
     let start = Start { rules: directory, metrics, access: logs.access() };
     let announce = |rules: &RuleSet| {
         let text = banner(directory, rules, SystemClock.now());
@@ -56,7 +56,7 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
     let (public, admin) = (rules.gateway.server.listen, rules.gateway.admin_listen);
     let public_url = &rules.gateway.server.public_url;
     let store = match &rules.gateway.store.url {
-        StoreUrl::Sqlite(path) => seen_from_here(path).display().to_string(),
+        StoreUrl::Sqlite(path) => relative_to_cwd(path).display().to_string(),
         StoreUrl::Postgres(url) => url.to_string(),
     };
     let (merchants, shops) = (rules.merchants.len(), rules.shops.len());

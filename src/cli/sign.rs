@@ -14,37 +14,37 @@ use crate::rules::{Endpoint, KeyEntry, RuleSet};
 ///
 /// # Errors
 /// The key is unknown or has no secret for the interface, a GET has a body or no target, or a file cannot be read.
-pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    let key = asked.key.as_str();
+pub fn run(rules: &RuleSet, args: &Sign, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let key = args.key.as_str();
     let entry = rules.api_key(key).ok_or_else(|| CliError::failed(format!("no merchant has the API key {key:?}")))?;
-    let secrets = match asked.interface {
+    let secrets = match args.interface {
         InterfaceArg::V1 => &entry.api_key().v1_secrets,
         InterfaceArg::V2 => &entry.api_key().v2_secrets,
     };
     let Some(secrets) = secrets else {
-        let (name, merchant) = (name(asked.interface), &entry.merchant.id);
+        let (name, merchant) = (name(args.interface), &entry.merchant.id);
         return Err(CliError::failed(format!("the API key {key:?} of {merchant} has no {name}_secret")));
     };
-    let bodiless = matches!(asked.method, Method::GET | Method::HEAD);
-    let target = match asked.interface {
-        InterfaceArg::V1 => Some(v1_target(asked, entry)?),
+    let bodiless = matches!(args.method, Method::GET | Method::HEAD);
+    let target = match args.interface {
+        InterfaceArg::V1 => Some(v1_target(args, entry)?),
         InterfaceArg::V2 => None,
     };
     // Without a body, standard input is not read. A file is read, to report an error if it is not empty.
-    let body = if bodiless && asked.file.is_none() {
+    let body = if bodiless && args.file.is_none() {
         Vec::new()
     } else {
-        input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?
+        input::read(args.file.as_deref(), rules.gateway.limits.body, err)?
     };
     if bodiless && !body.is_empty() {
-        return Err(CliError::Usage(format!("a {} has no body: omit FILE", asked.method)));
+        return Err(CliError::Usage(format!("a {} has no body: omit FILE", args.method)));
     }
     let Some(target) = target else {
         writeln!(out, "X-Api-Key: {key}")?;
         writeln!(out, "X-Signature: {}", sign_v2(secrets.signing(), &body))?;
         return Ok(());
     };
-    let headers = v1_headers(entry, secrets.signing(), now, &asked.method, &target, &body);
+    let headers = v1_headers(entry, secrets.signing(), now, &args.method, &target, &body);
     for (name, value) in headers {
         writeln!(out, "{name}: {value}")?;
     }
@@ -59,11 +59,11 @@ const fn name(interface: InterfaceArg) -> &'static str {
 }
 
 /// Returns the requested target, else the path for payins in the merchant's dialect.
-fn v1_target(asked: &Sign, entry: &KeyEntry) -> Result<String, CliError> {
-    if let Some(target) = &asked.target {
+fn v1_target(args: &Sign, entry: &KeyEntry) -> Result<String, CliError> {
+    if let Some(target) = &args.target {
         return Ok(target.as_str().to_owned());
     }
-    payin_path(entry).filter(|(method, _)| **method == asked.method).map(|(_, path)| path.to_owned()).ok_or_else(|| {
+    payin_path(entry).filter(|(method, _)| **method == args.method).map(|(_, path)| path.to_owned()).ok_or_else(|| {
         let example = "--target '/api/v1/payin/status?external_id=o-1'";
         CliError::Usage(format!("a v1 signature covers the target: set it, for example {example}"))
     })
@@ -109,12 +109,12 @@ mod tests {
 
     const NOW: UnixMillis = UnixMillis(1_772_409_600_007);
 
-    struct Desk {
+    struct Fixture {
         directory: tempfile::TempDir,
         rules: RuleSet,
     }
 
-    fn desk() -> Desk {
+    fn fixture() -> Fixture {
         let directory = tempfile::tempdir().unwrap();
         let files = [
             ("gateway.toml", ""),
@@ -142,70 +142,71 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let rules = load(&root, NOW, None, LoadOptions::default()).unwrap();
-        Desk { directory, rules }
+        Fixture { directory, rules }
     }
 
-    impl Desk {
-        fn asked(&self, interface: InterfaceArg, key: &str) -> Sign {
+    impl Fixture {
+        fn args(&self, interface: InterfaceArg, key: &str) -> Sign {
             let file = Some(self.directory.path().join("body.json"));
             let rules = super::super::args::Rules { rules: PathBuf::new() };
             Sign { interface, rules, key: key.to_owned(), method: Method::POST, target: None, file }
         }
 
-        fn sign(&self, asked: &Sign) -> Result<String, CliError> {
+        fn sign(&self, args: &Sign) -> Result<String, CliError> {
             let mut out = Vec::new();
-            run(&self.rules, asked, NOW, &mut out, &mut Vec::new()).map(|()| String::from_utf8(out).unwrap())
+            run(&self.rules, args, NOW, &mut out, &mut Vec::new()).map(|()| String::from_utf8(out).unwrap())
         }
     }
 
     #[test]
     fn v1_headers_follow_the_recipe() {
-        let desk = desk();
+        let fixture = fixture();
         // Computed with Python's hmac over `1772409600.POST./api/v1/payin.{"a":1}`.
         assert_eq!(
-            desk.sign(&desk.asked(InterfaceArg::V1, "both")).unwrap(),
+            fixture.sign(&fixture.args(InterfaceArg::V1, "both")).unwrap(),
             "X-Api-Key: both\nX-Timestamp: 1772409600\n\
              X-Signature: 49309dce672932d9dd244e357c41b7bddbabacb520f3b44918fba5389b7ef690\n"
         );
         let target = "/api/v1/payin/status?external_id=1".parse().ok();
-        let get = Sign { method: Method::GET, target, file: None, ..desk.asked(InterfaceArg::V1, "both") };
+        let get = Sign { method: Method::GET, target, file: None, ..fixture.args(InterfaceArg::V1, "both") };
         // Over `1772409600.GET./api/v1/payin/status.`.
         assert!(
-            desk.sign(&get)
+            fixture
+                .sign(&get)
                 .unwrap()
                 .ends_with("X-Signature: 6eca1c3bc958160c0a9f94f85334c4ba17b71cc9d15b563baa0394977b708053\n")
         );
-        let odd = desk.sign(&desk.asked(InterfaceArg::V1, "odd")).unwrap();
+        let odd = fixture.sign(&fixture.args(InterfaceArg::V1, "odd")).unwrap();
         assert!(odd.starts_with("X-Key: odd\nX-Time: 2026-03-02T00:00:00.007Z\nX-Signature: "), "{odd}");
     }
 
     #[test]
-    fn v2_headers_cover_the_body_alone() {
-        let desk = desk();
+    fn v2_headers_cover_only_the_body() {
+        let fixture = fixture();
         let expected =
             "X-Api-Key: both\nX-Signature: d6b5c48d5ac1b6ef050ff39e93ddce247c4c8155cc901178ff466612b0882ce1\n";
-        assert_eq!(desk.sign(&desk.asked(InterfaceArg::V2, "both")).unwrap(), expected);
-        let get = Sign { method: Method::GET, file: None, ..desk.asked(InterfaceArg::V2, "both") };
-        let of_nothing =
+        assert_eq!(fixture.sign(&fixture.args(InterfaceArg::V2, "both")).unwrap(), expected);
+        let get = Sign { method: Method::GET, file: None, ..fixture.args(InterfaceArg::V2, "both") };
+        let without_body =
             "X-Api-Key: both\nX-Signature: c8de7a2e2bb6aa0ea5dfdf4577fb2e9b8b2de9fc86bfb5b706bf6c4425521ce6\n";
-        assert_eq!(desk.sign(&get).unwrap(), of_nothing);
+        assert_eq!(fixture.sign(&get).unwrap(), without_body);
         let empty =
-            Sign { method: Method::GET, file: Some("/dev/null".into()), ..desk.asked(InterfaceArg::V2, "both") };
-        assert_eq!(desk.sign(&empty).unwrap(), of_nothing);
+            Sign { method: Method::GET, file: Some("/dev/null".into()), ..fixture.args(InterfaceArg::V2, "both") };
+        assert_eq!(fixture.sign(&empty).unwrap(), without_body);
     }
 
     #[test]
-    fn what_cannot_be_signed_is_reported_without_secrets() {
-        let desk = desk();
-        let post = |interface, key| desk.asked(interface, key);
+    fn signing_errors_do_not_show_secrets() {
+        let fixture = fixture();
+        let post = |interface, key| fixture.args(interface, key);
         let cases = [
             (post(InterfaceArg::V1, "none"), false, "no merchant has the API key \"none\""),
             (post(InterfaceArg::V1, "only-v2"), false, "the API key \"only-v2\" of acme has no v1_secret"),
             (Sign { method: Method::GET, ..post(InterfaceArg::V2, "both") }, true, "a GET has no body: omit FILE"),
             (Sign { method: Method::GET, file: None, ..post(InterfaceArg::V1, "both") }, true, "set it"),
         ];
-        for (asked, usage, expected) in cases {
-            let stop = desk.sign(&asked).unwrap_err();
+        for (args, usage, expected) in cases {
+            let stop = fixture.sign(&args).unwrap_err();
             assert_eq!(matches!(stop, CliError::Usage(_)), usage, "{stop:?}");
             assert!(
                 matches!(&stop, CliError::Usage(text) | CliError::Failed(text) if text.contains(expected)),

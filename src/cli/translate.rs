@@ -30,22 +30,23 @@ pub fn run(
 ) -> io::Result<bool> {
     let create = match v1::read_create(direction, body) {
         Ok(create) => create,
-        Err(complaint) => return refuse(err, &complaint.to_string()),
+        Err(error) => return reject(err, &error.to_string()),
     };
     let relay = sample_relay_url(rules, merchant, direction);
     let translation = match translate::translate(&create, &merchant.v1, &relay) {
         Ok(translation) => translation,
-        Err(untranslatable) => return refuse(err, &untranslatable.complaint.to_string()),
+        Err(error) => return reject(err, &error.complaint.to_string()),
     };
     let forwarded = translation.to_body();
     writeln!(out, "{forwarded}")?;
     let remote = matches!(rules.gateway.engine, EngineRules::Remote(_));
     let api_key = merchant.api_keys.iter().find(|key| key.v1_secrets.is_some());
-    let asked = api_key.filter(|_| !remote);
-    let verdict = asked.map(|api_key| engines_verdict(merchant, api_key, direction, forwarded.as_bytes(), &create));
+    let embedded_key = api_key.filter(|_| !remote);
+    let outcome =
+        embedded_key.map(|api_key| apply_engine_rules(merchant, api_key, direction, forwarded.as_bytes(), &create));
     if explain {
         writeln!(out)?;
-        explain::explain(&translation, merchant, verdict.as_ref().and_then(|verdict| verdict.as_ref().ok()), out)?;
+        explain::explain(&translation, merchant, outcome.as_ref().and_then(|outcome| outcome.as_ref().ok()), out)?;
     }
     if api_key.is_none() {
         writeln!(err, "note: the merchant has no API key that can call v1")?;
@@ -53,14 +54,14 @@ pub fn run(
     if remote {
         writeln!(err, "note: the remote engine applies its own rules, which are not known here")?;
     }
-    if let Some(Err(objection)) = verdict {
-        writeln!(err, "note: the engine would reject this now: {objection}")?;
+    if let Some(Err(error)) = outcome {
+        writeln!(err, "note: the engine would reject this now: {error}")?;
     }
     Ok(true)
 }
 
-fn refuse(err: &mut dyn Write, complaint: &str) -> io::Result<bool> {
-    writeln!(err, "cannot be translated: {complaint}")?;
+fn reject(err: &mut dyn Write, error: &str) -> io::Result<bool> {
+    writeln!(err, "cannot be translated: {error}")?;
     Ok(false)
 }
 
@@ -70,7 +71,7 @@ fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction) 
 }
 
 /// Applies the embedded engine's current rules to the body; an error names members as v1 does.
-fn engines_verdict(
+fn apply_engine_rules(
     merchant: &Merchant,
     api_key: &ApiKey,
     direction: Direction,
@@ -78,6 +79,6 @@ fn engines_verdict(
     create: &v1::V1Create<'_>,
 ) -> Result<AcceptedRequest, RequestError> {
     let request = v2::read_create(direction, body);
-    let verdict = request.and_then(|request| check_rules(merchant, api_key, &request));
-    verdict.map_err(|complaint| complaint.renamed(|path| create.v1_name(path)))
+    let outcome = request.and_then(|request| check_rules(merchant, api_key, &request));
+    outcome.map_err(|error| error.renamed(|path| create.v1_name(path)))
 }

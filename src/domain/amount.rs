@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_in_both_dialects() {
+    fn displayed_for_both_versions() {
         for (hundredths, v1, v2) in
             [(1, "0.01", "0.01"), (10, "0.10", "0.1"), (1050, "10.50", "10.5"), (1000, "10.00", "10")]
         {
@@ -292,7 +292,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_appended_is_what_is_printed(hundredths in 1..=Amount::MAX_HUNDREDTHS, shift in 0..50_u32, round: u8) {
+        fn write_to_matches_display(hundredths in 1..=Amount::MAX_HUNDREDTHS, shift in 0..50_u32, round: u8) {
             let unit = [1, 10, 100][usize::from(round % 3)];
             let hundredths = ((hundredths >> shift) / unit * unit).max(unit);
             let amount = Amount::from_hundredths(hundredths).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_printed_is_read_back(hundredths in 1..=Amount::MAX_HUNDREDTHS) {
+        fn displayed_amounts_parse_back(hundredths in 1..=Amount::MAX_HUNDREDTHS) {
             let amount = Amount::from_hundredths(hundredths).unwrap();
             prop_assert_eq!(Amount::from_decimal_string(&amount.to_string()), Ok(amount));
             prop_assert_eq!(Amount::from_json_number(&amount.as_number().to_string()), Ok(amount));

@@ -55,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn digits_are_those_that_formatting_writes(number: u64, shift in 0..64_u32) {
+        fn digits_match_display(number: u64, shift in 0..64_u32) {
             let digits = Digits::of(number >> shift);
             prop_assert_eq!(digits.as_str(), (number >> shift).to_string());
         }

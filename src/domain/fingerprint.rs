@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_that_are_numbered_one_after_the_other_are_neighbours() {
+    fn consecutive_orders_are_neighbours() {
         let payin = |order: &str| key("acme", Direction::Payin, order);
         for (one, other) in [("order-1700", "order-1799"), ("order-1é", "order-ü7"), ("a", "xy")] {
             assert_eq!(payin(one)[..6], payin(other)[..6], "{one}, {other}");

@@ -261,14 +261,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_is_booked_once() {
+    fn an_operation_is_completed_once() {
         let (early, late) = (UnixMillis(1), UnixMillis(2));
         let success = || Outcome::Success { payer: None };
-        let booked = State::Pending.finish(success(), early).unwrap().unwrap();
-        assert_eq!(booked.status(), Status::Success);
-        let again = booked.clone().finish(success(), late).unwrap();
-        assert_eq!(again, Err(booked.clone()), "the first time is kept");
-        assert_eq!(booked.finish(Outcome::Failed, late), Err(Contradiction { booked: Status::Success }));
+        let completed = State::Pending.finish(success(), early).unwrap().unwrap();
+        assert_eq!(completed.status(), Status::Success);
+        let again = completed.clone().finish(success(), late).unwrap();
+        assert_eq!(again, Err(completed.clone()), "the first time is kept");
+        assert_eq!(completed.finish(Outcome::Failed, late), Err(Contradiction { booked: Status::Success }));
         let failed = State::Pending.finish(Outcome::Failed, early).unwrap().unwrap();
         assert_eq!(failed.finish(success(), late), Err(Contradiction { booked: Status::Failed }));
     }

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_that_stand_as_they_are() {
+    fn valid_urls_are_kept_as_sent() {
         for text in [
             "https://acme.example/cb",
             "HTTPS://ACME.example",
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_would_have_to_be_repaired() {
+    fn urls_that_need_repair_are_rejected() {
         for text in [
             "",
             "/cb",

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people() {
+    fn text_lines() {
         assert_eq!(
             text_of(&line(), LogFormat::Text),
             "2026-03-02T00:00:00.007Z  INFO paybridge::access: request_id=5f0e2a merchant=acme route=payin method=POST \
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_machines() {
+    fn json_lines() {
         assert_eq!(
             text_of(&line(), LogFormat::Json),
             concat!(
@@ -333,7 +333,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_lines_say_what_was_stated(id in "\\PC{0,40}[\"\\\\\u{0}-\u{1f}\u{7f}]{0,5}", merchant in "[^0-9]{0,20}") {
+        fn json_lines_keep_the_values(id in "\\PC{0,40}[\"\\\\\u{0}-\u{1f}\u{7f}]{0,5}", merchant in "[^0-9]{0,20}") {
             prop_assume!(without_cards(&id) == id);
             let line = AccessLine { request_id: &id, merchant: Some(&merchant), ..line() };
             let text = text_of(&line, LogFormat::Json);
@@ -344,7 +344,7 @@ mod tests {
         }
 
         #[test]
-        fn times_are_written_as_jiff_writes_them(millis in -62_167_219_200_000_i64..=253_402_207_200_999) {
+        fn times_match_jiff(millis in -62_167_219_200_000_i64..=253_402_207_200_999) {
             let mut text = String::new();
             write_time(&mut text, UnixMillis(millis));
             let expected = jiff::Timestamp::from_millisecond(millis).unwrap();

@@ -32,13 +32,13 @@ pub fn without_cards(text: &str) -> Cow<'_, str> {
     let mut run = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        let drawn = drawn_id_at(bytes, at);
+        let id_length = generated_id_at(bytes, at);
         match bytes[at] {
-            digit @ b'0'..=b'9' if drawn == 0 => run.push((at, u32::from(digit - b'0'))),
-            separator if drawn == 0 && SEPARATORS.contains(&separator) => {}
+            digit @ b'0'..=b'9' if id_length == 0 => run.push((at, u32::from(digit - b'0'))),
+            separator if id_length == 0 && SEPARATORS.contains(&separator) => {}
             _ => hide(&std::mem::take(&mut run), &mut hidden),
         }
-        at += drawn.max(1);
+        at += id_length.max(1);
     }
     hide(&run, &mut hidden);
     if hidden.is_empty() {
@@ -81,7 +81,7 @@ fn luhn_holds(digits: &[(usize, u32)]) -> bool {
 }
 
 /// Returns the length of the UUID or hexadecimal id at `at`, if it is a word of its own; otherwise 0.
-fn drawn_id_at(text: &[u8], at: usize) -> usize {
+fn generated_id_at(text: &[u8], at: usize) -> usize {
     let in_word = |place: usize| text.get(place).is_some_and(u8::is_ascii_alphanumeric);
     if at > 0 && in_word(at - 1) {
         return 0;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn card_numbers_are_masked_however_they_are_written() {
+    fn card_numbers_are_masked_in_any_spelling() {
         for (text, shown) in [
             ("4111111111111111", "411111******1111"),
             ("4111-1111-1111-1111", "4111-11**-****-1111"),

@@ -14,7 +14,7 @@ pub fn classic(page: &str) -> String {
     // The name of a family in the older format depends on its type, which follows the help line.
     let mut help = None;
     for line in page.lines() {
-        match line.strip_prefix("# ").map(|stated| stated.splitn(3, ' ').collect::<Vec<_>>()).as_deref() {
+        match line.strip_prefix("# ").map(|comment| comment.splitn(3, ' ').collect::<Vec<_>>()).as_deref() {
             Some(["HELP", name, text]) => help = Some((*name, *text)),
             Some(["TYPE", name, kind]) => {
                 let (suffix, kind) = match *kind {
@@ -50,7 +50,7 @@ mod tests {
     use crate::telemetry::{Metrics, Stage};
 
     #[test]
-    fn families_are_named_as_their_samples_are() {
+    fn families_get_the_names_of_their_samples() {
         let page = "# HELP a_requests Requests.\n# TYPE a_requests counter\na_requests_total{r=\"x y\"} 1\n\
                     # HELP a_build What runs.\n# TYPE a_build info\na_build_info{v=\"1\"} 1\n\
                     # HELP a_time_seconds How long.\n# TYPE a_time_seconds gauge\n# UNIT a_time_seconds seconds\n\
@@ -65,7 +65,7 @@ mod tests {
 
     /// Every sample belongs to a family whose type was declared before, once, and is known to the format.
     #[test]
-    fn a_parser_of_the_older_format_takes_all_of_it() {
+    fn every_sample_has_a_known_type() {
         let metrics = Metrics::default();
         metrics.started(UnixMillis(1_800_000_000_123));
         metrics.request("payin", 200, Duration::from_millis(3));
@@ -76,14 +76,14 @@ mod tests {
         metrics.reload(true, "00aa");
         let page = classic(&metrics.render());
         let mut types = BTreeMap::new();
-        let mut helped = BTreeSet::new();
+        let mut described_families = BTreeSet::new();
         let mut samples = 0;
         for line in page.lines() {
             match line.split(' ').collect::<Vec<_>>().as_slice() {
-                ["#", "HELP", name, ..] => assert!(helped.insert(*name), "{line}"),
+                ["#", "HELP", name, ..] => assert!(described_families.insert(*name), "{line}"),
                 ["#", "TYPE", name, kind] => {
                     assert!(["counter", "gauge", "histogram"].contains(kind), "{line}");
-                    assert!(types.insert(*name, *kind).is_none() && helped.contains(name), "{line}");
+                    assert!(types.insert(*name, *kind).is_none() && described_families.contains(name), "{line}");
                 }
                 ["#", ..] => panic!("{line}"),
                 _ => {

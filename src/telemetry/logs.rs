@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_whole_when_many_log() {
+    fn concurrent_lines_are_not_mixed() {
         let page = Page::default();
         let sink = Sink::start(page.clone(), Counter::default()).unwrap();
         thread::scope(|scope| {

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_keep_their_handle_and_a_full_table_shares_one() {
+    fn names_keep_their_handle_and_a_full_table_shares_another() {
         let slots: Slots<&'static str, String, 2> = Slots::new();
         let find = |name| slots.find(name, "other", str::to_owned);
         let first = find("a");

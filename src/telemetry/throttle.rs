@@ -20,7 +20,7 @@ pub struct LogThrottle<K = ()> {
 #[derive(Debug)]
 struct Written {
     at: Instant,
-    left_out: u64,
+    suppressed: u64,
 }
 
 /// The default interval is ten seconds.
@@ -43,16 +43,16 @@ impl<K: Eq + Hash> LogThrottle<K> {
         let now = Instant::now();
         if let Some(written) = kinds.get_mut(&kind) {
             if now.duration_since(written.at) < self.interval {
-                written.left_out += 1;
+                written.suppressed += 1;
                 return None;
             }
             written.at = now;
-            return Some(std::mem::take(&mut written.left_out));
+            return Some(std::mem::take(&mut written.suppressed));
         }
         if kinds.len() >= REMEMBERED {
             kinds.clear();
         }
-        kinds.insert(kind, Written { at: now, left_out: 0 });
+        kinds.insert(kind, Written { at: now, suppressed: 0 });
         Some(0)
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn remembered_kinds_are_bounded() {
         let throttle = LogThrottle::new(INTERVAL);
         assert!((0..=REMEMBERED).all(|kind| throttle.due(kind).is_some()));
         assert_eq!(throttle.written.lock().unwrap().len(), 1);

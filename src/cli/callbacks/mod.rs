@@ -22,8 +22,8 @@ use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreError, open_be
 ///
 /// # Errors
 /// The rules or the store cannot be used, or there is no such callback.
-pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    let rules = match asked {
+pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let rules = match args {
         Callbacks::List(list) => &list.rules,
         Callbacks::Show(show) => &show.rules,
         Callbacks::Resend(resend) => &resend.rules,
@@ -32,14 +32,14 @@ pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
     let rules = load(&rules.rules, err)?;
     on_runtime(async {
         // A sample needs no store.
-        if let Callbacks::Sample(asked) = asked {
-            return sample::run(&rules, asked, out).await;
+        if let Callbacks::Sample(args) = args {
+            return sample::run(&rules, args, out).await;
         }
         let store = open(&rules.gateway.store)?;
-        let outcome = match asked {
-            Callbacks::List(asked) => list(&*store, asked, SystemClock.now(), out, err).await,
-            Callbacks::Show(asked) => show(&*store, asked, SystemClock.now(), out).await,
-            Callbacks::Resend(asked) => resend::run(&*store, asked, &SystemClock, out, err).await,
+        let outcome = match args {
+            Callbacks::List(args) => list(&*store, args, SystemClock.now(), out, err).await,
+            Callbacks::Show(args) => show(&*store, args, SystemClock.now(), out).await,
+            Callbacks::Resend(args) => resend::run(&*store, args, &SystemClock, out, err).await,
             Callbacks::Sample(_) => Ok(()),
         };
         let closed = store.close().await.map_err(CliError::failed);
@@ -63,15 +63,15 @@ fn unknown(id: impl Display) -> String {
 
 async fn list(
     outbox: &dyn Outbox,
-    asked: &ListCallbacks,
+    args: &ListCallbacks,
     now: UnixMillis,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitOutcome {
     // One extra row shows whether there are more.
-    let query = CallbackQuery { after: asked.after, limit: asked.limit + 1, ..query(&asked.which, now) };
-    let slice = Slice::of(outbox.callbacks(query).await?, asked.limit);
-    match asked.format {
+    let query = CallbackQuery { after: args.after, limit: args.limit + 1, ..query(&args.which, now) };
+    let slice = Slice::of(outbox.callbacks(query).await?, args.limit);
+    match args.format {
         Format::Json => write_json(&slice.document(now), out)?,
         Format::Text => {
             table::list(&slice.callbacks, now, out)?;
@@ -100,17 +100,17 @@ fn query(which: &Which, now: UnixMillis) -> CallbackQuery {
     }
 }
 
-async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &mut dyn Write) -> ExitOutcome {
-    let found = match CallbackId::parse(&asked.id) {
+async fn show(outbox: &dyn Outbox, args: &ShowCallback, now: UnixMillis, out: &mut dyn Write) -> ExitOutcome {
+    let found = match CallbackId::parse(&args.id) {
         Some(id) => outbox.callback(id).await?,
         None => None,
     };
     let Some((callback, tries)) = found else {
-        return Err(CliError::Failed(unknown(&asked.id)));
+        return Err(CliError::Failed(unknown(&args.id)));
     };
-    match asked.format {
+    match args.format {
         Format::Json => write_json(&document(&callback, &tries, now), out)?,
-        Format::Text => table::one(&callback, &tries, now, out)?,
+        Format::Text => table::detail(&callback, &tries, now, out)?,
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::super::args::ResendCallbacks;
 use super::super::columns::age;
 use super::super::progress::Progress;
-use super::super::{CliError, ExitOutcome, plural, reported_unless};
+use super::super::{CliError, ExitOutcome, ok_if, plural};
 use super::{table, unknown};
 use crate::callback::listing::Moment;
 use crate::clock::Clock;
@@ -18,21 +18,21 @@ use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Out
 const SLICE: usize = 500;
 
 /// How often `--wait` checks whether a callback was attempted.
-const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(
     outbox: &dyn Outbox,
-    asked: &ResendCallbacks,
+    args: &ResendCallbacks,
     clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitOutcome {
-    if asked.failed {
-        return failed(outbox, asked, clock, out, err).await;
+    if args.failed {
+        return failed(outbox, args, clock, out, err).await;
     }
     let mut waiting = Vec::new();
     let mut done = true;
-    for text in &asked.ids {
+    for text in &args.ids {
         let known = match CallbackId::parse(text) {
             Some(id) => outbox.callback(id).await?.map(|(before, _)| (id, before)),
             None => None,
@@ -43,8 +43,8 @@ pub(super) async fn run(
             continue;
         };
         match outbox.resend_callback(id, clock.now()).await? {
-            Resent::Queued if asked.wait.is_none() => writeln!(out, "{id} queued")?,
-            Resent::UnderWay if asked.wait.is_none() => {
+            Resent::Queued if args.wait.is_none() => writeln!(out, "{id} queued")?,
+            Resent::UnderWay if args.wait.is_none() => {
                 writeln!(err, "{id} is being sent at this moment and was not queued")?;
                 done = false;
             }
@@ -56,16 +56,16 @@ pub(super) async fn run(
             }
         }
     }
-    if let Some(span) = asked.wait {
+    if let Some(span) = args.wait {
         done &= wait(outbox, waiting, span, clock, out, err).await?;
     }
-    reported_unless(done)
+    ok_if(done)
 }
 
 /// Queues all failed callbacks that match, newest first. A callback that fails again meanwhile is not queued twice.
 async fn failed(
     outbox: &dyn Outbox,
-    asked: &ResendCallbacks,
+    args: &ResendCallbacks,
     clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -74,14 +74,14 @@ async fn failed(
     let before = |moment: Option<Moment>| moment.map(|moment| moment.before(now));
     let mut query = CallbackQuery {
         states: vec![CallbackState::Failed],
-        merchant: asked.merchant.clone(),
+        merchant: args.merchant.clone(),
         order_id: None,
-        since: before(asked.since),
-        until: Some(before(asked.until).unwrap_or(now).min(now)),
+        since: before(args.since),
+        until: Some(before(args.until).unwrap_or(now).min(now)),
         after: None,
         limit: SLICE,
     };
-    let all = asked.merchant.is_none() && asked.since.is_none() && asked.until.is_none();
+    let all = args.merchant.is_none() && args.since.is_none() && args.until.is_none();
     let total = if all { Some(outbox.outbox_size().await?.failed) } else { None };
     let mut progress = Progress::start("resending", "callbacks", total);
     let mut resent: u64 = 0;
@@ -133,7 +133,7 @@ async fn wait(
         if waiting.is_empty() || waited >= span {
             break;
         }
-        sleep(LOOK_INTERVAL.min(span.saturating_sub(waited))).await;
+        sleep(POLL_INTERVAL.min(span.saturating_sub(waited))).await;
     }
     for (id, _) in &waiting {
         writeln!(out, "{id} not tried yet; it stays queued")?;
@@ -163,16 +163,16 @@ mod tests {
     /// Runs a command line; returns whether it succeeded, and its output.
     async fn ran(world: &World, line: &str) -> (bool, String, String) {
         let words = ["paybridge", "callbacks", "resend"].into_iter().chain(line.split_whitespace());
-        let Command::Callbacks(Callbacks::Resend(asked)) = Arguments::try_parse_from(words).unwrap().command else {
+        let Command::Callbacks(Callbacks::Resend(args)) = Arguments::try_parse_from(words).unwrap().command else {
             panic!("{line}");
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let done = run(&**world.engine.store(), &asked, &*world.clock, &mut out, &mut err).await.is_ok();
+        let done = run(&**world.engine.store(), &args, &*world.clock, &mut out, &mut err).await.is_ok();
         (done, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
     /// Attempts the callbacks that are due, as a gateway would.
-    async fn tries(world: &World, status: u16, next: CallbackNext) -> usize {
+    async fn attempt_due(world: &World, status: u16, next: CallbackNext) -> usize {
         let (store, now) = (world.engine.store(), world.clock.now());
         let shares = vec![(CallbackTarget::Origin("https://a.example:443".into()), 100)];
         let claim = CallbackClaim { shares, now, lease_until: now.plus(Duration::from_mins(1)) };
@@ -197,12 +197,12 @@ mod tests {
         let (done, out, err) = ran(&world, &format!("{unknown} {id}")).await;
         assert!(!done && err.contains(unknown), "{err}");
         assert_eq!(out, format!("{id} queued\n"), "the other one is queued");
-        assert_eq!(tries(&world, 204, CallbackNext::Delivered).await, 1);
+        assert_eq!(attempt_due(&world, 204, CallbackNext::Delivered).await, 1);
         assert_eq!(ran(&world, &line).await, queued, "delivered callbacks are queued too");
     }
 
     #[tokio::test]
-    async fn failed_callbacks_are_queued_by_what_they_have_in_common() {
+    async fn failed_callbacks_are_queued_by_filters() {
         let world = World::new();
         for order in ["o1", "o2", "o3"] {
             world.failed_callback(order).await;
@@ -214,11 +214,11 @@ mod tests {
         assert_eq!(queued("--failed --until 150s").await, "1 callback queued\n");
         assert_eq!(queued("--failed").await, "1 callback queued\n");
         assert_eq!(queued("--failed").await, "0 callbacks queued\n");
-        assert_eq!(tries(&world, 204, CallbackNext::Delivered).await, 3);
+        assert_eq!(attempt_due(&world, 204, CallbackNext::Delivered).await, 3);
     }
 
     #[tokio::test]
-    async fn more_than_a_slice_is_queued() {
+    async fn several_slices_are_queued() {
         let world = World::new();
         for number in 0..=SLICE {
             world.failed_callback(&format!("o{number}")).await;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_reported_what_came_of_it() {
+    async fn waiting_shows_the_results() {
         let world = World::new();
         let id = world.failed_callback("o1").await;
         for (status, next, expected) in [
@@ -237,7 +237,7 @@ mod tests {
         ] {
             let line = format!("{id} --wait 1m");
             let (ended, ()) = tokio::join!(ran(&world, &line), async {
-                while tries(&world, status, next).await == 0 {
+                while attempt_due(&world, status, next).await == 0 {
                     tokio::task::yield_now().await;
                 }
             });

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::super::args::{Format, InterfaceArg, SampleCallback};
 use super::super::columns::plain;
-use super::super::{CliError, ExitOutcome, merchant, reported_unless};
+use super::super::{CliError, ExitOutcome, merchant, ok_if};
 use super::{table, write_json};
 use crate::callback::listing::sample_document;
 use crate::callback::{Sample, SampleKind, Sampled, sample};
@@ -13,26 +13,26 @@ use crate::outbound::Outbound;
 use crate::rules::RuleSet;
 use crate::store::TryOutcome;
 
-pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn Write) -> ExitOutcome {
+pub(super) async fn run(rules: &RuleSet, args: &SampleCallback, out: &mut dyn Write) -> ExitOutcome {
     let wanted = Sample {
-        merchant: merchant(rules, &asked.merchant)?,
-        api_key: asked.key.as_deref(),
-        kind: asked.kind.map(|kind| match kind {
+        merchant: merchant(rules, &args.merchant)?,
+        api_key: args.key.as_deref(),
+        kind: args.kind.map(|kind| match kind {
             InterfaceArg::V1 => SampleKind::V1,
             InterfaceArg::V2 => SampleKind::V2,
         }),
-        url: asked.url.as_ref(),
+        url: args.url.as_ref(),
     };
     let (outbound, random) = (Outbound::default(), SystemRandomness::default());
     let sampled = sample(rules, &outbound, &SystemClock, &random, &wanted).await.map_err(CliError::failed)?;
-    match asked.format {
+    match args.format {
         Format::Json => {
             let Sampled { id, kind, url, body, tried } = &sampled;
             write_json(&sample_document(id, kind.as_str(), url, body, tried), out)?;
         }
         Format::Text => write_text(&sampled, out)?,
     }
-    reported_unless(matches!(sampled.tried.outcome, TryOutcome::Status(200..=299)))
+    ok_if(matches!(sampled.tried.outcome, TryOutcome::Status(200..=299)))
 }
 
 fn write_text(sampled: &Sampled, out: &mut dyn Write) -> ExitOutcome {

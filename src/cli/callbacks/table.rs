@@ -36,7 +36,7 @@ fn cells(callback: &CallbackRecord, now: UnixMillis) -> [Cow<'_, str>; 10] {
 }
 
 /// Writes a callback and its attempts, oldest first.
-pub(super) fn one(
+pub(super) fn detail(
     callback: &CallbackRecord,
     tries: &[CallbackTry],
     now: UnixMillis,
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::callback::listing::tests::record;
-    use crate::cli::columns::WIDEST;
+    use crate::cli::columns::MAX_WIDTH;
     use crate::domain::OrderId;
 
     const NOW: UnixMillis = UnixMillis(1_767_323_045_678 + 4000);
@@ -148,7 +148,7 @@ mod tests {
         ];
         let shown = |callback: &CallbackRecord, tries: &[CallbackTry]| {
             let mut out = Vec::new();
-            one(callback, tries, NOW, &mut out).unwrap();
+            detail(callback, tries, NOW, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         insta::assert_snapshot!(shown(&record(7, CallbackState::Pending), &tries));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_merchants_wrote_stays_in_its_cell() {
+    fn text_of_merchants_is_escaped() {
         let order_id = OrderId::new("o\n\u{1b}[31m\u{202e}é\t").unwrap();
         let odd = CallbackRecord {
             order_id,
@@ -171,6 +171,6 @@ mod tests {
         let long =
             CallbackRecord { order_id: OrderId::new(&"é".repeat(255)).unwrap(), ..record(7, CallbackState::Failed) };
         let table = listed(&[long]);
-        assert!(table.contains(&format!(" {}…  v2", "é".repeat(WIDEST - 1))), "{table}");
+        assert!(table.contains(&format!(" {}…  v2", "é".repeat(MAX_WIDTH - 1))), "{table}");
     }
 }

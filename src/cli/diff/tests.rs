@@ -103,9 +103,9 @@ fn compared(
     exit_code: bool,
 ) -> CommandOutput {
     let (one, other) = (written(old), written(new));
-    let asked = Diff { old: one.path().join("rules"), new: other.path().join("rules"), format, exit_code };
+    let args = Diff { old: one.path().join("rules"), new: other.path().join("rules"), format, exit_code };
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let outcome = run(&asked, &mut out, &mut err);
+    let outcome = run(&args, &mut out, &mut err);
     let shown = |bytes: Vec<u8>| {
         let text = String::from_utf8(bytes).unwrap();
         text.replace(one.path().to_str().unwrap(), "A").replace(other.path().to_str().unwrap(), "B")
@@ -286,7 +286,7 @@ fn the_document() {
 }
 
 #[test]
-fn what_means_the_same_is_no_change() {
+fn equivalent_spellings_are_no_change() {
     let edits = [
         (
             "gateway.toml",
@@ -327,8 +327,8 @@ fn what_means_the_same_is_no_change() {
 fn exit_codes() {
     let new = edited(world(), &[("shops/card-eur.toml", "\"EUR\"", "\"USD\"")]);
     assert!(compared(&world(), &new, Format::Text, false).outcome.is_ok());
-    assert!(matches!(compared(&world(), &new, Format::Text, true).outcome, Err(CliError::Told)));
-    assert!(matches!(compared(&world(), &new, Format::Json, true).outcome, Err(CliError::Told)));
+    assert!(matches!(compared(&world(), &new, Format::Text, true).outcome, Err(CliError::Reported)));
+    assert!(matches!(compared(&world(), &new, Format::Json, true).outcome, Err(CliError::Reported)));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn problems_of_both_directories_are_shown() {
     let old = edited(world(), &[("shops/card-eur.toml", "currency", "curency")]);
     let new = edited(world(), &[("merchants/beta.toml", "[shops.card-eur]", "[shops.card-usd]")]);
     let output = compared(&old, &new, Format::Text, false);
-    assert!(matches!(output.outcome, Err(CliError::Told)) && output.out.is_empty());
+    assert!(matches!(output.outcome, Err(CliError::Reported)) && output.out.is_empty());
     for problem in ["A/rules/shops/card-eur.toml:1:1: ", "B/rules/merchants/beta.toml:"] {
         assert!(output.err.contains(problem), "{problem}: {}", output.err);
     }

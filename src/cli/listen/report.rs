@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_what_matters() {
+    fn text_shows_the_relevant_headers() {
         let received = received(br#"{"order_id":"o-1"}"#, HEADERS);
         assert_eq!(
             text(3, &received, &findings(), ListenAnswer::Timeout),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_one_object_a_line() {
+    fn json_is_one_object_per_line() {
         let line = json(3, &received(b"{\n\"order_id\":\"o-1\"}", HEADERS), &findings(), "500".parse().unwrap());
         assert_eq!(line.matches('\n').count(), 1, "{line}");
         let value: Value = serde_json::from_str(&line).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_moves_the_cursor() {
+    fn control_characters_are_escaped() {
         let headers = [("x-callback-id", "\u{9b}2J"), ("x-callback-sample", "true"), ("user-agent", "\u{e9}\u{202e}")];
         for body in ["{\"order_id\":\"\u{9b}2J\u{202e}\u{7f}\"}", "\x1b[2Jno json\x07", "a\rb", ""] {
             let received = received(body.as_bytes(), &headers);

@@ -69,7 +69,7 @@ fn v1(rules: &RuleSet, received: &Received) -> Option<VerifyFindings> {
     let recipes = rules.merchants.values().map(|merchant| &merchant.v1.dialect.signature);
     let recipes = recipes.filter(|recipe| headers.contains_key(&recipe.api_key));
     let entry = recipes.clone().find_map(|recipe| {
-        let entry = rules.api_key(once(headers, &recipe.api_key).ok()??)?;
+        let entry = rules.api_key(single_header(headers, &recipe.api_key).ok()??)?;
         (entry.merchant.v1.dialect.signature.api_key == recipe.api_key).then_some(entry)
     });
     let (recipe, verdict) = if let Some(entry) = entry {
@@ -77,7 +77,7 @@ fn v1(rules: &RuleSet, received: &Received) -> Option<VerifyFindings> {
     } else {
         let recipe = recipes.min_by_key(|recipe| recipe.api_key.as_str())?;
         let unknown = || format!("{} names no API key of the rules", recipe.api_key);
-        (recipe, Err(once(headers, &recipe.api_key).err().unwrap_or_else(unknown)))
+        (recipe, Err(single_header(headers, &recipe.api_key).err().unwrap_or_else(unknown)))
     };
     Some(VerifyFindings {
         style: "v1",
@@ -89,8 +89,8 @@ fn v1(rules: &RuleSet, received: &Received) -> Option<VerifyFindings> {
 fn v1_signature(entry: &KeyEntry, received: &Received) -> Verdict {
     let (dialect, key, request) = (&entry.merchant.v1.dialect, entry.api_key(), &received.request);
     let recipe = &dialect.signature;
-    let Some(signature) = once(request.headers(), &recipe.signature)? else { return Ok(None) };
-    let Some(timestamp) = once(request.headers(), &recipe.timestamp)? else {
+    let Some(signature) = single_header(request.headers(), &recipe.signature)? else { return Ok(None) };
+    let Some(timestamp) = single_header(request.headers(), &recipe.timestamp)? else {
         return Err(format!("{} is missing", recipe.timestamp));
     };
     let input = V1Input {
@@ -127,7 +127,7 @@ fn v1_signature(entry: &KeyEntry, received: &Received) -> Verdict {
 
 /// Checks `X-Signature` of v2: lowercase hexadecimal HMAC-SHA256 over the raw body.
 fn v2(rules: &RuleSet, received: &Received) -> Verdict {
-    let Some(text) = once(received.request.headers(), &X_SIGNATURE)? else { return Ok(None) };
+    let Some(text) = single_header(received.request.headers(), &X_SIGNATURE)? else { return Ok(None) };
     if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return Err("no signature: v2 takes 64 lowercase hexadecimal digits".to_owned());
     }
@@ -139,7 +139,7 @@ fn v2(rules: &RuleSet, received: &Received) -> Verdict {
 /// detected by the other.
 fn webhook(rules: &RuleSet, received: &Received) -> Verdict {
     let (headers, body) = (received.request.headers(), received.request.body());
-    let of = |name| once(headers, name);
+    let of = |name| single_header(headers, name);
     let (id, timestamp, text) = match (of(&WEBHOOK_ID)?, of(&WEBHOOK_TIMESTAMP)?, of(&WEBHOOK_SIGNATURE)?) {
         (None, None, None) => return Ok(None),
         (Some(id), Some(timestamp), Some(text)) => (id, timestamp, text),
@@ -172,14 +172,15 @@ fn webhook(rules: &RuleSet, received: &Received) -> Verdict {
 fn v2_signer(rules: &RuleSet, covered: &str, verifies: impl Fn(&Secrets) -> bool) -> Verdict {
     let keys =
         || rules.merchants.values().flat_map(|merchant| merchant.api_keys.iter().map(move |key| (merchant, key)));
-    let made_it = |secrets: &Option<Secrets>| secrets.as_ref().is_some_and(&verifies);
-    let signers =
-        keys().filter(|(_, key)| made_it(&key.v2_secrets)).map(|(merchant, key)| VerifySigner::new(merchant, key));
+    let verifies_with = |secrets: &Option<Secrets>| secrets.as_ref().is_some_and(&verifies);
+    let signers = keys()
+        .filter(|(_, key)| verifies_with(&key.v2_secrets))
+        .map(|(merchant, key)| VerifySigner::new(merchant, key));
     // If keys share a secret, the first by name is returned, so that the result is always the same.
     if let Some(signer) = signers.min() {
         return Ok(Some(signer));
     }
-    Err(if keys().any(|(_, key)| made_it(&key.v1_secrets)) {
+    Err(if keys().any(|(_, key)| verifies_with(&key.v1_secrets)) {
         "made with a v1_secret: callbacks in the shape of v2 are signed with the v2_secret".to_owned()
     } else {
         format!(
@@ -189,7 +190,7 @@ fn v2_signer(rules: &RuleSet, covered: &str, verifies: impl Fn(&Secrets) -> bool
 }
 
 /// Returns the value of a header that occurs at most once; `None` if it is missing.
-fn once<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Option<&'r str>, String> {
+fn single_header<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Option<&'r str>, String> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {

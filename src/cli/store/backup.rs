@@ -36,11 +36,11 @@ pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn
     };
     let started = Instant::now();
     let begun = backup::begin(path, &rules.gateway.store.keys, to, Arc::new(SystemRandomness::default()));
-    let audit = on_runtime(made(begun.map_err(CliError::failed)?, err))?;
+    let audit = on_runtime(copy_and_check(begun.map_err(CliError::failed)?, err))?;
     let (operations, many) = (audit.operations, plural(usize::try_from(audit.operations).unwrap_or(usize::MAX)));
     let (to, time) = (to.display(), span(started.elapsed()));
     writeln!(out, "{to}: a copy of the store with {operations} operation{many}, in {time}")?;
-    check::tell_problems(&audit, out, err)?;
+    check::print_problems(&audit, out, err)?;
     if audit.is_clean() {
         return Ok(());
     }
@@ -49,20 +49,20 @@ pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn
 
 /// Copies the store, checks the copy and gives it its name. Blocking steps run on other threads while this one shows
 /// the progress.
-async fn made(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, CliError> {
+async fn copy_and_check(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, CliError> {
     let stop = stop_signals()?;
-    let copied = aside("copying", "MiB", err, &stop, move |counters, wanted| {
-        let tell = |done: u64, total: u64| counters.set(done.div_ceil(MIB), total.div_ceil(MIB));
-        begun.copy(&tell, wanted)
+    let copied = on_thread("copying", "MiB", err, &stop, move |counters, wanted| {
+        let report = |done: u64, total: u64| counters.set(done.div_ceil(MIB), total.div_ceil(MIB));
+        begun.copy(&report, wanted)
     });
     let copied = copied.await?;
-    let checked = aside("checking the copy", "operations", err, &stop, move |counters, wanted| {
+    let checked = on_thread("checking the copy", "operations", err, &stop, move |counters, wanted| {
         copied.check(&|AuditProgress { done, total }| counters.set(done, total), wanted)
     });
     checked.await?.publish().map_err(CliError::failed)
 }
 
-async fn aside<T: Send + 'static>(
+async fn on_thread<T: Send + 'static>(
     what: &'static str,
     unit: &'static str,
     err: &mut dyn Write,

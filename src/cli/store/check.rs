@@ -19,7 +19,7 @@ use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_besi
 /// The store cannot be read, or there are problems.
 pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let random = Arc::new(SystemRandomness::default());
-    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| refused(&error))?;
+    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| open_failed(&error))?;
     let audit = on_runtime(async {
         let audit = audit(Arc::clone(&store), err).await;
         store.close().await.map_err(CliError::failed)?;
@@ -29,7 +29,7 @@ pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> 
 }
 
 /// Adds advice to the error if the file is damaged in a part that opening reads.
-fn refused(error: &OpenError) -> CliError {
+fn open_failed(error: &OpenError) -> CliError {
     let damaged = match error {
         OpenError::Sqlite { source, .. } => {
             matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
@@ -43,7 +43,7 @@ fn refused(error: &OpenError) -> CliError {
 
 async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, CliError> {
     let counters = Arc::new(Counters::default());
-    let tell = {
+    let report_progress = {
         let counters = Arc::clone(&counters);
         Arc::new(move |AuditProgress { done, total }: AuditProgress| {
             counters.set(done, total);
@@ -51,7 +51,8 @@ async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, CliE
     };
     // A store may read on the calling thread, and this thread shows the progress.
     let handle = Handle::current();
-    let auditing = spawn_blocking(move || -> Result<Audit, StoreError> { handle.block_on(store.audit(tell)) });
+    let auditing =
+        spawn_blocking(move || -> Result<Audit, StoreError> { handle.block_on(store.audit(report_progress)) });
     let mut progress = Progress::start("checking", "operations", None);
     progress.during(&counters, err, auditing).await.map_err(CliError::failed)?.map_err(CliError::failed)
 }
@@ -71,7 +72,7 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
         0 => writeln!(out, "checked {operations} and {ledger}: {problems}")?,
         _ => writeln!(out, "checked {operations}, {ledger} and {journal} journal {}: {problems}", entry(*journal))?,
     }
-    tell_problems(audit, out, err)?;
+    print_problems(audit, out, err)?;
     if *problem_count == 0 { Ok(()) } else { Err(CliError::failed("the store has problems")) }
 }
 
@@ -79,7 +80,7 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
 ///
 /// # Errors
 /// The output cannot be written.
-pub(super) fn tell_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+pub(super) fn print_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;
     }
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_reported_one_a_line() {
+    fn problems_are_reported_one_per_line() {
         let good = (true, "checked 1 operation and 1 ledger entry: no problems\n".to_owned(), String::new());
         assert_eq!(reported(1, &[], 0), good);
         let (sound, out, err) = reported(20, &["a", "b"], 2);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_counted_where_there_is_one() {
+    fn journal_entries_are_counted() {
         for (journal, line) in [
             (1, "checked 0 operations, 0 ledger entries and 1 journal entry: no problems\n"),
             (2, "checked 0 operations, 0 ledger entries and 2 journal entries: no problems\n"),
@@ -127,10 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_refused_with_advice() {
+    fn a_damaged_file_gets_advice() {
         let stated = |code| {
             let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
-            match refused(&OpenError::Sqlite { path: "a.db".into(), source }) {
+            match open_failed(&OpenError::Sqlite { path: "a.db".into(), source }) {
                 CliError::Failed(reason) => reason,
                 other => panic!("{other:?}"),
             }

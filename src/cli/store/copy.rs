@@ -22,15 +22,14 @@ const NO_TARGET: &str = "--to is missing, and store.url of the rules names no Po
 /// # Errors
 /// An address is unsuitable, the source or the target cannot be used, or the copy has problems: then it stays marked as
 /// incomplete, and no gateway uses it.
-pub(super) fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &asked.from)?, target(rules, asked)?)
-    else {
+pub(super) fn run(rules: &RuleSet, args: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &args.from)?, target(rules, args)?) else {
         return Err(CliError::Usage("a store can only be copied from sqlite: to postgres://".to_owned()));
     };
     let started = Instant::now();
     let random: Arc<dyn crate::clock::Random> = Arc::new(SystemRandomness::default());
     let copying = begin_copy(&from, &to, &rules.gateway.store.keys, &random).map_err(CliError::failed)?;
-    let (rows, audit) = on_runtime(copied(copying, out, err))?;
+    let (rows, audit) = on_runtime(copy_all(copying, out, err))?;
     let Audit { operations, journal, .. } = audit;
     let many = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX));
     let entries = if journal == 1 { "entry" } else { "entries" };
@@ -41,7 +40,7 @@ pub(super) fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: 
         many(rows),
         span(started.elapsed())
     )?;
-    let advice = if asked.to.is_some() { ": set store.url to the copy" } else { "" };
+    let advice = if args.to.is_some() { ": set store.url to the copy" } else { "" };
     Ok(writeln!(err, "note: the file is marked as moved, and no gateway uses it any more{advice}")?)
 }
 
@@ -52,8 +51,8 @@ fn place(argument: &str, url: &str) -> Result<StoreUrl, CliError> {
 }
 
 /// Returns the address of the copy: from `--to`, which may name a file or a variable, or from the rules.
-fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, CliError> {
-    let Some(named) = &asked.to else {
+fn target(rules: &RuleSet, args: &StoreCopy) -> Result<StoreUrl, CliError> {
+    let Some(named) = &args.to else {
         return match &rules.gateway.store.url {
             url @ StoreUrl::Postgres(_) => Ok(url.clone()),
             StoreUrl::Sqlite(_) => Err(CliError::Usage(NO_TARGET.to_owned())),
@@ -65,39 +64,43 @@ fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, CliError> {
 }
 
 /// Runs the copy to its end. Returns how many rows were copied, and the result of the check.
-async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), CliError> {
+async fn copy_all(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), CliError> {
     let mut stop = stop_signals()?;
-    let proved = tokio::select! {
-        () = stopped(&mut stop) => return Err(to_go_on("interrupted")),
-        proved = proved(&mut copying, out, err) => proved?,
+    let checked = tokio::select! {
+        () = stopped(&mut stop) => return Err(resumable("interrupted")),
+        checked = copy_and_check(&mut copying, out, err) => checked?,
     };
     copying.finish().await.map_err(unfinished)?;
-    Ok(proved)
+    Ok(checked)
 }
 
 /// Copies the missing rows, compares all rows and checks the copy.
-async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), CliError> {
+async fn copy_and_check(
+    copying: &mut Copying,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(u64, Audit), CliError> {
     let counters = Arc::new(Counters::default());
     let mut progress = Progress::start("copying", "rows", None);
-    let filled = progress.during(&counters, err, copying.fill(telling(&counters))).await;
+    let filled = progress.during(&counters, err, copying.fill(reporter(&counters))).await;
     drop(progress);
     let rows = filled.map_err(unfinished)?;
 
     let counters = Arc::new(Counters::default());
     let mut progress = Progress::start("comparing", "rows", None);
-    let compared = progress.during(&counters, err, copying.compare(telling(&counters))).await;
+    let compared = progress.during(&counters, err, copying.compare(reporter(&counters))).await;
     drop(progress);
     compared.map_err(CliError::failed)?;
 
     let counters = Arc::new(Counters::default());
-    let tell = telling(&counters);
+    let report = reporter(&counters);
     let mut progress = Progress::start("checking the copy", "operations", None);
-    let reported = Arc::new(move |AuditProgress { done, total }| tell(done, total));
+    let reported = Arc::new(move |AuditProgress { done, total }| report(done, total));
     let audited = progress.during(&counters, err, copying.audit(reported)).await;
     drop(progress);
     let audit = audited.map_err(unfinished)?;
     if !audit.is_clean() {
-        check::tell_problems(&audit, out, err)?;
+        check::print_problems(&audit, out, err)?;
         return Err(CliError::failed("the copy has problems, and no gateway uses it"));
     }
     Ok((rows, audit))
@@ -105,16 +108,16 @@ async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write)
 
 fn unfinished(error: CopyError) -> CliError {
     match error {
-        CopyError::Target(_) | CopyError::Mark(_) => to_go_on(error),
+        CopyError::Target(_) | CopyError::Mark(_) => resumable(error),
         error => CliError::failed(error),
     }
 }
 
-fn to_go_on(error: impl std::fmt::Display) -> CliError {
+fn resumable(error: impl std::fmt::Display) -> CliError {
     CliError::failed(format!("{error}\nrun the command again to continue: copied rows stay"))
 }
 
-fn telling(counters: &Arc<Counters>) -> RowsProgress {
+fn reporter(counters: &Arc<Counters>) -> RowsProgress {
     let counters = Arc::clone(counters);
     Arc::new(move |done, total| counters.set(done, total))
 }

@@ -14,11 +14,11 @@ use super::{ExitOutcome, load};
 ///
 /// # Errors
 /// The rules or the store cannot be used, or the command failed.
-pub fn run(asked: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    match asked {
-        StoreCommand::Check(asked) => check::run(&load(&asked.rules.rules, err)?, out, err),
-        StoreCommand::Backup(asked) => backup::run(&load(&asked.rules.rules, err)?, &asked.file, out, err),
-        StoreCommand::Copy(asked) => copy::run(&load(&asked.rules.rules, err)?, asked, out, err),
-        StoreCommand::Rekey(asked) => rekey::run(&load(&asked.rules.rules, err)?, out),
+pub fn run(args: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    match args {
+        StoreCommand::Check(args) => check::run(&load(&args.rules.rules, err)?, out, err),
+        StoreCommand::Backup(args) => backup::run(&load(&args.rules.rules, err)?, &args.file, out, err),
+        StoreCommand::Copy(args) => copy::run(&load(&args.rules.rules, err)?, args, out, err),
+        StoreCommand::Rekey(args) => rekey::run(&load(&args.rules.rules, err)?, out),
     }
 }

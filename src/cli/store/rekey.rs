@@ -23,9 +23,9 @@ fn reported(Rewrapped { all, before }: &Rewrapped) -> String {
     if before.is_empty() {
         return format!("nothing to do: {} are wrapped with key 1 of store.keys", many(*all));
     }
-    let anew = before.values().sum();
+    let changed = before.values().sum();
     let from: Vec<_> = before.iter().map(|(position, count)| format!("{count} with key {position}")).collect();
-    format!("wrapped {} with key 1 of store.keys (before: {})", many(anew), from.join(" and "))
+    format!("wrapped {} with key 1 of store.keys (before: {})", many(changed), from.join(" and "))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::rules::Merchant;
 use crate::v1::translate::{MemberSource, Translated, Translation};
 
 /// Longer cells do not widen their column; the rest of their line moves to the right.
-const WIDEST: usize = 48;
+const MAX_WIDTH: usize = 48;
 
 /// Writes the explanation of a translation; `accepted` is the embedded engine's result, unless it rejects the request.
 ///
@@ -31,8 +31,8 @@ pub(super) fn explain(
     let mut rest: Vec<[String; 3]> = Vec::new();
     rest.extend(relayed(translation, merchant));
     rest.extend(translation.left_out.iter().map(|(name, why)| [shown(name), "-- not forwarded".into(), (*why).into()]));
-    let engines = accepted.map_or_else(Vec::new, |accepted| by_the_engine(translation, merchant, accepted));
-    write_tables(&[forwarded, rest, engines], out)
+    let engine_rows = accepted.map_or_else(Vec::new, |accepted| engine_changes(translation, merchant, accepted));
+    write_tables(&[forwarded, rest, engine_rows], out)
 }
 
 /// Returns the name of a member as the body spells it, without the quotes.
@@ -68,7 +68,7 @@ fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<[String
 }
 
 /// Returns rows for what the engine adds to a request and what it drops.
-fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &AcceptedRequest) -> Vec<[String; 3]> {
+fn engine_changes(translation: &Translation<'_>, merchant: &Merchant, accepted: &AcceptedRequest) -> Vec<[String; 3]> {
     let shop = &accepted.shop.code;
     let mut rows = Vec::new();
     if !translation.members.iter().any(|member| member_name(member) == "method") {
@@ -96,7 +96,7 @@ fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &
 fn write_tables(tables: &[Vec<[String; 3]>], out: &mut dyn Write) -> io::Result<()> {
     let width = |column: usize| {
         let widths = tables.iter().flatten().map(|row| row[column].chars().count());
-        widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
+        widths.filter(|width| *width <= MAX_WIDTH).max().unwrap_or(0)
     };
     let (first, second) = (width(0), width(1));
     for (number, rows) in tables.iter().filter(|rows| !rows.is_empty()).enumerate() {

@@ -70,7 +70,7 @@ fn received(body: &str, headers: &[(&'static str, &str)]) -> Received {
     Received { at: NOW, request }
 }
 
-fn trio(signature: &str) -> Vec<(&'static str, &str)> {
+fn webhook_headers(signature: &str) -> Vec<(&'static str, &str)> {
     vec![
         ("x-callback-id", "cb_1"),
         ("webhook-id", "cb_1"),
@@ -90,12 +90,12 @@ fn verdicts(rules: &RuleSet, received: &Received) -> Vec<String> {
 }
 
 #[test]
-fn what_others_signed_verifies() {
+fn signatures_computed_elsewhere_verify() {
     let rules = rules();
     // Computed with Python's hmac.
     let v2 = "643b38509eaf1015025054f35cfb233558bfbfbd9faf8610c444b59319e36c6c";
     let webhook = "v1,+KASt1b8T1HpGxUISp81RmJuCE7zlhY2kxhYWA9MyLg=";
-    let mut headers = trio(webhook);
+    let mut headers = webhook_headers(webhook);
     headers.push(("x-signature", v2));
     assert_eq!(verdicts(&rules, &received(BODY, &headers)), ["live@acme", "live@acme"]);
     let v1 = "8d64fc1008f63dc155224ad6f6408cba32e3d77338bc305bfa2274867e9d55fc";
@@ -105,7 +105,7 @@ fn what_others_signed_verifies() {
 }
 
 #[test]
-fn each_wrong_v2_signature_is_reported_why() {
+fn wrong_v2_signatures_are_explained() {
     let rules = rules();
     let right = hex("v2-secret", BODY);
     let spaced = hex("v2-secret", r#"{"order_id": "o-1"}"#);
@@ -136,7 +136,7 @@ fn each_wrong_v2_signature_is_reported_why() {
 }
 
 #[test]
-fn each_wrong_webhook_is_reported_why() {
+fn wrong_webhook_signatures_are_explained() {
     let rules = rules();
     let right = base64("v2-secret", &format!("cb_1.1780000000.{BODY}"));
     let of = |message: &str| format!("v1,{}", base64("v2-secret", message));
@@ -153,14 +153,14 @@ fn each_wrong_webhook_is_reported_why() {
         (of(&format!("cb_1.1780000001.{BODY}")), "another secret, or the content"),
         (format!("v1,{}", base64("v1-secret", &format!("cb_1.1780000000.{BODY}"))), "made with a v1_secret"),
     ] {
-        let found = verdicts(&rules, &received(BODY, &trio(&signature)));
+        let found = verdicts(&rules, &received(BODY, &webhook_headers(&signature)));
         assert_eq!(found[0], "-");
         assert!(found[1].contains(expected), "{signature}: {found:?}");
     }
 }
 
 #[test]
-fn a_webhook_is_as_good_as_its_time() {
+fn a_webhook_must_be_recent() {
     let rules = rules();
     let far = "the signature is correct, but webhook-timestamp is not a time in seconds within 5 minutes of now";
     for (timestamp, expected) in [
@@ -174,13 +174,13 @@ fn a_webhook_is_as_good_as_its_time() {
         ("", far),
     ] {
         let signature = format!("v1,{}", base64("v2-secret", &format!("cb_1.{timestamp}.{BODY}")));
-        let mut headers = trio(&signature);
+        let mut headers = webhook_headers(&signature);
         headers[2].1 = timestamp;
         assert_eq!(verdicts(&rules, &received(BODY, &headers))[1], expected, "{timestamp}");
     }
     let signature = format!("v1,{}", base64("v2-secret", &format!("cb_1.1780000000.{BODY}")));
     for (left_out, expected) in [(1, "webhook-id is missing"), (2, "webhook-timestamp"), (3, "webhook-signature")] {
-        let mut headers = trio(&signature);
+        let mut headers = webhook_headers(&signature);
         headers.remove(left_out);
         let found = verdicts(&rules, &received(BODY, &headers));
         assert!(found[1].starts_with(expected) && found[1].ends_with("is missing"), "{found:?}");
@@ -188,7 +188,7 @@ fn a_webhook_is_as_good_as_its_time() {
 }
 
 #[test]
-fn each_wrong_v1_signature_is_reported_why() {
+fn wrong_v1_signatures_are_explained() {
     let rules = rules();
     let signed = |secret: &str, body: &str| hex(secret, &format!("1780000000.POST./cb.{body}"));
     let right = signed("v1-secret", V1_BODY);
