@@ -163,7 +163,7 @@ async fn the_service_manager_is_reported_what_the_process_does() {
         assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
         let ready = news(&manager).await;
         assert!(ready.starts_with("READY=1\nSTATUS=serving rules "), "{ready}");
-        assert_eq!(ready.contains("refused"), refused, "{ready}");
+        assert_eq!(ready.contains("rejected"), refused, "{ready}");
     }
 
     gateway.signal(Signal::TERM);

@@ -21,7 +21,7 @@ use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
 use crate::telemetry::LogFormat;
 
-/// Accepts merchants' v1 payment requests and serves them through the v2 API, and serves v2 itself.
+/// Serves the v1 payments API for merchants that have not moved to v2, and the v2 API itself.
 ///
 /// A v1 order arrives over TLS, becomes a signed v2 request, and is on disk before the reply.
 #[derive(Debug, Parser)]
@@ -84,7 +84,7 @@ Examples:
 /// The rules option that most commands have.
 #[derive(Debug, Args)]
 pub struct Rules {
-    /// The directory of the rule files: gateway.toml, dialects/, merchants/, shops/, lists/
+    /// The directory of the rule files: gateway.toml, dialects/, merchants/, shops/, lists/, pages/
     #[arg(
         long,
         value_name = "DIR",
