@@ -2,7 +2,7 @@
 //! committed with all that belongs to it.
 
 use super::repeat::{self, Compared};
-use super::{AtCreation, CreateError, Engine, FailureCause, checks, decide};
+use super::{AtCreation, CreateError, Engine, FailureCause, decide};
 use crate::auth::Caller;
 use crate::domain::{
     CreateReply, CreateRequest, Deposit, Direction, Fingerprint, Kind, MemberFingerprints, Operation, Outcome,
@@ -151,7 +151,7 @@ impl Engine {
             provider_job: plan.provider_job,
             opening: self.openings.offered(&merchant.id, &merchant.balance.opening),
             enforce_balance: merchant.balance.enforce && request.kind.direction() == Direction::Payout,
-            daily_limit: checks::daily_limit(&shop.checks, request, *now),
+            daily_limit: decide::daily_limit(&shop.checks, request, *now),
         }
     }
 

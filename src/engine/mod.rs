@@ -1,7 +1,6 @@
 //! The v2 engine: decides what becomes of a create, a status question or a result. No HTTP, no SQL; the only JSON it
 //! touches is the opaque `fields` object.
 
-mod checks;
 mod create;
 mod customer;
 mod decide;
@@ -15,9 +14,8 @@ pub(crate) mod tests;
 
 use std::sync::Arc;
 
-pub use checks::FailureCause;
 pub use customer::NextAction;
-pub use decide::{AcceptedRequest, check_rules};
+pub use decide::{AcceptedRequest, FailureCause, check_rules};
 pub use links::PageSecret;
 pub use repeat::EarlierRequest;
 pub use report::{Report, Reported};

@@ -5,9 +5,9 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::translate::{TranslateError, translate};
-use super::{V1Frontend, relay_url, reply};
+use super::{V1Frontend, reply};
 use crate::auth::SignedBody;
-use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint};
+use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint, MerchantId};
 use crate::engine::CreateError;
 use crate::failure::ApiError;
 use crate::rules::{CallbackStyle, Merchant};
@@ -106,4 +106,39 @@ pub fn v2_body(
     let relay = relay_url(public_url, &merchant.id, create.direction, order);
     let translation = translate(create, &merchant.v1, &relay)?;
     Ok((translation.to_body().into(), translation.relayed_to.map(|(url, _)| url)))
+}
+
+/// Returns the address at which this gateway receives the v2 callback of an order:
+/// `{public_url}/relay/{merchant}.{direction}.{code}`. `order` is the store's key of the order, a keyed hash, so that the
+/// address cannot be guessed or used for another order. It is the same at every try of a create, so that two concurrent
+/// tries send the engine the same body.
+#[must_use]
+pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, order: Fingerprint) -> String {
+    let mut url = String::with_capacity(public_url.len() + merchant.as_str().len() + 64);
+    for piece in [public_url, "/relay/", merchant.as_str(), ".", direction.as_str(), "."] {
+        url.push_str(piece);
+    }
+    url.push_str(&hex::encode(order.0));
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{FingerprintKey, OrderId};
+
+    #[test]
+    fn one_address_for_each_order() {
+        let fingerprint_key = FingerprintKey::new(&[5; 32]);
+        let merchant = MerchantId::new("acme").unwrap();
+        let url = |direction, order: &str| {
+            let order = fingerprint_key.order_key(&merchant, direction, &OrderId::new(order).unwrap());
+            relay_url("https://gw.example", &merchant, direction, order)
+        };
+        let first = url(Direction::Payin, "o1");
+        assert_eq!(first, url(Direction::Payin, "o1"));
+        assert!(first.starts_with("https://gw.example/relay/acme.payin."), "{first}");
+        assert_ne!(first, url(Direction::Payin, "o2"));
+        assert_ne!(first.rsplit('.').next(), url(Direction::Payout, "o1").rsplit('.').next());
+    }
 }

@@ -5,15 +5,13 @@ mod compare;
 mod create;
 mod history;
 pub(crate) mod query;
-mod relay;
 pub mod reply;
 mod status;
 pub mod translate;
 
 use std::sync::Arc;
 
-pub use create::v2_body;
-pub use relay::relay_url;
+pub use create::{relay_url, v2_body};
 
 use crate::domain::FingerprintKey;
 use crate::telemetry::Metrics;
