@@ -1,4 +1,4 @@
-//! A small payment provider for Paybridge, to be read beside "Writing an HTTP provider" in `rules/README.md`.
+//! A small payment provider for Paybridge, to be read beside `docs/providers.md`.
 //!
 //! ```text
 //! PROVIDER_SECRET=hush cargo run --example provider -- --listen 127.0.0.1:9100 --ca certs/ca.pem

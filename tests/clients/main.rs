@@ -1,6 +1,6 @@
 //! v1 by clients that nobody here wrote: curl, Python's requests and httpx, Node's fetch, http and http2 and axios, Java's
 //! `HttpClient` and PHP's curl, over HTTP/1.1 and HTTP/2, trusting the gateway's own CA, and signing with the functions in
-//! `examples/sign/`, which stand in `README.md` too.
+//! `examples/sign/`, which `docs/merchants-v1.md` shows.
 //!
 //! Each client is driven by a small program beside this file. It reads a plan ([`plan`]), a line a step:
 //!

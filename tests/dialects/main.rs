@@ -130,7 +130,9 @@ scenarios! {
 }
 
 #[test]
-fn the_rules_readme_shows_the_dialect_that_is_tested() {
-    let readme = include_str!("../../rules/README.md");
-    assert!(readme.contains(&format!("```toml\n{}```", MERIDIAN.file.unwrap())));
+fn the_page_of_dialects_shows_the_dialect_that_is_tested() {
+    let page = include_str!("../../docs/dialects.md");
+    let (_, rest) = page.split_once("meridian.toml").unwrap();
+    let shown = rest.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(shown.starts_with("[signature]\n") && MERIDIAN.file.unwrap().contains(shown), "{shown}");
 }

@@ -343,7 +343,7 @@ fn problems_of_both_directories_are_shown() {
     assert!(compared(&old, &world(), Format::Text, false).out.is_empty());
 }
 
-/// The example in rules/README.md is printed word for word.
+/// The output that docs/rules.md shows is what is printed.
 #[test]
 fn the_documented_example_is_printed_word_for_word() {
     let old_key = "key = \"acme-old\"\nv2_secret = \"acme-hush-old\"";
@@ -364,6 +364,6 @@ fn the_documented_example_is_printed_word_for_word() {
         ],
     );
     let output = compared(&old, &new, Format::Text, false).out;
-    let readme = include_str!("../../../rules/README.md");
-    assert!(readme.contains(&format!("```\n{output}```\n")), "{output}");
+    let page = include_str!("../../../docs/rules.md");
+    assert!(page.contains(&format!("```\n{output}```\n")), "{output}");
 }

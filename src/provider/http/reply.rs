@@ -1,5 +1,4 @@
-//! What a provider says of an operation, in an answer or in a report: one shape for both (rules/README.md, "Writing an
-//! HTTP provider").
+//! What a provider says of an operation, in an answer or in a report: one shape for both (docs/providers.md).
 //!
 //! It names its operation. Members that are not known are passed over, so that providers may grow; a known one that has another type, or that
 //! does not belong to this status or direction, makes the whole a mistake: who is wrong about one thing may be wrong

@@ -1,4 +1,4 @@
-//! What a provider is sent (rules/README.md, "Writing an HTTP provider").
+//! What a provider is sent (docs/providers.md).
 
 use std::fmt::Write as _;
 
@@ -186,7 +186,7 @@ mod tests {
         use crate::domain::{Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
         use crate::rules::Secret;
 
-        let documented = include_str!("../../../rules/README.md");
+        let documented = include_str!("../../../docs/providers.md");
         let operation = Operation {
             id: TransactionId::parse("7320951846201344").unwrap(),
             merchant: MerchantId::new("acme").unwrap(),

@@ -381,10 +381,10 @@ impl Context<'_> {
 mod tests {
     use super::*;
 
-    /// What rules/README.md lists is what is refused.
+    /// The headers that docs/dialects.md lists are those that are refused.
     #[test]
     fn the_documented_headers_of_http_are_those() {
-        let words = include_str!("../../../rules/README.md").split_whitespace().collect::<Vec<_>>();
+        let words = include_str!("../../../docs/dialects.md").split_whitespace().collect::<Vec<_>>();
         let documented = words.join(" ");
         let (_, list) = documented.split_once("gateway itself give a meaning: ").unwrap();
         let (list, _) = list.split_once(". A request that sends").unwrap();

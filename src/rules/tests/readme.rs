@@ -1,4 +1,4 @@
-//! What `rules/README.md` says of keys is what the schemas say: every key, its default, and no other.
+//! The key reference of `docs/rules.md` agrees with the schemas: every key, its default, and no other.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::described::{keys, seen};
 use super::*;
 use crate::rules::FileKind;
 
-const README: &str = include_str!("../../../rules/README.md");
+const PAGE: &str = include_str!("../../../docs/rules.md");
 
 /// A row of a table of keys.
 struct Row<'a> {
@@ -26,18 +26,18 @@ struct Place {
 }
 
 impl Place {
-    /// What a heading says: `## shops/<code>.toml` names a kind, `### [checks]` a table of it.
+    /// What a heading says: `### shops/<code>.toml` names a kind, `#### [checks]` a table of it.
     fn enter(&mut self, heading: &str) {
         let heading = heading.replace("&lt;", "<").replace("&gt;", ">");
         let (level, title) = heading.split_once(' ').unwrap();
         self.path.clear();
         match (level, title) {
-            ("##", "gateway.toml") => self.kind = Some(FileKind::Gateway),
-            ("##", "merchants/<id>.toml") => self.kind = Some(FileKind::Merchant),
-            ("##", "shops/<code>.toml") => self.kind = Some(FileKind::Shop),
-            ("##", "dialects/<name>.toml") => self.kind = Some(FileKind::Dialect),
-            ("##", "pages/<language tag>.toml") => self.kind = Some(FileKind::PageTexts),
-            ("##", _) => self.kind = None,
+            ("###", "gateway.toml") => self.kind = Some(FileKind::Gateway),
+            ("###", "merchants/<id>.toml") => self.kind = Some(FileKind::Merchant),
+            ("###", "shops/<code>.toml") => self.kind = Some(FileKind::Shop),
+            ("###", "dialects/<name>.toml") => self.kind = Some(FileKind::Dialect),
+            ("###", "pages/<language tag>.toml") => self.kind = Some(FileKind::PageTexts),
+            ("##" | "###", _) => self.kind = None,
             _ if title.starts_with('[') && !title.contains(' ') => self.path = below(title),
             _ => {}
         }
@@ -54,7 +54,7 @@ fn below(table: &str) -> String {
 fn rows() -> BTreeMap<(&'static str, String), Row<'static>> {
     let mut rows = BTreeMap::new();
     let mut place = Place::default();
-    for line in README.lines() {
+    for line in PAGE.lines() {
         if line.starts_with("##") {
             place.enter(line);
         }
@@ -88,9 +88,10 @@ fn value(cell: &str) -> Option<Value> {
 }
 
 #[test]
-fn every_key_is_in_the_readme_with_its_default() {
+fn every_key_is_in_the_reference_with_its_default() {
     let rows = rows();
-    let rate = README.lines().find(|line| line.starts_with("| rate |")).unwrap();
+    let form = |name: &str| PAGE.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap();
+    let (rate, page_text) = (form("rate"), form("page text"));
     let mut known = Vec::new();
     for kind in FileKind::ALL {
         let keys = keys(kind);
@@ -98,38 +99,40 @@ fn every_key_is_in_the_readme_with_its_default() {
             let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
             known.push((kind.as_str(), path.clone()));
             let Some(row) = rows.get(&(kind.as_str(), path.clone())) else {
-                // Tables have headings of their own; a key of an inline table stands in its row, or in that of rates.
+                // Tables have headings of their own; a key of an inline table is in its row, or in that of its kind of value.
                 let heads = keys.keys().any(|other| {
                     other.starts_with(&format!("{path}.")) && rows.contains_key(&(kind.as_str(), other.clone()))
                 });
                 let inline = rows.get(&(kind.as_str(), parent.to_owned())).is_some_and(|row| {
                     let says = |text: &str| text.contains(&format!("{key} = "));
-                    says(row.text) || row.text.contains("a rate") && says(rate)
+                    says(row.text)
+                        || row.text.contains("a rate") && says(rate)
+                        || row.text.contains("a page text") && says(page_text)
                 });
-                assert!(heads || inline, "rules/README.md says nothing of {path} ({})", kind.as_str());
+                assert!(heads || inline, "docs/rules.md does not have {path} ({})", kind.as_str());
                 continue;
             };
             let required = schema["description"].as_str().is_some_and(|about| about.ends_with("\n\nRequired."));
             match schema.get("default") {
                 Some(default) => {
-                    assert_eq!(value(row.default).as_ref(), Some(default), "the default of {path} in rules/README.md");
+                    assert_eq!(value(row.default).as_ref(), Some(default), "the default of {path} in docs/rules.md");
                 }
                 None => assert!(
                     value(row.default).is_none() && (!required || row.default == "required"),
-                    "the default of {path} in rules/README.md: {}",
+                    "the default of {path} in docs/rules.md: {}",
                     row.default
                 ),
             }
         }
     }
     let stray: Vec<_> = rows.keys().filter(|row| !known.contains(row)).collect();
-    assert!(stray.is_empty(), "rules/README.md tells of keys that are not there: {stray:?}");
+    assert!(stray.is_empty(), "docs/rules.md has keys that do not exist: {stray:?}");
     assert!(rows.len() > 90, "the tables are read: {}", rows.len());
 }
 
 #[test]
 fn the_smallest_rules_load() {
-    let (_, section) = README.split_once("## The smallest rules").unwrap();
+    let (_, section) = PAGE.split_once("## The smallest rules").unwrap();
     let blocks: Vec<&str> =
         section.split("```toml\n").skip(1).take(2).map(|rest| rest.split("```").next().unwrap()).collect();
     let rules = Rules::bare().with("shops/card-eur.toml", blocks[0]).with("merchants/acme.toml", blocks[1]);
