@@ -13,22 +13,22 @@ use crate::json::Nameable;
 /// What stopped a request.
 #[derive(Debug)]
 pub enum ApiError {
-    /// The caller must change how it calls: it did not get past admission.
+    /// The caller must change how it calls: admission refused the request.
     Refused(AdmissionError),
-    /// The caller must change what it says.
+    /// The caller must change the content of the request.
     Invalid(RequestError),
     /// The caller sent other data under an `order_id` that exists.
     Conflict(RequestError),
-    /// The caller asked for something that does not exist for it. One sentence for every kind of absence.
+    /// Does not exist for the caller. There is one message for every kind of absence.
     NotFound,
-    /// The caller asked for something that this gateway does not offer: its name, for the caller.
+    /// This gateway does not offer it: its name, for the caller.
     NotOffered(&'static str),
     /// The caller may send the same request again: the store or the engine cannot take it now.
     Unavailable {
         /// For the log.
         cause: String,
     },
-    /// The engine must be looked at by the platform: it answered what the gateway cannot pass on.
+    /// The platform must check the engine: its reply cannot be passed on.
     BadEngineReply {
         /// For the log.
         cause: String,
@@ -42,21 +42,21 @@ pub enum ApiError {
     EngineTimeout,
     /// The caller may send the same request again: the engine cannot take it now.
     EngineBusy {
-        /// How it said so.
+        /// How the engine put it.
         busy: Busy,
-        /// When to try again, where it said that too.
+        /// When to try again, where the engine named a time.
         retry_after: Option<Duration>,
     },
-    /// The engine's own words for a native v2 caller.
+    /// The engine's own reply, for a native v2 caller.
     EngineSaid(EngineReply),
-    /// We must be looked at.
+    /// A defect of the gateway.
     Internal {
         /// For the log.
         cause: String,
     },
 }
 
-/// How an engine says that it cannot take a request now.
+/// Why an engine cannot take a request now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Busy {
     /// There are too many.
@@ -65,14 +65,14 @@ pub enum Busy {
     Unavailable,
 }
 
-/// What a remote engine answered to a native v2 request, other than success.
+/// A remote engine's reply to a native v2 request, other than success.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EngineReply {
     /// Its verdict.
     pub word: EngineWord,
-    /// When to try again, where it said that.
+    /// When to try again, where the engine named a time.
     pub retry_after: Option<Duration>,
-    /// Its body, a JSON object; `None`: it said nothing that can be passed on.
+    /// Its body, a JSON object; `None`: it cannot be passed on.
     pub body: Option<Bytes>,
 }
 
@@ -85,9 +85,9 @@ impl fmt::Debug for EngineReply {
 /// A verdict of a remote engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineWord {
-    /// The caller must change what it says.
+    /// The caller must change the content of the request.
     Invalid,
-    /// There is no such thing for the caller.
+    /// Does not exist for the caller.
     NotFound,
     /// The order exists with other data.
     Conflict,
@@ -147,7 +147,7 @@ pub enum AdmissionError {
 }
 
 impl AdmissionError {
-    /// Whether who asks is refused, and not what is asked or how.
+    /// Reports whether the caller is refused, rather than the form of its request.
     #[must_use]
     pub const fn is_of_caller(&self) -> bool {
         matches!(
@@ -156,7 +156,7 @@ impl AdmissionError {
         )
     }
 
-    /// The refusal as metrics count it.
+    /// Returns the name in metrics.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
@@ -194,7 +194,7 @@ pub enum AuthenticationFailure {
 }
 
 impl AuthenticationFailure {
-    /// The failure as metrics count it.
+    /// Returns the name in metrics.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -207,7 +207,7 @@ impl AuthenticationFailure {
 }
 
 impl ApiError {
-    /// Why a request failed, as access lines have it; `None` where its status says all that there is.
+    /// Returns the reason in access lines; `None` where the status says enough.
     #[must_use]
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
@@ -233,8 +233,8 @@ impl From<AdmissionError> for ApiError {
     }
 }
 
-/// A sentence for the caller about what it sent: the member in the caller's own words and what is wrong with it. It
-/// never holds a value that was sent.
+/// An error about the content of a request: the member, by the caller's own name, and what is wrong with it. It never holds
+/// a value that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestError {
     member: Option<Cow<'static, str>>,
@@ -242,25 +242,25 @@ pub struct RequestError {
 }
 
 impl RequestError {
-    /// About the body as a whole.
+    /// Makes an error about the body as a whole.
     #[must_use]
     pub fn body(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { member: None, reason: reason.into() }
     }
 
-    /// About one member, named by its path: `amount`, `fields.bank_code`.
+    /// Makes an error about one member, named by its path: `amount`, `fields.bank_code`.
     #[must_use]
     pub fn member(path: impl Into<Cow<'static, str>>, reason: impl Into<Cow<'static, str>>) -> Self {
         Self { member: Some(path.into()), reason: reason.into() }
     }
 
-    /// About one member whose value a domain type refused.
+    /// Makes an error about a member whose value a domain type refused.
     #[must_use]
     pub fn invalid(path: impl Into<Cow<'static, str>>, invalid: &InvalidValue) -> Self {
         Self::member(path, invalid.reason().to_owned())
     }
 
-    /// What the caller is told.
+    /// Returns the message for the caller.
     #[must_use]
     pub fn sentence(&self) -> Cow<'_, str> {
         match &self.member {
@@ -269,19 +269,19 @@ impl RequestError {
         }
     }
 
-    /// The path of the member, when it is about one.
+    /// Returns the path of the member, when it is about one.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         self.member.as_deref()
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// The same complaint with its member renamed, as a dialect wants it.
+    /// Renames the member, as v1 or a dialect names it.
     #[must_use]
     pub fn renamed(self, rename: impl FnOnce(&str) -> Cow<'static, str>) -> Self {
         let member = self.member.map(|path| rename(&path));

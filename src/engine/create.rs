@@ -1,5 +1,4 @@
-//! Creating an operation: what stands already is answered before any rule that may have changed, and a new one is
-//! committed with all that belongs to it.
+//! Creating an operation: one commit for all that belongs to it, after an existing order was ruled out.
 
 use super::repeat::{self, Compared};
 use super::{AtCreation, CreateError, Engine, FailureCause, decide};
@@ -12,8 +11,8 @@ use crate::failure::ApiError;
 use crate::rules::ProviderRules;
 use crate::store::{CreateOutcome, Fields, InsertOutcome, NewOperation, RequestFingerprint, V1Request};
 
-/// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
-/// draw rare and a third one absurd.
+/// How often an id is drawn when the one before is taken. With twelve random bits a millisecond and merchant bucket a second
+/// draw is rare and a third one absurd.
 const ID_DRAWS: usize = 8;
 
 /// Everything about a new operation but its id, which may have to be drawn more than once.
@@ -30,13 +29,12 @@ struct Plan<'r> {
 }
 
 impl Engine {
-    /// Creates an operation, or finds the one that the same request created before. `v1` comes with requests that were
-    /// translated from v1.
+    /// Creates an operation, or returns the reply of the one that the same request created before. `v1` comes with requests
+    /// that were translated from v1.
     ///
     /// The order of guards is: an existing order (same data: its reply; other: refused), then today's rules, then the
-    /// commit. Looking for the order first would cost every new operation a read, so the rules are tried first and their
-    /// verdict is held back until the order is known not to exist: by the commit itself where they accept, by a read
-    /// where they refuse.
+    /// commit. Looking for the order first would cost every new operation a read, so the rules are tried first, and their
+    /// refusal is held back until the order is known to be new. Where they accept, the commit itself finds the order.
     ///
     /// # Errors
     /// Why nothing was created.
@@ -89,7 +87,7 @@ impl Engine {
         }))
     }
 
-    /// What a new operation starts as. The provider is asked only about what the shop's checks let through.
+    /// Plans a new operation. The provider is consulted only when the shop's checks let the request through.
     fn plan<'r>(
         &self,
         caller: &'r Caller,
@@ -108,14 +106,14 @@ impl Engine {
             },
         };
         let fingerprint = match &v1 {
-            // Such an operation is compared by what the v1 body said, never by what it became.
+            // Repeats are compared by the v1 body, never by the v2 request that it was translated to.
             Some(v1) => v1.fingerprint,
             None => repeat::fingerprint(self.store.fingerprint_key(), request, &accepted.kept),
         };
         Plan { caller, request, accepted, fingerprint, v1, now, failure, provider_job }
     }
 
-    /// An operation of a plan under a new id.
+    /// Makes the operation of a plan under a new id.
     fn draft(&self, plan: &Plan<'_>) -> NewOperation {
         let Plan { caller, request, accepted, now, .. } = plan;
         let merchant = caller.merchant();
@@ -155,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// What of a v1 body the operation does not hold, what the shop's schema dropped included.
+    /// Hashes the members of a v1 body that the operation does not hold, those that the shop's schema dropped included.
     fn v1_members(&self, plan: &Plan<'_>) -> MemberFingerprints {
         let Some(v1) = &plan.v1 else { return MemberFingerprints::default() };
         let mut members = v1.members.clone();
@@ -169,13 +167,13 @@ impl Engine {
         members
     }
 
-    /// After the commit: wakes the provider's worker for what it has to do, or tells why the operation failed already.
+    /// Wakes the provider's worker after the commit, or reports why the operation was created FAILED.
     fn report_created(&self, plan: &Plan<'_>, id: TransactionId, verdict: CreateOutcome) {
         match plan.failure.or(FailureCause::of_verdict(verdict)) {
             Some(cause) => {
                 let direction = plan.request.kind.direction();
                 self.metrics.created_failed(direction, cause.as_str());
-                // Without the customer's address and account: the operation names them to whoever may see it.
+                // Without the customer's address and account, which are personal data.
                 tracing::info!(transaction_id = %id, merchant = plan.caller.merchant().id.as_str(),
                     shop = plan.accepted.shop.code.as_str(), direction = direction.as_str(), cause = cause.as_str(),
                     "an operation was created FAILED");

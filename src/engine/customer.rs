@@ -1,11 +1,11 @@
-//! How a deposit's customer goes on, for the pages that show it (merchant-api-v2, "Customer payment page").
+//! The next step of a deposit's customer, for the pages that show it (merchant-api-v2, "Customer payment page").
 
 use super::Engine;
 use crate::domain::{BrowserUrl, Instructions, Operation, Preparation, Status};
 use crate::rules::ProviderRules;
 use crate::store::StoreError;
 
-/// How the customer of a deposit goes on.
+/// The next step of a deposit's customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextAction {
     /// Preparation is in progress.
@@ -18,7 +18,7 @@ pub enum NextAction {
     Instructions(Instructions),
     /// Preparation stopped while the result is unknown.
     Stopped,
-    /// There is a result: the customer goes where it leads.
+    /// There is a result: the customer goes to its URL.
     Finished(Status),
 }
 
@@ -33,10 +33,10 @@ impl From<Preparation> for NextAction {
 }
 
 impl Engine {
-    /// How the customer of a deposit goes on now; `provider` is the one of its shop, `None` when the shop is gone. A result
-    /// goes before everything else, then what a provider prepared for this deposit, then what the provider tells without
-    /// being asked. Where nobody is left who could prepare anything (the shop is gone, or has another kind of provider than
-    /// the deposit was made for), preparation has stopped.
+    /// Returns the next step of a deposit's customer; `provider` is the one of its shop, `None` when the shop is gone. A result
+    /// comes first, then what a provider prepared for this deposit, then the default of the provider. When no provider is
+    /// left that could prepare anything (the shop is gone, or has another kind of provider than at the deposit's creation),
+    /// preparation has stopped.
     ///
     /// # Errors
     /// The store could not answer.

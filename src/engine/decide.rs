@@ -11,18 +11,18 @@ use crate::store::{CreateOutcome, DailyLimit, Fields};
 /// A request that today's rules accept.
 #[derive(Debug)]
 pub struct AcceptedRequest {
-    /// The shop that serves it.
+    /// The selected shop.
     pub shop: Arc<Shop>,
-    /// Which members of `fields` the shop's schema keeps.
+    /// The members of `fields` that the shop's schema keeps.
     pub kept: SchemaFields,
     /// The `fields` to be stored.
     pub fields: Fields,
-    /// Why the shop's payment checks let it be created FAILED, if they do.
+    /// Why it is created FAILED, when the shop's payment checks refuse it.
     pub failure: Option<FailureCause>,
 }
 
-/// Applies today's rules to a request, in this order: shop, currency, account, `fields`, payment checks. What the checks
-/// refuse is accepted as an operation that failed.
+/// Applies today's rules to a request, in this order: shop, currency, account, `fields`, payment checks. A request that the
+/// checks refuse is accepted as an operation created FAILED.
 ///
 /// # Errors
 /// The first rule that refuses it, named by its v2 member.
@@ -44,8 +44,8 @@ pub fn check_rules(
     Ok(AcceptedRequest { shop, kept, fields, failure })
 }
 
-/// The shop that a request names, or the merchant's default. Unknown, inactive and not enabled shops are the same to the
-/// caller.
+/// Selects the shop that a request names, or the merchant's default. Unknown, inactive and not enabled shops get the same
+/// error.
 fn select_shop(
     merchant: &Merchant,
     api_key: &ApiKey,
@@ -90,7 +90,7 @@ fn request_error(problem: FieldProblem) -> RequestError {
 }
 
 /// Why an operation was created FAILED (merchant-api-v2: "HTTP 200 is also returned when the operation already has a
-/// failed result"). For the log and the metrics: the caller reads FAILED and no more.
+/// failed result"). For the log and the metrics only: the caller sees FAILED and no reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureCause {
     /// The provider refuses it at once.
@@ -99,14 +99,14 @@ pub enum FailureCause {
     RefusedAddress,
     /// The shop refuses the customer's account id.
     RefusedAccount,
-    /// It is over what the customer may do in a day.
+    /// The customer's daily limit is exceeded.
     DailyLimit,
     /// The available balance does not cover it.
     Balance,
 }
 
 impl FailureCause {
-    /// The word of the log and the metrics.
+    /// Returns the name in logs and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl FailureCause {
         }
     }
 
-    /// What the store made of a draft that was to be pending.
+    /// Returns why the store created an operation FAILED that was planned as pending.
     pub(super) const fn of_verdict(verdict: CreateOutcome) -> Option<Self> {
         match verdict {
             CreateOutcome::AsDrafted => None,
@@ -128,7 +128,7 @@ impl FailureCause {
     }
 }
 
-/// Why the shop's lists refuse the request's customer, if they do. What a request does not name is not refused.
+/// Returns why the shop's lists refuse the request's customer, if they do. A member that is absent is not refused.
 fn refused_customer(checks: &PaymentChecks, request: &CreateRequest<'_>) -> Option<FailureCause> {
     let address = request.fields.customer_ip.as_ref();
     if address.is_some_and(|ip| checks.refused_addresses.contains(ip.address())) {
@@ -138,7 +138,8 @@ fn refused_customer(checks: &PaymentChecks, request: &CreateRequest<'_>) -> Opti
     account.is_some_and(|id| checks.refused_accounts.contains(&id)).then_some(FailureCause::RefusedAccount)
 }
 
-/// What the request's customer may do on the UTC day of `now`; `None` when it names no customer or there is no limit.
+/// Returns the limits of the request's customer on the UTC day of `now`; `None` when the request names no customer or there
+/// is no limit.
 pub(super) fn daily_limit(checks: &PaymentChecks, request: &CreateRequest<'_>, now: UnixMillis) -> Option<DailyLimit> {
     request.customer_account_id?;
     let limits = checks.daily(request.kind.direction());

@@ -7,11 +7,11 @@ use crate::auth::links::{self, Link, LinkRefused};
 use crate::domain::{RedirectUrl, TransactionId, UnixMillis};
 use crate::rules::{GatewayRules, Secret};
 
-/// Signs links where the rules name no `pages.secret`: 32 bytes kept beside the store's key.
+/// The default secret of links, used when the rules have no `pages.secret`: 32 bytes in a file beside the store's key.
 #[derive(Debug, Clone)]
 pub struct PageSecret {
     secret: Secret,
-    /// What its file holds: the secret in base64.
+    /// The content of its file: the secret in base64.
     file: Secret,
 }
 
@@ -23,25 +23,25 @@ impl PageSecret {
         Self { secret, file }
     }
 
-    /// The entry link of a deposit created at `now`.
+    /// Signs the entry link of a deposit created at `now`.
     #[must_use]
     pub fn entry_link(&self, gateway: &GatewayRules, id: TransactionId, now: UnixMillis) -> RedirectUrl {
         self.sign(gateway, links::ENTRY, id, now.plus(gateway.pages.link_lifetime).seconds())
     }
 
-    /// Where the customer of a deposit comes back from whoever took the payment: a signed link, a secret of the customer's.
+    /// Signs the link to which the customer of a deposit returns after paying. It is a secret of the customer.
     #[must_use]
     pub fn return_link(&self, gateway: &GatewayRules, id: TransactionId, created_at: UnixMillis) -> RedirectUrl {
         self.sign(gateway, links::RETURN, id, created_at.plus(gateway.pages.return_lifetime).seconds())
     }
 
-    /// The link of the sandbox's hosted page, for whoever came by the entry link `entry`: valid as long.
+    /// Signs the link of the sandbox's hosted page; it expires with the entry link that led there.
     #[must_use]
     pub fn sandbox_link(&self, gateway: &GatewayRules, entry: Link) -> RedirectUrl {
         self.sign(gateway, links::SANDBOX, entry.id, entry.expires)
     }
 
-    /// What a link of this kind says; `target` is the path and query exactly as received.
+    /// Verifies a link of a kind and returns its content; `target` is the path and query exactly as received.
     ///
     /// # Errors
     /// The link was not issued like this, or is too late.
@@ -53,7 +53,7 @@ impl PageSecret {
         now: UnixMillis,
     ) -> Result<Link, LinkRefused> {
         let Some(secrets) = &gateway.pages.secret else { return links::verify([&self.secret], kind, target, now) };
-        // The default's own file may be listed, so that what it signed lives on.
+        // The file of the default secret may be listed, so that links signed with it stay valid.
         let default = secrets.verifying().any(|secret| secret.expose() == self.file.expose()).then_some(&self.secret);
         links::verify(secrets.verifying().chain(default), kind, target, now)
     }

@@ -1,5 +1,5 @@
-//! The v2 engine: decides what becomes of a create, a status question or a result. No HTTP, no SQL; the only JSON it
-//! touches is the opaque `fields` object.
+//! The v2 engine: creates, repeats, results and queries. It knows no HTTP, no SQL and no shape of the wire; `fields` is a
+//! domain type to it.
 
 mod create;
 mod customer;

@@ -1,22 +1,22 @@
-//! Opening balances: offered with a merchant's creates, and with its balance questions, until one of them stood. The store
-//! books them once, with whatever comes first; what is remembered here only spares it the question.
+//! Opening balances: part of a merchant's creates and balance requests until one of them was committed. The store posts
+//! them once; what is remembered here only saves it the check.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::{Amount, Currency, MerchantId};
 
-/// How many merchants are remembered; beyond, all are forgotten, which costs the store a look for each.
+/// The most merchants remembered; then all are forgotten, which costs the store one check for each.
 const REMEMBERED: usize = 65_536;
 
-/// The merchants that the store is known to know.
+/// The merchants whose opening balances are known to be posted.
 #[derive(Debug, Default)]
 pub(super) struct OpeningBalances {
     seen: Mutex<HashSet<MerchantId>>,
 }
 
 impl OpeningBalances {
-    /// What a request of this merchant offers to be booked; `None` when it cannot be the first.
+    /// Returns the opening balances to post with a request of this merchant; `None` when they are posted already.
     pub(super) fn offered(
         &self,
         merchant: &MerchantId,
@@ -28,7 +28,7 @@ impl OpeningBalances {
         Some(opening.iter().map(|(currency, amount)| (*currency, *amount)).collect())
     }
 
-    /// A request that offered them stands: the merchant is known to the store.
+    /// Notes that a request with the opening balances was committed.
     pub(super) fn confirmed(&self, merchant: &MerchantId) {
         let mut seen = self.seen();
         if seen.len() >= REMEMBERED {

@@ -1,4 +1,4 @@
-//! Questions about operations.
+//! Queries: statuses, histories and balances.
 
 use super::Engine;
 use crate::domain::{
@@ -9,15 +9,15 @@ use crate::failure::ApiError;
 use crate::rules::Merchant;
 
 impl Engine {
-    /// The status record of an operation of this merchant.
+    /// Reads the status record of an operation of this merchant.
     ///
     /// # Errors
-    /// [`ApiError::NotFound`] for ids that are no operation of this merchant's, whatever the reason.
+    /// [`ApiError::NotFound`] for every id that is not an operation of this merchant.
     pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<StatusRecord, ApiError> {
         self.store.v2_status(merchant, id).await?.ok_or(ApiError::NotFound)
     }
 
-    /// What v1 tells of the operation that a v1 request of this merchant made, by its `external_id`.
+    /// Reads the operation that a v1 request of this merchant created, by its `external_id`.
     ///
     /// # Errors
     /// [`ApiError::NotFound`] when there is none, or none of v1 origin.
@@ -30,7 +30,7 @@ impl Engine {
         self.store.v1_status(merchant, direction, external_id).await?.ok_or(ApiError::NotFound)
     }
 
-    /// A page of the operations that v1 requests of a merchant made, newest first.
+    /// Lists a page of the operations that v1 requests of a merchant created, newest first.
     ///
     /// # Errors
     /// The store could not answer.
@@ -38,8 +38,8 @@ impl Engine {
         Ok(self.store.history(query).await?)
     }
 
-    /// A merchant's balances, by currency; currencies in which nothing was ever booked are absent. To ask for them is to
-    /// be seen: opening balances that no operation brought along are booked first.
+    /// Reads a merchant's balances, by currency; currencies without any entry are absent. Opening balances that no operation
+    /// has posted are posted first.
     ///
     /// # Errors
     /// The store could not answer.
@@ -48,8 +48,7 @@ impl Engine {
         Ok(self.store.balances(&merchant.id).await?)
     }
 
-    /// Books what there is to open. A merchant without opening balances stays unknown: rules that open its ledger may
-    /// still come.
+    /// Posts the opening balances. A merchant without any is not noted as done: a later change of its rules may add some.
     async fn open_ledger(&self, merchant: &Merchant) -> Result<(), ApiError> {
         let opening = self.openings.offered(&merchant.id, &merchant.balance.opening);
         if let Some(opening) = opening.filter(|opening| !opening.is_empty()) {

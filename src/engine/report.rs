@@ -1,41 +1,40 @@
-//! What a provider says of an operation, asked or by itself: booked once, repeats change nothing, contradictions are
-//! refused and told to the operator (contract sections 7 and 8).
+//! Reports of providers, in a reply or sent by themselves: a result is posted once, repeats change nothing, contradictions
+//! are refused and logged (contract sections 7 and 8).
 
 use super::Engine;
 use crate::domain::{Direction, Operation, Outcome, Preparation, ProviderKind, ShopCode, Status, TransactionId};
 use crate::store::{CompletionOutcome, StoreError};
 
-/// What a provider says of an operation.
+/// A provider's report about an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// No result yet, and nothing for the customer.
     Pending,
-    /// No result yet; this is how a deposit's customer goes on. A withdrawal has no customer who could: for it, this says
-    /// no more than [`Report::Pending`].
+    /// No result yet; the next step of a deposit's customer. For a withdrawal, the same as [`Report::Pending`].
     Prepared(Preparation),
     /// A terminal result.
     Finished(Outcome),
 }
 
-/// What became of a report.
+/// The outcome of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reported {
-    /// It was taken: booked, or kept for the customer, or there was nothing to keep.
+    /// It was accepted: posted, or stored for the customer, or there was nothing to store.
     Taken,
-    /// It says what is known, or what a finished operation has no more use for.
+    /// It holds nothing new, or nothing that a completed operation needs.
     Repeated,
-    /// The operation has the other result; it stands.
+    /// The operation has the other result, which stays.
     Contradicts(Status),
     /// This shop has no such operation.
     Unknown,
 }
 
 impl Engine {
-    /// Takes what the provider of a shop, of this kind, says of an operation that was made for it. When it is taken, the
-    /// provider's job ends in the same commit.
+    /// Applies a report of a shop's provider, of this kind, about an operation that was created for it. When it is accepted,
+    /// the provider's job ends in the same commit.
     ///
     /// # Errors
-    /// The store could not answer: nothing was taken, and the report may be made again.
+    /// The store could not answer: nothing was changed, and the report may be sent again.
     pub async fn report(
         &self,
         provider: ProviderKind,
@@ -59,7 +58,7 @@ impl Engine {
         }
     }
 
-    /// There is nothing to keep, and nothing left to ask.
+    /// Ends the provider's job: there is nothing to store.
     async fn end_job(&self, id: TransactionId) -> Result<Reported, StoreError> {
         self.store.end_provider_job(id).await.map(|()| Reported::Taken)
     }
@@ -78,7 +77,7 @@ impl Engine {
             CompletionOutcome::Contradicts(booked) => {
                 let (shop, booked_as) = (shop.as_str(), booked.as_str());
                 match provider {
-                    // Whoever has a page of the sandbox open can press both of its buttons: that is no trouble.
+                    // A customer of the sandbox's page may press both of its buttons: no reason for a warning.
                     ProviderKind::Sandbox => {
                         tracing::debug!(transaction_id = %id, shop, booked = booked_as, "a contradicting choice was refused");
                     }

@@ -1,5 +1,4 @@
-//! What becomes of creates, repeats and reports, over the real store and real rule files. Each file is a chapter of
-//! contract section 7.
+//! Creates, repeats and reports over the real store and real rule files. Each file is a part of contract section 7.
 
 mod checks;
 mod money;
@@ -85,7 +84,7 @@ impl World {
         Self::with(&[])
     }
 
-    /// A world some of whose rule files are changed from the start.
+    /// A world with some rule files changed from the start.
     pub(crate) fn with(changed: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let other = ACME.replace("\"k\"", "\"o\"");
@@ -172,7 +171,7 @@ impl World {
         outcome
     }
 
-    /// A v1 create, answered in the default dialect.
+    /// Sends a v1 create; the reply is in the default dialect.
     pub(crate) async fn v1(&self, direction: Direction, body: &str) -> Result<String, String> {
         self.v1_with("k", direction, body).await
     }
@@ -244,7 +243,7 @@ impl World {
         balances.iter().map(|(currency, has)| format!("{currency} {} {}", has.available, has.held)).collect()
     }
 
-    /// How often operations were created FAILED, as the metrics tell it.
+    /// How many operations were created FAILED, by the metrics.
     fn created_failed(&self) -> Vec<String> {
         const NAME: &str = "paybridge_operations_created_failed_total";
         let page = self.metrics.render();
@@ -322,7 +321,7 @@ fn call(caller: &Caller) -> ServiceCall<'_> {
     ServiceCall { caller, forwarded: &NONE }
 }
 
-/// What a 409 says of the members in which a request differs.
+/// The 409 that names the members in which a request differs.
 fn differs_in(members: &str) -> Result<String, String> {
     Err(format!("409 order_id: exists already and was created from other data; differs in: {members}"))
 }

@@ -24,12 +24,12 @@ where
     timeout(deadline, collect(body, limit)).await.map_err(|_| AdmissionError::BodyTooSlow)?
 }
 
-/// How much of a refused request's body is read in vain, in bytes, and how long it is waited for.
+/// The most of a refused request's body that is read and dropped, in bytes, and for how long.
 const AT_HAND: usize = 8 * 1024;
 const AT_HAND_IN: Duration = Duration::from_millis(20);
 
-/// Whether a body is at hand, as that of most requests is: it is short, and was sent with the head or right behind it. It is
-/// read and thrown away then, and nothing is left on the connection that would be in the way of the next request.
+/// Reads and drops a body that is at hand, as most are: short, and sent with the head or right behind it. Then nothing is left
+/// on the connection before the next request. Returns whether it was at hand.
 pub(super) async fn is_at_hand<B>(body: B) -> bool
 where
     B: Body<Data = Bytes>,
@@ -37,13 +37,13 @@ where
     body.size_hint().lower() <= AT_HAND as u64 && read(body, AT_HAND, AT_HAND_IN).await.is_ok()
 }
 
-/// Whether a body of this length that was read in this time was at hand.
+/// Reports whether a body of this length that was read in this time was at hand.
 pub(super) const fn was_at_hand(length: usize, read_in: Duration) -> bool {
     length <= AT_HAND && read_in.as_nanos() <= AT_HAND_IN.as_nanos()
 }
 
-/// A body that comes in one piece, as most do, is not copied. One that comes in several is put together in a buffer of its
-/// announced length: pieces that were kept as they came would keep the buffers that they were read into.
+/// Collects a body. One piece, the usual case, is not copied. Several pieces are joined in a buffer of the announced length:
+/// kept as they came, they would keep the buffers that they were read into.
 async fn collect<B>(body: B, limit: usize) -> Result<Bytes, AdmissionError>
 where
     B: Body<Data = Bytes>,

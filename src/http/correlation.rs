@@ -10,17 +10,17 @@ pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// What a request is called in its reply, in the log and in the requests that are made for it.
+/// The id of a request in its reply, in the log and in the requests that are made for it.
 #[derive(Debug, Clone)]
 pub enum RequestId {
-    /// By its caller.
+    /// Sent by the caller.
     Sent(HeaderValue),
-    /// By the gateway: hexadecimal digits.
+    /// Drawn by the gateway: hexadecimal digits.
     Drawn([u8; 32]),
 }
 
 impl RequestId {
-    /// The caller's, if it sent one of 1 to 128 visible ASCII characters, else a new one (contract section 3).
+    /// Returns the caller's id, if it sent one of 1 to 128 visible ASCII characters, else a new one (contract section 3).
     #[must_use]
     pub fn of(headers: &HeaderMap, random: &dyn Random) -> Self {
         if let Some(sent) = only(headers, &REQUEST_ID)
@@ -36,7 +36,7 @@ impl RequestId {
         Self::Drawn(digits)
     }
 
-    /// As text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -45,7 +45,7 @@ impl RequestId {
         }
     }
 
-    /// For a header.
+    /// Returns the id as a header's value.
     #[must_use]
     pub fn value(&self) -> HeaderValue {
         match self {
@@ -55,8 +55,8 @@ impl RequestId {
     }
 }
 
-/// The trace id of a valid W3C `traceparent`, 32 lowercase hexadecimal digits. Versions after 00 may add fields behind
-/// the four that are known.
+/// Returns the trace id of a valid W3C `traceparent`, 32 lowercase hexadecimal digits. Versions after 00 may add fields after
+/// the four known ones.
 pub(super) fn trace_id(headers: &HeaderMap) -> Option<&str> {
     let text = only(headers, &TRACEPARENT)?.to_str().ok()?;
     let mut fields = text.split('-');
@@ -67,8 +67,7 @@ pub(super) fn trace_id(headers: &HeaderMap) -> Option<&str> {
     (version_fits && shaped && named).then_some(trace)
 }
 
-/// What names a request in the requests that are made for it elsewhere (contract section 13): its id, and the trace that
-/// it belongs to.
+/// Returns the headers that go along with the calls of a remote engine (contract section 13): the request's id and its trace.
 pub(super) fn passing(request_id: &RequestId, headers: &HeaderMap) -> ForwardedHeaders {
     let traceparent = trace_id(headers).and(only(headers, &TRACEPARENT)).cloned();
     ForwardedHeaders { request_id: Some(request_id.value()), traceparent }
@@ -78,7 +77,7 @@ fn hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The value of a header that was sent once.
+/// Returns the value of a header that was sent exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;

@@ -85,7 +85,7 @@ fn may_stay_open(failure: &ApiError, head: &Parts) -> bool {
 }
 
 async fn perform(state: Arc<GatewayState>, mut context: RequestContext, work: Admitted) -> Reply {
-    // Pinned here: handed on by value, a future of this size would have room in this one twice.
+    // Pinned here: passed by value, a future of this size would take its space in this one twice.
     let outcome = without_panic(pin!(state.dispatch(work))).await;
     context.stage_ended(Stage::Engine);
     context.finish(outcome)
@@ -96,7 +96,7 @@ impl GatewayState {
     async fn dispatch(&self, admitted: Admitted) -> Result<HandlerOutput, ApiError> {
         match admitted {
             Admitted::Merchant(request) => self.handle_merchant(request).await.map(HandlerOutput::Json),
-            // What is rare is boxed, so that the future of a create is not as large as the largest of them.
+            // Rare handlers are boxed, so that the future of a create is not as large as the largest of them.
             Admitted::Provider(engine, shop, body) => {
                 Box::pin(events::take(&engine, &shop, &body)).await.map(HandlerOutput::Json)
             }

@@ -1,4 +1,4 @@
-//! Replies: the only place where failures become HTTP.
+//! Replies: the only place where errors become HTTP.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::rules::{Dialect, Merchant, PageState, Pages};
 /// A finished reply.
 pub type Reply = Response<Full<Bytes>>;
 
-/// What stands in the log for the status of a request whose caller was gone before there was a reply, as proxies have it.
+/// The status in the log of a request whose caller was gone before there was a reply, as other proxies log it.
 pub const CALLER_GONE: u16 = 499;
 
-/// What the replies to a request have in common.
+/// What every reply to a request carries.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
     /// `X-Request-Id`.
     pub request_id: &'a RequestId,
-    /// The merchant of a v1 request, once its signature is proven: its replies have its dialect's shape and notices.
+    /// The merchant of a v1 request, once its signature is proven: replies have the shape and notices of its dialect.
     pub v1_merchant: Option<&'a Merchant>,
-    /// Whether the connection closes after this reply, because of what is left unread on it.
+    /// Whether the connection closes after this reply, because a body is left unread.
     pub close: bool,
-    /// Whether browsers are told to use nothing but TLS here (contract section 3).
+    /// Whether browsers have to use TLS alone for this host (contract section 3).
     pub hsts: bool,
 }
 
-/// 200 with a JSON body.
+/// Makes a 200 with a JSON body.
 #[must_use]
 pub fn success(body: Bytes, envelope: &Envelope<'_>) -> Reply {
     let mut reply = json(StatusCode::OK, body, envelope);
@@ -41,7 +41,7 @@ pub fn success(body: Bytes, envelope: &Envelope<'_>) -> Reply {
     reply
 }
 
-/// The reply to a request that something stopped.
+/// Makes the reply to a request that failed.
 #[must_use]
 pub fn failure(failure: &ApiError, envelope: &Envelope<'_>) -> Reply {
     let order_id = if envelope.v1_merchant.is_some() { "external_id" } else { "order_id" };
@@ -55,16 +55,16 @@ pub fn failure(failure: &ApiError, envelope: &Envelope<'_>) -> Reply {
     reply
 }
 
-/// Who reads a page.
+/// The language and texts of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorFormat<'a> {
-    /// What pages are made of.
+    /// The texts and templates of pages.
     pub pages: &'a Pages,
-    /// What its browser sent.
+    /// `Accept-Language` of the browser.
     pub accept_language: &'a str,
 }
 
-/// A customer's browser is sent elsewhere, or shown a page (contract section 9).
+/// Makes the reply to a customer's browser: a redirect or a page (contract section 9).
 #[must_use]
 pub fn step(step: &PageResponse, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
     let location = match step {
@@ -76,9 +76,9 @@ pub fn step(step: &PageResponse, reader: ErrorFormat<'_>, envelope: &Envelope<'_
         }
     };
     let mut reply = for_customers(plain(StatusCode::SEE_OTHER, Bytes::new(), envelope));
-    // Left to itself, hyper says it to GET and not to HEAD.
+    // By itself, hyper sends it for GET and not for HEAD.
     reply.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-    // URLs are ASCII without spaces: that is what their types are for.
+    // URLs are ASCII without spaces: their types guarantee it.
     match HeaderValue::from_str(location) {
         Ok(location) => drop(reply.headers_mut().insert(header::LOCATION, location)),
         Err(_) => *reply.status_mut() = StatusCode::INTERNAL_SERVER_ERROR,
@@ -86,12 +86,12 @@ pub fn step(step: &PageResponse, reader: ErrorFormat<'_>, envelope: &Envelope<'_
     reply
 }
 
-/// A page in place of a page that something stopped.
+/// Makes the page for a customer's request that failed.
 #[must_use]
 pub fn failure_page(failure: &ApiError, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
     let error_reply = error_reply(failure, "link");
     let page = match (error_reply.status, error_reply.retry_after) {
-        // "Try again" is what a page can say by itself: it loads again.
+        // The page loads again by itself when the caller may try again.
         (_, Some(retry_after)) => {
             let refresh = Some(Refresh::again(whole_seconds(retry_after)));
             HtmlPage { refresh, ..HtmlPage::of(PageState::Busy) }
@@ -128,8 +128,8 @@ fn shown(status: StatusCode, page: &HtmlPage, reader: ErrorFormat<'_>, envelope:
     reply
 }
 
-/// What every answer to a customer's browser carries: it is kept nowhere, tells no other site where it came from, and
-/// stands in nobody's frame.
+/// Adds the headers of every reply to a customer's browser: it is not cached, sends no referrer to other sites, and cannot be
+/// framed.
 #[must_use]
 pub fn for_customers(mut reply: Reply) -> Reply {
     for (name, value) in [
@@ -144,21 +144,21 @@ pub fn for_customers(mut reply: Reply) -> Reply {
     reply
 }
 
-/// What a caller is told.
+/// An error on its way to the caller.
 struct ErrorReply<'a> {
     status: StatusCode,
     message: Cow<'a, str>,
     allow: Option<&'a str>,
     retry_after: Option<Duration>,
-    /// In place of a body with the message.
+    /// Used in place of a body with the message.
     body: Option<&'a Bytes>,
 }
 
-/// When to try again after a failure that passes by itself.
+/// When to try again after an error that passes by itself.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The one match from failures to HTTP (contract sections 3, 5 and 7). `order_id` is the caller's word for what makes a
-/// repeat safe.
+/// The one match from errors to HTTP (contract sections 3, 5 and 7). `order_id` is the caller's name of the member that makes
+/// a repeat safe.
 fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
     let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
     match failure {
@@ -197,7 +197,7 @@ const fn busy_status(busy: Busy) -> StatusCode {
     }
 }
 
-/// A remote engine's reply: its own body, and where that cannot be passed on, a sentence in its place.
+/// Passes on a remote engine's reply: its own body, or a message where that cannot be passed on.
 fn engine_error_reply<'a>(answered: &'a EngineReply, order_id: &str) -> ErrorReply<'a> {
     let refused = "the payment engine refused the request";
     let error_reply = match answered.word {
@@ -213,7 +213,7 @@ fn engine_error_reply<'a>(answered: &'a EngineReply, order_id: &str) -> ErrorRep
     ErrorReply { body: answered.body.as_ref(), ..error_reply }
 }
 
-/// One sentence for every kind of absence, of paths and of operations.
+/// One message for every kind of absence, of paths and of operations.
 const NOT_FOUND: &str = "not found";
 
 fn admission_error_reply(refusal: &AdmissionError) -> ErrorReply<'_> {
@@ -275,7 +275,7 @@ impl<'a> ErrorReply<'a> {
         Self { retry_after: Some(retry_after), ..self }
     }
 
-    /// `Allow` and `Retry-After`.
+    /// Adds `Allow` and `Retry-After`.
     fn announce(&self, reply: &mut Reply) {
         if let Some(allow) = self.allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
             reply.headers_mut().insert(header::ALLOW, allow);
@@ -286,7 +286,7 @@ impl<'a> ErrorReply<'a> {
     }
 }
 
-/// Seconds for `Retry-After`, never too early: rounded up, at least 1.
+/// Returns seconds for `Retry-After`, never too early: rounded up, at least 1.
 fn whole_seconds(span: Duration) -> u64 {
     span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0)).max(1)
 }
@@ -297,14 +297,14 @@ struct ErrorValues<'a> {
     message: &'a str,
 }
 
-/// The dialect's shape of an error where it has one, else the default (contract sections 3 and 4).
+/// Writes an error in the dialect's shape where it has one, else in the default one (contract sections 3 and 4).
 fn error_body(status: StatusCode, message: &str, dialect: Option<&Dialect>) -> Bytes {
     let values = ErrorValues { code: status.as_u16(), message };
     match dialect.and_then(|dialect| dialect.replies.render("error", &values)) {
         Some(Ok(body)) => return body.into(),
         Some(Err(cause)) => {
             let dialect = dialect.map_or("", |dialect| &dialect.name);
-            tracing::error!(%cause, dialect, "an error reply has its default shape");
+            tracing::error!(%cause, dialect, "the dialect's error template failed; the default shape was sent");
         }
         None => {}
     }
@@ -343,7 +343,7 @@ fn plain(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
     reply
 }
 
-/// `Deprecation`, `Sunset` and `Link`, where the merchant's rules announce the end of v1.
+/// Adds `Deprecation`, `Sunset` and `Link`, where the merchant's rules announce the end of v1.
 fn add_notices(reply: &mut Reply, v1_merchant: Option<&Merchant>) {
     for (name, value) in v1_merchant.iter().flat_map(|merchant| &merchant.v1.notices) {
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {

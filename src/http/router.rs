@@ -1,4 +1,4 @@
-//! Which path and method is what: one table, and the dialects' own paths.
+//! From path and method to route: one table, and the paths of the dialects.
 
 use http::Method;
 
@@ -7,7 +7,7 @@ use crate::failure::AdmissionError;
 use crate::pages::LinkKind;
 use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
 
-/// The name of requests that found no route, in logs and metrics.
+/// The name in logs and metrics of requests without a route.
 pub const NO_ROUTE: &str = "none";
 
 /// The table: paths of the gateway's own, with the methods each is served with. `HEAD` is served for customers' pages alone,
@@ -97,7 +97,7 @@ pub enum MerchantRoute {
 }
 
 impl Route {
-    /// The name in logs and metrics.
+    /// Returns the name in logs and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl Route {
     }
 }
 
-/// What is found for a path and method.
+/// The match of a path and method.
 #[derive(Debug, Clone, Copy)]
 pub enum RouteMatch<'a> {
     /// A row of the table, and the variable segment of the path as sent.
@@ -122,7 +122,7 @@ pub enum RouteMatch<'a> {
 }
 
 impl RouteMatch<'_> {
-    /// The route for a merchant; `None` when its dialect does not have this path, or no merchant has.
+    /// Returns the route for a merchant; `None` when its dialect does not have this path, or no merchant has.
     #[must_use]
     pub fn for_merchant(self, merchant: &Merchant) -> Option<MerchantRoute> {
         match self {
@@ -136,7 +136,7 @@ impl RouteMatch<'_> {
         }
     }
 
-    /// The name in logs and metrics; of a v1 path, that of the first dialect that has it.
+    /// Returns the name in logs and metrics; of a v1 path, that of the first dialect that has it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -164,14 +164,14 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
     }
 }
 
-/// Whether a path is one of customers' pages, so that whatever goes wrong with a request for it is told to a person.
+/// Reports whether a path is one of customers' pages, so that errors are shown to a person.
 #[must_use]
 pub fn is_of_pages(path: &str) -> bool {
     let mut rows = TABLE.iter().filter(|row| matches!(row.served, [(_, Route::Page { .. }), ..]));
     rows.any(|row| row.path.segment(path).is_some())
 }
 
-/// The name of a path's first route, for requests whose method it is not served with.
+/// Returns the name of a path's first route, for requests with a method that it is not served with.
 #[must_use]
 pub fn name_of_path(rules: &RuleSet, path: &str) -> &'static str {
     let own = TABLE.iter().filter(|row| row.path.segment(path).is_some()).flat_map(|row| row.served);
@@ -181,7 +181,7 @@ pub fn name_of_path(rules: &RuleSet, path: &str) -> &'static str {
 }
 
 impl Path {
-    /// The variable segment of a path that matches; the empty text where there is none.
+    /// Returns the variable segment of a path that matches; empty where there is none.
     fn segment<'a>(&self, path: &'a str) -> Option<&'a str> {
         match self {
             Self::Exactly(text) => (path == *text).then_some(""),
@@ -194,7 +194,7 @@ impl Path {
         }
     }
 
-    /// What follows the prefix. Most paths differ from most prefixes in the third byte already.
+    /// Returns the rest after a prefix. Most paths differ from most prefixes in the third byte already.
     fn behind<'a>(prefix: &str, path: &'a str) -> Option<&'a str> {
         let third = |text: &str| text.as_bytes().get(2).copied();
         if third(prefix) == third(path) { path.strip_prefix(prefix) } else { None }
