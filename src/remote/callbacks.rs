@@ -1,4 +1,4 @@
-//! What a remote engine announced by a callback: the status of its operation, read from the engine itself.
+//! Callbacks of a remote engine: the result that one announces is read from the engine itself.
 
 use super::client::Remote;
 use super::deadline::RequestDeadline;
@@ -8,24 +8,24 @@ use crate::failure::ApiError;
 use crate::rules::RuleSet;
 use crate::store::JournalEntry;
 
-/// How an operation stands whose result was announced.
+/// The state of an operation whose result was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineCallback {
-    /// It has a result, which the journal holds now.
+    /// The result is known and in the journal.
     Known,
-    /// The engine has none yet.
+    /// The engine has no result yet.
     Pending,
-    /// The entry is gone or was replaced: there is nothing to be asked for.
+    /// The entry is gone or was replaced: there is nothing to request.
     Gone,
 }
 
 impl Remote {
-    /// Asks how the operation of an entry stands, and keeps it. An entry without an answer is settled first: its callback
-    /// may be faster than the answer to its create, or the only one of the two that arrived. It is sent whatever its age,
-    /// since the engine has just said that it has the operation.
+    /// Requests the status of an entry's operation, and stores it. An entry without a response is resolved first: its callback
+    /// may be faster than the response to its create, or the only one of the two that arrived. The create is sent whatever its
+    /// age, since the engine has just announced the operation.
     ///
     /// # Errors
-    /// The engine or the store could not answer, or nobody's key is left to sign with.
+    /// The engine or the store could not answer, or the merchant has no key left to sign with.
     pub async fn announced(&self, rules: &RuleSet, entry: JournalEntry) -> Result<EngineCallback, ApiError> {
         let signer = Signer::of(rules, &entry.intent)
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
@@ -39,8 +39,7 @@ impl Remote {
         Ok(if is_final(&entry) { EngineCallback::Known } else { EngineCallback::Pending })
     }
 
-    /// An entry with the answer to its create, which is sent again. That it is refused proves nothing: the engine has just
-    /// said that it has the operation.
+    /// Sends the create of an entry again. A refusal proves nothing: the engine has just announced the operation.
     async fn sent_as_announced(
         &self,
         signer: &Signer,

@@ -56,7 +56,7 @@ impl Remote {
         Self { parts, forwarded: ForwardedHeaders::default() }
     }
 
-    /// The same engine, as one request calls it.
+    /// Returns the same engine, with the headers of a request.
     pub(super) fn for_call(&self, call: ServiceCall<'_>) -> Self {
         Self { parts: Arc::clone(&self.parts), forwarded: call.forwarded.clone() }
     }

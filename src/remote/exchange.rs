@@ -14,7 +14,7 @@ use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, 
 use crate::rules::ApiKey;
 use crate::v2::{ForwardedHeaders, sign};
 
-/// The longest answer of an engine, in bytes.
+/// The longest response of an engine, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -22,18 +22,18 @@ const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The longest wait that an engine's `Retry-After` is passed on as.
+/// The longest `Retry-After` of an engine that is passed on.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// What asking came to.
+/// The result of a request to the engine.
 pub(super) struct RequestResult {
-    /// What the engine said, or why nothing that can be passed on.
+    /// The engine's response, or why there is none that can be passed on.
     pub outcome: Result<EngineResponse, ApiError>,
-    /// A try may have been taken by the engine, and what came of it is not known.
+    /// The engine may have accepted a try whose outcome is unknown.
     pub unsure: bool,
 }
 
-/// By whose key the engine is asked, with the signature over the body. `Debug` would show it, so there is none.
+/// The API key of a request to the engine, and the signature over its body. It has no `Debug`, which would show them.
 pub(super) struct EngineCredentials {
     api_key: HeaderValue,
     signature: HeaderValue,
@@ -47,7 +47,7 @@ impl EngineCredentials {
         Self::signed(key, signature)
     }
 
-    /// Takes a signature that the key's holder made.
+    /// Uses a signature that the caller made.
     pub(super) fn signed(key: &ApiKey, mut signature: HeaderValue) -> Result<Self, ApiError> {
         let mut api_key = HeaderValue::try_from(&*key.key)
             .map_err(|_| ApiError::Internal { cause: "the calling key is no header".to_owned() })?;
@@ -57,7 +57,7 @@ impl EngineCredentials {
     }
 }
 
-/// What an engine said, as far as the contract lets the gateway pass it on (section 5, "Replies of the engine").
+/// An engine's response, as far as the contract lets the gateway pass it on (section 5, "Replies of the engine").
 pub(super) enum EngineResponse {
     /// 200.
     Done(Bytes),
@@ -72,7 +72,7 @@ pub(super) enum EngineResponse {
 }
 
 impl EngineResponse {
-    /// Reads an answer's status; any other is nothing that can be passed on.
+    /// Reads a response's status; any other cannot be passed on.
     fn of(answer: OutboundResponse) -> Result<Self, ApiError> {
         let OutboundResponse { status, retry_after, body } = answer;
         let retry_after = retry_after.map(|wait| wait.min(LONGEST_WAIT));
@@ -89,12 +89,12 @@ impl EngineResponse {
 }
 
 impl Remote {
-    /// Until when a request that is taken up now has to be answered.
+    /// Returns the deadline of a request that begins now.
     pub(super) fn deadline(&self) -> RequestDeadline {
         RequestDeadline::after(self.parts.engine.timeout)
     }
 
-    /// Has the engine create an operation from exactly these bytes.
+    /// Sends a create with exactly these bytes.
     pub(super) async fn post(
         &self,
         direction: Direction,
@@ -109,7 +109,7 @@ impl Remote {
         self.exchange(path, credentials, Some(body), deadline).await
     }
 
-    /// Asks the engine for the record of a transaction, whose id is digits.
+    /// Requests the status record of a transaction, whose id is digits.
     pub(super) async fn get(
         &self,
         transaction_id: &str,
@@ -120,7 +120,7 @@ impl Remote {
         self.exchange(&path, credentials, None, deadline).await.outcome
     }
 
-    /// Asks, and once more when the connection failed before a reply: what is asked of v2 may be asked twice.
+    /// Sends a request, and once more when the connection failed before a response: every v2 request may be repeated.
     async fn exchange(
         &self,
         path: &str,
@@ -134,13 +134,13 @@ impl Remote {
         let mut answer = ask(body.clone()).await;
         let mut unsure = was_sent(&answer);
         if let Err(OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause)) = &answer {
-            tracing::debug!(%cause, "the connection to the engine failed; asking once more");
+            tracing::debug!(%cause, "the connection to the engine failed; sending the request again");
             answer = ask(body).await;
             unsure |= was_sent(&answer);
         }
         self.parts.outages.observe(&answer);
         let outcome = answer.map_err(failure).and_then(EngineResponse::of);
-        // An answer that says nothing leaves what came of it open.
+        // A response that cannot be read leaves the outcome open.
         unsure |= matches!(outcome, Err(ApiError::BadEngineReply { .. }));
         RequestResult { outcome, unsure }
     }
@@ -162,7 +162,7 @@ impl Remote {
         answer
     }
 
-    /// The caller's key and signature, what names its request, and nothing else of its headers.
+    /// Returns the caller's key and signature, the forwarded headers, and no other header of the request.
     fn headers(&self, credentials: &EngineCredentials) -> Vec<(HeaderName, HeaderValue)> {
         let ForwardedHeaders { request_id, traceparent } = &self.forwarded;
         let own = [(API_KEY, &credentials.api_key), (SIGNATURE, &credentials.signature)];
@@ -172,7 +172,7 @@ impl Remote {
     }
 }
 
-/// Whether the engine may have taken what was asked, without an answer.
+/// Reports whether the engine may have accepted a request that got no response.
 const fn was_sent(answer: &Result<OutboundResponse, OutboundError>) -> bool {
     matches!(answer, Err(OutboundError::Unreachable(_) | OutboundError::Timeout | OutboundError::TooLong))
 }
@@ -187,7 +187,7 @@ fn failure(error: OutboundError) -> ApiError {
     }
 }
 
-/// What came of asking, as metrics count it.
+/// Returns the name of an outcome in metrics.
 const fn outcome(answer: &Result<OutboundResponse, OutboundError>) -> &'static str {
     match answer {
         Ok(answer) => match answer.status {

@@ -1,4 +1,4 @@
-//! v1 history: pages of the journal, whose pending rows are asked of the engine first.
+//! v1 histories: pages of the journal; the status of pending rows is requested from the engine first.
 
 use tokio::task::JoinSet;
 
@@ -11,10 +11,10 @@ use crate::failure::ApiError;
 use crate::store::JournalEntry;
 
 impl Remote {
-    /// A page of what v1 requests made, newest first.
+    /// Lists a page of the operations that v1 requests created, newest first.
     ///
-    /// Which rows are on a page goes by what was last heard of them. So before rows of a status are looked for, the
-    /// newest page of pending ones is asked for; rows that could not be asked in time are shown as last heard.
+    /// The journal's last known status decides which rows are on a page. So before a list is filtered by status, the statuses of
+    /// the newest page of pending rows are requested; rows without a response in time are shown with their last status.
     pub(super) async fn list_journal(
         &self,
         caller: &Caller,
@@ -33,8 +33,7 @@ impl Remote {
         Ok(Page { items: items.into_iter().map(shown).collect::<Result<_, _>>()?, has_more })
     }
 
-    /// The entries with what the engine says of them now, where it could be asked. When it says that it is asked too much,
-    /// it is left alone.
+    /// Updates the entries with their status at the engine, where it responds. When it is busy, no more is requested.
     async fn refreshed(
         &self,
         caller: &Caller,
@@ -51,15 +50,15 @@ impl Remote {
                 Ok((index, Ok(Some(entry)))) => entries[index] = entry,
                 Ok((_, Ok(None))) => {}
                 Ok((_, Err(ApiError::EngineBusy { .. }))) => asking.abort_all(),
-                Ok((_, Err(failure))) => tracing::debug!(?failure, "a row is shown as it was last heard"),
+                Ok((_, Err(failure))) => tracing::debug!(?failure, "a row is shown with its last known status"),
                 Err(error) if error.is_cancelled() => {}
-                Err(panic) => tracing::error!(%panic, "a row is shown as it was last heard"),
+                Err(panic) => tracing::error!(%panic, "a row is shown with its last known status"),
             }
         }
         entries
     }
 
-    /// One of the entries; `None` when it was asked for a moment ago, or there was no time left.
+    /// Updates one entry; `None` when its status was requested a moment ago, or there was no time left.
     async fn refresh(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! What an engine says of a request, with v1's names of members in place of v2's.
+//! Error messages of an engine, with v1's names of members in place of v2's.
 
 use crate::domain::deceives;
 use crate::failure::RequestError;
@@ -7,14 +7,14 @@ use crate::telemetry::without_cards;
 use crate::wire::members::{object, read_object};
 use crate::wire::v1::v1_name;
 
-/// The longest sentence that is passed on, in characters.
+/// The longest message that is passed on, in characters.
 const LONGEST: usize = 300;
 
-/// So many hexadecimal digits in a row could be a signature.
+/// This many hexadecimal digits in a row could be a signature.
 const SIGNATURE_DIGITS: usize = 32;
 
-/// Returns the complaint of an engine's error body: the member that its sentence begins with in v2 words, as for the
-/// engine's own complaints, and the rest in v1 words. A body without a sentence fit to be shown gives a plain one.
+/// Reads an engine's error body: the member that its message begins with, by its v2 name, and the rest with v1 names. A body
+/// without a message that may be shown gives a general one.
 pub(super) fn complaint(body: &[u8]) -> RequestError {
     let Some(message) = message(body) else { return RequestError::body("the payment engine refused the request") };
     match message.split_once(": ") {
@@ -25,7 +25,7 @@ pub(super) fn complaint(body: &[u8]) -> RequestError {
     }
 }
 
-/// The sentence of an error body `{"error":{"code":...,"message":"..."}}`, if it is fit to be shown.
+/// Returns the message of an error body `{"error":{"code":...,"message":"..."}}`, if it may be shown.
 fn message(body: &[u8]) -> Option<String> {
     let body = read_object(body).ok()?;
     let error = object("error", body.get("error")?).ok()?;
@@ -42,7 +42,7 @@ const fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
 }
 
-/// Replaces every v2 name that stands as a whole word by v1's.
+/// Replaces every v2 name that is a whole word by v1's.
 fn in_v1_words(text: &str) -> String {
     let renamed = text.split_inclusive(|c| !is_name(c)).map(|piece| {
         let name = piece.trim_end_matches(|c| !is_name(c) || matches!(c, '.' | '-'));

@@ -1,9 +1,8 @@
 //! A remote v2 service behind the gateway (contract section 6).
 //!
-//! What v1 requests ask of it is written down first, in the [`Journal`], so that neither a crash nor a reply that never
-//! came forgets an operation: `v1` creates, their repeats, statuses and histories go by the journal, and an entry without
-//! an answer is settled by sending the very same body again, which v2 takes as the same operation. Native v2 requests pass
-//! through untouched, and nothing of them is written down.
+//! A v1 create is recorded in the journal before it is sent, so that neither a crash nor a lost response loses an operation.
+//! Repeats, statuses and histories of v1 are answered from the journal. An entry without a response is resolved by sending the
+//! same body again, which v2 treats as a repeat. Native v2 requests pass through unchanged and are not recorded.
 
 mod callbacks;
 mod client;

@@ -1,4 +1,4 @@
-//! Native v2 requests: the very bytes go on with the caller's own signature, and what the engine says comes back as it is.
+//! Native v2 requests: the same bytes are forwarded with the caller's own signature, and the engine's response is passed back.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -16,8 +16,8 @@ use crate::v2::{of_other_version, reserved};
 use crate::wire::members::read_object;
 
 impl Remote {
-    /// Passes a create on, unless its `order_id` names an operation of v1's: one that went through here, or one of the old
-    /// service. `signature` is the one that was verified.
+    /// Forwards a create, unless its `order_id` belongs to v1: to an operation in the journal, or to one of the old service.
+    /// `signature` is the verified one.
     pub(super) async fn pass_create(
         &self,
         caller: &Caller,
@@ -31,7 +31,7 @@ impl Remote {
             self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
         match outcome? {
             EngineResponse::NotFound(_) => Err(not_found()),
-            // A first try whose reply was lost may be under way still: that its repeat was refused proves nothing.
+            // A first try whose response was lost may still be in progress: the refusal of its repeat proves nothing.
             EngineResponse::Invalid(_) | EngineResponse::Conflict(_) if unsure => Err(ApiError::EngineTimeout),
             outcome => passed_on(outcome),
         }
@@ -43,7 +43,7 @@ impl Remote {
         direction: Direction,
         body: &SignedBody,
     ) -> Result<(), ApiError> {
-        // What names no order cannot name one of these, and the engine says what is wrong with it.
+        // A body without an order id is for the engine to refuse.
         let Some(order_id) = order_id(body.bytes()) else { return Ok(()) };
         match self.journal().of_v1(&caller.merchant().id, direction, &order_id).await? {
             Some(V1Lookup::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
@@ -52,14 +52,14 @@ impl Remote {
         }
     }
 
-    /// Passes a status question on. `signature` is the one that was verified.
+    /// Forwards a status request. `signature` is the verified one.
     pub(super) async fn pass_status(
         &self,
         caller: &Caller,
         transaction_id: &str,
         signature: HeaderValue,
     ) -> Result<Bytes, ApiError> {
-        // No other text names a transaction, and none is put into an address.
+        // Any other text is no transaction, and must not become part of a URL.
         if !is_transaction_id(transaction_id) {
             return Err(ApiError::NotFound);
         }
@@ -88,7 +88,7 @@ fn passed_on(outcome: EngineResponse) -> Result<Bytes, ApiError> {
         EngineResponse::Conflict(body) => (EngineWord::Conflict, None, body),
         EngineResponse::Busy(busy, retry_after, body) => (EngineWord::Busy(busy), retry_after, body),
     };
-    // What is no JSON, such as a proxy's page, is nothing that v2 says: the caller gets a sentence of ours.
+    // A body that is not JSON, such as a proxy's page, is not the engine's: the gateway's own message replaces it.
     let body = read_object(&body).is_ok().then_some(body);
     Err(ApiError::EngineSaid(EngineReply { word, retry_after, body }))
 }

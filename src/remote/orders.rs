@@ -1,5 +1,5 @@
-//! One request at a time for each order. Whoever asks for an order while another request settles it waits and then finds
-//! it settled, so that no two requests of this process can send, withdraw or answer the same order against each other.
+//! A lock for each order: a request waits while another one of this process resolves the same order, so that no two of them
+//! send, cancel or complete it at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,33 +10,33 @@ use super::deadline::RequestDeadline;
 use crate::domain::{Direction, MerchantId, OrderId};
 use crate::failure::ApiError;
 
-/// How many orders are remembered before those that nobody asks for any more are forgotten.
+/// The number of locks at which unused ones are first removed.
 const FEW: usize = 1024;
 
-/// Names an order.
+/// The key of an order.
 type Name = (MerchantId, Direction, OrderId);
 
-/// The orders that requests are at.
+/// The locks of orders in use.
 #[derive(Default)]
 pub(super) struct OrderLocks(Mutex<LockTable>);
 
 #[derive(Default)]
 struct LockTable {
     turns: HashMap<Name, Weak<Turns<()>>>,
-    /// At this many, the unused ones are forgotten.
+    /// At this many, unused locks are removed.
     full_at: usize,
 }
 
-/// Nobody else of this process is at the order while it lives.
+/// Holds the lock of an order.
 pub(super) struct OrderGuard {
     _guard: OwnedMutexGuard<()>,
 }
 
 impl OrderLocks {
-    /// Waits for an order's turn.
+    /// Locks an order.
     ///
     /// # Errors
-    /// [`ApiError::EngineTimeout`]: another request is at it until the deadline.
+    /// [`ApiError::EngineTimeout`]: another request holds it until the deadline.
     pub(super) async fn turn(
         &self,
         merchant: &MerchantId,

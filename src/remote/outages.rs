@@ -1,5 +1,5 @@
-//! What the log tells of an engine that does not answer: that it began, now and then that it lasts, and that it is over.
-//! A line for each request would tell no more, and the access lines have them.
+//! Log lines about an engine's outage: when it begins, from time to time while it lasts, and when it is over. The access
+//! lines have each request.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,14 +9,13 @@ use tokio::time::Instant;
 use crate::outbound::{OutboundError, OutboundResponse};
 use crate::telemetry::LogThrottle;
 
-/// How often trouble is told of.
+/// The shortest time between two lines about an outage.
 const BETWEEN: Duration = Duration::from_secs(30);
 
-/// For how long the engine has to answer everybody until its trouble is over: one merchant's may go on among the answers
-/// to others.
+/// How long every request has to succeed until an outage is over: it may affect one merchant only.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// The engine's trouble, if it has any.
+/// The engine's outage, if there is one.
 pub(super) struct OutageLog {
     throttle: LogThrottle,
     lasting: Mutex<Option<Outage>>,
@@ -35,7 +34,7 @@ struct Outage {
     is_reported: bool,
 }
 
-/// What is worth a line.
+/// A log line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Lasts { requests: u64 },
@@ -43,15 +42,15 @@ enum Line {
 }
 
 impl OutageLog {
-    /// Notes what came of asking, and tells the operator what is new.
+    /// Notes the outcome of a request, and logs a change.
     pub(super) fn observe(&self, answer: &Result<OutboundResponse, OutboundError>) {
         let cause = cause(answer);
         match (self.note(cause.is_some()), cause.unwrap_or_default()) {
             (Some(Line::Lasts { requests }), cause) => {
-                tracing::warn!(%cause, requests, "the engine gives no usable answer");
+                tracing::warn!(%cause, requests, "the engine gives no usable response");
             }
             (Some(Line::Over { requests, seconds }), _) => {
-                tracing::info!(requests, seconds, "the engine answers again");
+                tracing::info!(requests, seconds, "the engine responds again");
             }
             (None, _) => {}
         }
@@ -74,8 +73,8 @@ impl OutageLog {
     }
 }
 
-/// Why an answer, or its absence, is the operator's business; `None`: the engine did its work. 429 and 503 are its own
-/// words for a moment's trouble, and its callers are told.
+/// Returns why an outcome counts as an outage; `None`: the engine works. 429 and 503 are passed on to the caller and are no
+/// outage.
 fn cause(answer: &Result<OutboundResponse, OutboundError>) -> Option<String> {
     match answer {
         Ok(answer) => match answer.status {

@@ -1,6 +1,6 @@
-//! What the end of the process before cut off: creates that were written down and have neither an answer nor a caller who
-//! was told that there is none. They are sent again until the engine has answered each. One that it refuses now stays in
-//! doubt: the request that was cut off may be under way still.
+//! Recovery at start: creates in the journal that the last process left without a response and without a reply to their
+//! caller. They are sent again until the engine has responded to each. An entry that it refuses now stays unknown: the
+//! interrupted request may still be in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,35 +19,35 @@ use crate::provider::CurrentRules;
 use crate::rules::RuleSet;
 use crate::store::{EntryId, EntryProgress, JournalEntry, StoreError};
 
-/// How many creates are sent at once.
+/// The most creates sent at once.
 const AT_ONCE: usize = 8;
-/// How many entries are read at once.
+/// The number of entries read at once.
 const PAGE: u16 = 64;
-/// The first and the longest wait for an engine that cannot answer.
+/// The first and the longest wait for an engine that does not respond.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Settles the entries that were open when the process started. Those made since are their callers' business, and so are
-/// those in doubt: their callers were told, and a payout must not be made long after its caller has given it up.
+/// Resolves the entries that were open when the process started. Entries made since belong to their callers, and so do those
+/// that are unknown: their callers got a 504, and a payout must not be made long after its caller has given it up.
 pub struct Recovery {
     remote: Remote,
     rules: CurrentRules,
     random: Arc<dyn Random>,
     newest: Option<EntryId>,
-    /// How many are left, as far as is known.
+    /// The number of entries left, as far as is known.
     left: AtomicUsize,
 }
 
-/// What became of an entry.
+/// The result of resolving an entry.
 enum Recovered {
-    /// It is settled, or in doubt and its caller's business.
+    /// It is resolved, or unknown and left to its caller.
     Done,
-    /// The engine has to be asked again: why.
+    /// It has to be sent again: why.
     Unknown(ApiError),
 }
 
 impl Remote {
-    /// Looks for what was cut off; to be called before requests are served.
+    /// Finds the interrupted creates; called before requests are served.
     ///
     /// # Errors
     /// The store could not answer.
@@ -64,12 +64,12 @@ impl Remote {
 }
 
 impl Recovery {
-    /// Works until nothing of the process before is open, or until `stop` is sent to or its sender is dropped. Dropping
-    /// the task at any await leaves the journal sound.
+    /// Runs until no entry of the last process is open, or until `stop` is sent to or its sender is dropped. Dropping the task
+    /// at any await leaves the journal consistent.
     pub async fn run(self, mut stop: oneshot::Receiver<()>) {
         let Some(newest) = self.newest else { return };
         let creates = self.left.load(Ordering::Relaxed);
-        tracing::info!(creates, "creates that the last end of the process cut off are sent to the engine again");
+        tracing::info!(creates, "creates that the last process left without a response are sent to the engine again");
         let recovery = Arc::new(self);
         for rounds in 0.. {
             let round = tokio::select! {
@@ -79,13 +79,13 @@ impl Recovery {
             match round {
                 Ok((0, _)) => break,
                 Ok((left, failure)) => {
-                    // Callers may have settled some meanwhile.
+                    // Callers may have resolved some meanwhile.
                     recovery.left.store(left, Ordering::Relaxed);
                     recovery.remote.metrics().journal_recovering(left);
                     tracing::warn!(
                         left,
                         ?failure,
-                        "the engine does not tell what became of creates that were cut off; asking again"
+                        "the engine does not respond to interrupted creates; sending them again"
                     );
                 }
                 Err(error) => tracing::warn!(%error, "recovery is waiting for the store"),
@@ -97,10 +97,10 @@ impl Recovery {
             }
         }
         recovery.remote.metrics().journal_recovering(0);
-        tracing::info!("nothing of the process before is left without an answer");
+        tracing::info!("every create of the last process has a response");
     }
 
-    /// Sends every open entry up to `newest` once; how many are open still, and why one of them is.
+    /// Sends every open entry up to `newest` once; returns how many are still open, and why one of them is.
     async fn round(self: Arc<Self>, newest: EntryId) -> Result<(usize, Option<ApiError>), StoreError> {
         let (mut after, mut open, mut why) = (None, 0, None);
         loop {
@@ -148,7 +148,7 @@ impl Remote {
     async fn recover(&self, rules: &RuleSet, entry: &JournalEntry) -> Result<Recovered, StoreError> {
         let intent = &entry.intent;
         let deadline = self.deadline();
-        // Who repeats the create or asks for it is at it already.
+        // A repeat of the create, or a status request, is resolving it already.
         let Ok(_turn) = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await
         else {
             return Ok(Recovered::Unknown(ApiError::EngineTimeout));
@@ -193,10 +193,10 @@ impl Remote {
     }
 }
 
-/// Tells the operator of an entry whose outcome stays unknown.
+/// Logs an entry whose outcome stays unknown.
 fn warn(entry: &JournalEntry, why: &str) {
     let intent = &entry.intent;
     // An order id is the merchant's own text, and may be anything: its `Debug` has no line breaks.
     tracing::warn!(merchant = intent.merchant.as_str(), direction = intent.direction.as_str(),
-        external_id = ?intent.order_id.as_str(), why, "a create that was cut off stays in doubt");
+        external_id = ?intent.order_id.as_str(), why, "the outcome of an interrupted create stays unknown");
 }

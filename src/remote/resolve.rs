@@ -1,7 +1,7 @@
-//! Settling an entry of the journal: sending its body, and keeping what became of it before anybody is told.
+//! Resolving an entry of the journal: its body is sent, and the outcome is stored before it is used.
 //!
-//! An entry is given up only when no operation can come of it any more. A create that was refused, or never left, is proof
-//! of that only if nothing was sent for the entry before: an earlier request whose reply was lost may be under way still.
+//! An entry is cancelled only when it can no longer become an operation. A create that was refused, or never left, proves
+//! that only if nothing was sent for the entry before: an earlier request whose response was lost may still be in progress.
 
 use bytes::Bytes;
 
@@ -13,18 +13,18 @@ use crate::failure::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
 use crate::store::{EngineAnswer, EntryProgress, JournalEntry, NotKept, PendingCreate};
 
-/// For how many times `engine.timeout` a request that was given up is taken to be under way still.
+/// How many times `engine.timeout` an abandoned request counts as still in progress.
 const UNDER_WAY: u32 = 12;
 
-/// What became of an entry whose body was sent.
+/// The outcome of an entry whose body was sent.
 pub(super) enum Resolution {
-    /// The engine has an operation for it: the entry with its answer, as it is kept.
+    /// The engine has an operation for it: the entry with the response, as stored.
     Made(Box<JournalEntry>),
-    /// The engine refused it, and the entry is withdrawn.
+    /// The engine refused it, and the entry is cancelled.
     Declined(Declined),
 }
 
-/// How an engine refused a create, in v1 words but for the member that the complaint is about.
+/// Why an engine refused a create, with v1 names except for the member that the error is about.
 #[derive(Debug)]
 pub(super) enum Declined {
     /// A rule refuses it.
@@ -33,23 +33,23 @@ pub(super) enum Declined {
     Conflict(RequestError),
 }
 
-/// What sending a body came to.
+/// The result of sending a body.
 pub(super) struct Delivered {
     pub outcome: Result<EngineAnswer, Unresolved>,
-    /// A try of this delivery may have been taken, and what came of it is not known.
+    /// The engine may have accepted a try whose outcome is unknown.
     pub unsure: bool,
 }
 
-/// Why there is no operation that is known of.
+/// Why no operation is known.
 pub(super) enum Unresolved {
     Declined(Declined),
     Failed(ApiError),
 }
 
-/// The key that signs for an entry: the one it came with, or else the first of its merchant's that can.
+/// The key that signs for an entry: the one it came with, or else the merchant's first one that can sign.
 pub(super) struct Signer {
     key: KeyEntry,
-    /// It is the entry's own: another one may be refused what this one may do.
+    /// Whether it is the entry's own: another key may lack its permissions.
     own: bool,
 }
 
@@ -71,11 +71,11 @@ impl Signer {
 }
 
 impl Remote {
-    /// Sends an entry's body and keeps what comes of it. `first`: nothing was sent for the entry before.
+    /// Sends an entry's body and stores the outcome. `first`: nothing was sent for the entry before.
     ///
     /// # Errors
-    /// The outcome is unknown, or could not be kept: the entry stands, and the same request may be sent again. Or nothing
-    /// was sent at all, and the entry is withdrawn.
+    /// The outcome is unknown, or could not be stored: the entry stays, and the same request may be sent again. Or nothing was
+    /// sent at all, and the entry is cancelled.
     pub(super) async fn resolve(
         &self,
         signer: &Signer,
@@ -106,7 +106,7 @@ impl Remote {
         }
     }
 
-    /// Keeps the engine's answer to an entry.
+    /// Stores the engine's response to an entry.
     pub(super) async fn keep(&self, entry: JournalEntry, answer: EngineAnswer) -> Result<JournalEntry, ApiError> {
         let (id, now) = (entry.id, self.parts.clock.now());
         let intent = &entry.intent;
@@ -120,16 +120,16 @@ impl Remote {
             Err(NotKept::Late) => {
                 self.metrics().journal_late_answer();
                 let (merchant, direction, order_id) = order;
-                // An order id is the merchant's own text, and may be anything: its `Debug` has no line breaks.
+                // An order id is the merchant's text, and may hold anything: its `Debug` has no line breaks.
                 tracing::warn!(merchant = merchant.as_str(), direction = direction.as_str(),
-                    external_id = ?order_id.as_str(), "the engine made an operation of a create that it had refused, and \
-                    the id was used again: compare them by hand");
+                    external_id = ?order_id.as_str(), "the engine created an operation from a create that it had refused, \
+                    and the id was used again: compare them by hand");
                 Err(ApiError::EngineTimeout)
             }
         }
     }
 
-    /// Gives an entry up, unless another process has sent it meanwhile.
+    /// Cancels an entry, unless another process has sent it meanwhile.
     async fn cancel(&self, entry: &JournalEntry) -> Result<bool, ApiError> {
         let since = match entry.progress {
             EntryProgress::InDoubt { since } => Some(since),
@@ -138,7 +138,7 @@ impl Remote {
         Ok(self.journal().cancel(entry.id, since).await?)
     }
 
-    /// Whether no request for an entry can be under way any more.
+    /// Reports whether no request for an entry can be in progress any more.
     fn is_over(&self, entry: &JournalEntry) -> bool {
         match entry.progress {
             EntryProgress::InDoubt { since } => {
@@ -148,7 +148,7 @@ impl Remote {
         }
     }
 
-    /// Puts an entry in doubt; `again`: a request for it was given up now.
+    /// Marks an entry's outcome as unknown; `again`: a request for it was abandoned now.
     async fn mark_unknown(&self, entry: &JournalEntry, again: bool) -> Result<(), ApiError> {
         let since = match entry.progress {
             EntryProgress::InDoubt { since } if !again => since,
@@ -174,7 +174,7 @@ impl Remote {
             },
             Ok(EngineResponse::Invalid(body)) => declined(Declined::Invalid(messages::complaint(&body))),
             Ok(EngineResponse::Conflict(body)) => declined(Declined::Conflict(messages::complaint(&body))),
-            // What is over its rate was not taken; what cannot be taken now may have been begun.
+            // A request over the rate was not accepted; one that the engine cannot take now may have been begun.
             Ok(EngineResponse::Busy(busy, retry_after, _)) => {
                 failed(ApiError::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)
             }
@@ -184,7 +184,7 @@ impl Remote {
     }
 }
 
-/// v2 has no 404 for a create: something else than an engine answered.
+/// Makes the error for a 404 to a create, which v2 does not have: the server is no v2 engine.
 pub(super) fn not_found() -> ApiError {
     ApiError::BadEngineReply { cause: "it answered HTTP 404 to a create: is engine.url right?".to_owned() }
 }

@@ -1,5 +1,5 @@
-//! What an engine's replies must hold to be believed (merchant-api-v2). What they hold beside that is not looked at, and
-//! what is said of a bad one names no value of it.
+//! Reading an engine's responses: the members that they must have (merchant-api-v2). Others are ignored, and errors hold no
+//! value of a response.
 
 use crate::domain::{AccountNumber, Amount, Currency, Direction, RedirectUrl, Status};
 use crate::json::{Node, Object};
@@ -9,7 +9,7 @@ use crate::wire::members::{present, read_object};
 /// The longest `transaction_id`, in digits.
 const LONGEST_ID: usize = 64;
 
-/// Whether text names a transaction as v2 does: digits, not too many.
+/// Reports whether a text is a transaction id of v2: digits, not too many.
 pub(super) fn is_transaction_id(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -37,14 +37,14 @@ pub(super) fn created(direction: Direction, body: &[u8]) -> Result<EngineAnswer,
     Ok(EngineAnswer { transaction_id: transaction_id.into(), redirect_url })
 }
 
-/// Whether text is an absolute address that a browser can be sent to: of any length, since it is the engine's own.
+/// Reports whether a text is an absolute URL for a browser, of any length, since it is the engine's own.
 fn is_link(text: &str) -> bool {
     let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
     host.is_some_and(|host| !host.is_empty() && !host.contains('@')) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Reads a status record, which has to be the one of an entry's operation.
+/// Reads the status record of an entry's operation.
 ///
 /// # Errors
 /// What is missing, wrong or of another operation, for the log.
@@ -83,7 +83,7 @@ fn account(record: &Object<'_>) -> Result<AccountNumber, String> {
 }
 
 fn object(body: &[u8]) -> Result<Object<'_>, String> {
-    // What a complaint says of a body names at most a member, which is the engine's own choice.
+    // An error names at most a member of the body, which the engine chose.
     read_object(body).map_err(|_| "it is no JSON object that can be understood".to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! v1 requests: what stands in the journal is answered from it, and what has no answer there is settled first.
+//! v1 requests: answered from the journal; an entry without a response is resolved first.
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ use crate::store::{
 use crate::wire::v1::v1_name;
 use crate::wire::v2::read_create;
 
-/// How often an order that is withdrawn meanwhile is looked at anew within one request.
+/// How often a request reads its order again when the entry was cancelled meanwhile.
 const ROUNDS: usize = 4;
 
-/// From this age on an entry without an answer is sent only when its caller repeats the create: neither a question for it
-/// nor a start of the gateway makes a payout that its caller may have given up.
+/// From this age on an entry without a response is sent only when its caller repeats the create: neither a status request nor
+/// a start of the gateway makes a payout that its caller may have given up.
 const OLD: Duration = Duration::from_hours(24);
 
 impl Remote {
-    /// Has the engine create an operation from a translated body, unless the journal knows the order.
+    /// Sends a translated body to the engine, unless the journal has the order.
     pub(super) async fn create_by_journal(
         &self,
         caller: &Caller,
@@ -36,7 +36,7 @@ impl Remote {
         body: &Bytes,
         v1: V1Request,
     ) -> Result<CreateReply, CreateError> {
-        // The rules of v2's shape need no engine; what breaks them is neither written down nor sent.
+        // A body that breaks the rules of v2's shape is neither recorded nor sent.
         let request = read_create(direction, body)?;
         let merchant = caller.merchant();
         let default_shop = || merchant.default_shop.as_ref().map(|shop| shop.as_str().into());
@@ -79,7 +79,7 @@ impl Remote {
                     if !same {
                         self.may_be_settled_for_another(&entry)?;
                     }
-                    // Refused to the same key for the same body.
+                    // A refusal applies to the same key and the same body.
                     let same_request = entry.intent.body == intent.body && entry.intent.api_key == intent.api_key;
                     match self.answered(caller, *entry, deadline).await? {
                         Resolution::Made(entry) if same => return Ok(made(*entry)?),
@@ -87,7 +87,7 @@ impl Remote {
                             return Err(CreateError::OtherBody(Box::new(earlier(*entry)?)));
                         }
                         Resolution::Declined(declined) if same_request => return Err(refused(declined)),
-                        // What stood there is gone: this body has its own chance.
+                        // The entry is gone: this body is sent.
                         Resolution::Declined(_) => {}
                     }
                 }
@@ -114,7 +114,7 @@ impl Remote {
         };
         let same = entry.intent.fingerprint == fingerprint;
         if !same && !entry.is_answered() {
-            // A body that can only be refused is no reason to send another one.
+            // A body that can only be refused is no reason to send the stored one.
             return Err(CreateError::Failed(ApiError::EngineTimeout));
         }
         match self.answered(caller, entry, deadline).await? {
@@ -124,7 +124,7 @@ impl Remote {
         }
     }
 
-    /// The operation that a v1 request made, as the engine has it now.
+    /// Reads the operation that a v1 request created, with its status at the engine.
     pub(super) async fn find_by_journal(
         &self,
         caller: &Caller,
@@ -136,8 +136,8 @@ impl Remote {
         shown(self.with_status(caller.api_key(), entry, deadline).await?)
     }
 
-    /// The answered entry of an order that its merchant asks for. One without an answer is settled first, unless it is so
-    /// old that its caller may have given it up: who only looks for it must not make it then.
+    /// Returns the entry of an order, with its response. One without a response is resolved first, unless it is so old that
+    /// its caller may have given it up: a status request must not make it then.
     async fn asked_for(
         &self,
         caller: &Caller,
@@ -162,18 +162,18 @@ impl Remote {
         }
     }
 
-    /// Whether an entry without an answer may be settled for the sake of another body under its order.
+    /// Checks that an entry without a response may be resolved for another body with its order.
     fn may_be_settled_for_another(&self, entry: &JournalEntry) -> Result<(), ApiError> {
         if entry.is_answered() || !self.is_old(entry) { Ok(()) } else { Err(ApiError::EngineTimeout) }
     }
 
-    /// Whether an entry is not sent any more but at its caller's own wish.
+    /// Reports whether an entry is only sent when its caller repeats the create.
     pub(super) fn is_old(&self, entry: &JournalEntry) -> bool {
         self.parts.clock.now() >= entry.intent.created_at.plus(OLD)
     }
 
-    /// An entry with its answer; one that has none is settled first, which is the only way to learn its outcome: v2 has no
-    /// lookup by `order_id`, and an equal create is no second operation. Nobody else may be at the order.
+    /// Returns an entry with its response. One without is resolved first, the only way to learn its outcome: v2 has no lookup
+    /// by `order_id`, and an equal create makes no second operation. The caller holds the order's lock.
     async fn answered(
         &self,
         caller: &Caller,
@@ -198,7 +198,7 @@ impl Remote {
         self.resolve(&signer, entry, first, deadline).await
     }
 
-    /// An answered entry with what the engine says of it now. A result that was heard once is not asked for again.
+    /// Returns an entry with its status at the engine. A result that is known is not requested again.
     pub(super) async fn with_status(
         &self,
         key: &ApiKey,
@@ -222,7 +222,7 @@ impl Remote {
         let passed = passed_mut(&mut entry.progress)?;
         let is_new = passed.status != update.status || passed.account != update.account || entry.intent.shop.is_none();
         if is_new && let Err(error) = self.journal().update_status(entry.id, update.clone()).await {
-            tracing::debug!(%error, "what the engine said was not kept; it is asked again the next time");
+            tracing::debug!(%error, "a status of the engine was not stored; it is requested again the next time");
         }
         (passed.status, passed.account) = (update.status, update.account);
         entry.intent.shop.get_or_insert(update.shop);
@@ -230,7 +230,7 @@ impl Remote {
     }
 }
 
-/// Whether the engine may say something of an answered entry that is not known yet.
+/// Reports whether the engine may know more about an entry than the journal.
 pub(super) fn may_change(entry: &JournalEntry) -> bool {
     match &entry.progress {
         EntryProgress::Answered(passed) => passed.status == Status::Pending || entry.intent.shop.is_none(),
@@ -238,16 +238,16 @@ pub(super) fn may_change(entry: &JournalEntry) -> bool {
     }
 }
 
-/// Whether the engine's result of an entry is known.
+/// Reports whether the engine's result of an entry is known.
 #[must_use]
 pub fn is_final(entry: &JournalEntry) -> bool {
     matches!(&entry.progress, EntryProgress::Answered(passed) if passed.status != Status::Pending)
 }
 
-/// An entry as v1 is shown it.
+/// Returns an entry as v1 shows it.
 ///
 /// # Errors
-/// The engine has not answered it.
+/// The engine has not responded to it.
 pub fn shown(entry: JournalEntry) -> Result<OperationView, ApiError> {
     let JournalEntry { intent, progress, .. } = entry;
     let RemoteOperation { answer, status, account } = passed(progress)?;
@@ -258,7 +258,7 @@ pub fn shown(entry: JournalEntry) -> Result<OperationView, ApiError> {
         status,
         amount: intent.amount,
         currency: intent.currency,
-        // The word of v2's records for it.
+        // As v2's records write it.
         shop_code: intent.shop.unwrap_or_else(|| "unknown".into()),
         account_number: account.map(|account| account.masked()),
         created_at: intent.created_at,
@@ -270,7 +270,7 @@ fn made(entry: JournalEntry) -> Result<CreateReply, ApiError> {
     Ok(CreateReply { transaction_id, order_id: entry.intent.order_id, redirect_url })
 }
 
-/// What another body under an entry's order is told apart by.
+/// Returns the v1 request of an entry, for the comparison with another body.
 fn earlier(entry: JournalEntry) -> Result<EarlierRequest, ApiError> {
     let PendingCreate { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
     let request = read_create(direction, &body)

@@ -15,10 +15,10 @@ use crate::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;
 use crate::wire::v1::{MEMBERS, OPTIONAL, PAYMENT_DATA, UserId, UserIpPlace, V1Create, payment_data};
 
-/// What conflicts call the top-level members that v1 does not know: which of them were sent first is not kept.
+/// The name in conflicts of all top-level members that v1 does not know: their names are not stored.
 const UNKNOWN: &str = "unknown fields";
 
-/// The numbers of members in stored fingerprints: the place of a name here. They never change.
+/// The members by their number in stored fingerprints. Numbers never change.
 const NUMBERED: [&str; 12] = [
     "external_id",
     "amount",
@@ -35,9 +35,9 @@ const NUMBERED: [&str; 12] = [
 ];
 
 impl<'a> V1Create<'a> {
-    /// Returns the keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside.
-    /// `null` is like absent where the contract says so, and so is `paymentData` without members, PHP's empty list
-    /// included: all of these become the same v2 body.
+    /// Returns the keyed hash of the body's content: of decoded values, regardless of the order of keys and the spelling of the
+    /// amount. `null` equals absent where the contract allows `null`, and so does `paymentData` without members, PHP's empty
+    /// list included: all of these become the same v2 body.
     #[must_use]
     pub fn fingerprint(&self, fingerprint_key: &FingerprintKey) -> Fingerprint {
         let body = self.compared_body();
@@ -53,7 +53,7 @@ impl<'a> V1Create<'a> {
         fingerprint_key.fingerprint(&parts)
     }
 
-    /// The body without a `null` address in `paymentData`, which is like an absent one.
+    /// Returns the body without a `null` address in `paymentData`, which equals an absent one.
     fn compared_body(&self) -> Cow<'_, Object<'a>> {
         let is_null = |member: &Member<'_>| member.name == USER_IP && member.value.node == Node::Null;
         if !payment_data(self.body()).is_some_and(|fields| fields.0.iter().any(is_null)) {
@@ -68,8 +68,8 @@ impl<'a> V1Create<'a> {
         Cow::Owned(body)
     }
 
-    /// Returns fingerprints of the members that are not held as they were sent by the v2 request and by `relayed_to`, the
-    /// address of the merchant that the relay calls.
+    /// Returns fingerprints of the members that neither the v2 request nor `relayed_to`, the merchant's address that the relay
+    /// calls, holds as they were sent.
     #[must_use]
     pub fn not_held(&self, fingerprint_key: &FingerprintKey, relayed_to: Option<&CallbackUrl>) -> MemberFingerprints {
         let place = self.user_ip_place();
@@ -95,7 +95,7 @@ impl<'a> V1Create<'a> {
         members
     }
 
-    /// The short hash of what the body says in a member. Of `paymentData` it is that of what a schema did not keep.
+    /// Returns the short hash of a member; for `paymentData`, of its members that a schema did not keep.
     fn short(&self, fingerprint_key: &FingerprintKey, name: &str, kept: &SchemaFields) -> MemberFingerprint {
         let mut parts = FingerprintInput::of("v1 member");
         parts.part(name.as_bytes());
@@ -119,7 +119,7 @@ impl<'a> V1Create<'a> {
         fingerprint_key.short(&parts)
     }
 
-    /// Whether an earlier body that said nothing beside what v2 holds of it said the same in a member.
+    /// Reports whether a member equals what the operation holds of an earlier body.
     fn is_held(
         &self,
         fingerprint_key: &FingerprintKey,
@@ -158,14 +158,14 @@ impl<'a> V1Create<'a> {
         }
     }
 
-    /// The customer's address outside of `paymentData`.
+    /// Returns the customer's address outside of `paymentData`.
     fn outer_user_ip(&self) -> Option<String> {
         let outside = matches!(self.user_ip_place(), UserIpPlace::Body(_) | UserIpPlace::Both);
         self.merchant_user_ip.as_ref().filter(|_| outside).map(|address| CustomerIp::as_str(address).to_owned())
     }
 
     /// Returns the members in which this body differs from an earlier one, in the order of [`MEMBERS`]. Those of
-    /// `paymentData` are named one by one, but for what a schema dropped.
+    /// `paymentData` are named one by one, except those that a schema dropped.
     #[must_use]
     pub fn differing(&self, fingerprint_key: &FingerprintKey, held: &EarlierRequest) -> Vec<String> {
         let fields = stored_object(&held.fields);
@@ -189,7 +189,7 @@ impl<'a> V1Create<'a> {
         outer.chain(inner).chain(unknown).collect()
     }
 
-    /// Whether a member of `paymentData` says where the browser goes, and so does not move to `fields`.
+    /// Reports whether a member of `paymentData` is the return address, which does not move to `fields`.
     fn is_destination(&self, name: &str) -> bool {
         self.direction == Direction::Payin && name == RETURN_URL
     }
@@ -200,7 +200,7 @@ fn number(name: &str) -> u8 {
     u8::try_from(place).unwrap_or(u8::MAX)
 }
 
-/// Whether there is anything in `paymentData`.
+/// Reports whether `paymentData` has members.
 fn holds_payment_data(body: &Object<'_>) -> bool {
     payment_data(body).is_some_and(|fields| !fields.0.is_empty())
 }

@@ -60,7 +60,7 @@ impl V1Frontend {
         Ok((body, V1Request { fingerprint, members, sender, order }))
     }
 
-    /// Answers a create that a rule of the merchant's refuses, which matters only if its order is new.
+    /// Answers a create that a rule of the merchant refuses. The refusal counts only if the order is new.
     async fn repeat(
         &self,
         call: ServiceCall<'_>,
@@ -96,7 +96,7 @@ impl V1Frontend {
 /// is the store's key of the order.
 ///
 /// # Errors
-/// The first rule of the merchant's that refuses it.
+/// The merchant's first rule that refuses it.
 pub fn v2_body(
     merchant: &Merchant,
     public_url: &str,

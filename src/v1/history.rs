@@ -21,7 +21,7 @@ const DEFAULT_PER_PAGE: u16 = 50;
 const MAX_PER_PAGE: u16 = 200;
 
 impl V1Frontend {
-    /// Answers a v1 history question, whose query string (without `?`) is given as sent.
+    /// Answers a v1 history request, whose query string (without `?`) is given as sent.
     ///
     /// # Errors
     /// A parameter that is unknown, repeated, empty or malformed; or the engine could not answer.
@@ -35,7 +35,7 @@ impl V1Frontend {
         Ok(reply::transactions(&merchant.v1.dialect, &page, place))
     }
 
-    /// The page of what an `external_id` names: at most a payin and a payout, each found by its key.
+    /// Lists the operations that an `external_id` names: at most a payin and a payout, each found by its key.
     async fn named(
         &self,
         call: ServiceCall<'_>,
@@ -69,7 +69,7 @@ fn is_wanted(history: &HistoryQuery, shown: &OperationView) -> bool {
         && history.created_to.is_none_or(|to| shown.created_at <= to)
 }
 
-/// What a query string asks for.
+/// The filters and the page of a query string.
 #[derive(Debug, PartialEq, Eq)]
 struct Wanted {
     external_id: Option<OrderId>,
@@ -105,7 +105,7 @@ impl Wanted {
     }
 }
 
-/// The value of a parameter, if it was given, in the words of its complaint otherwise.
+/// Reads a parameter's value, if it was given; the error names the parameter.
 fn value<T>(
     name: &'static str,
     text: Option<&str>,
@@ -134,26 +134,26 @@ fn page_size(text: &str) -> Result<u16, InvalidValue> {
     size.ok_or(InvalidValue::new("must be a whole number from 1 to 200"))
 }
 
-/// Digits that begin with none but 1 to 9, within 64 bits.
+/// Reads digits without a leading zero, within 64 bits.
 fn whole_number(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     if plain { text.parse().ok() } else { None }
 }
 
-/// The first whole millisecond that is not before a time: operations are stored to the millisecond, and a bound that is
-/// finer excludes what was created just before it.
+/// Returns the first whole millisecond that is not before a time: operations are stored to the millisecond, and a finer
+/// bound excludes those created just before it.
 fn first_millisecond(text: &str) -> Result<UnixMillis, InvalidValue> {
     let nanoseconds = nanoseconds(text)?;
     in_milliseconds(-(-nanoseconds).div_euclid(1_000_000))
 }
 
-/// The last whole millisecond that is not after a time.
+/// Returns the last whole millisecond that is not after a time.
 fn last_millisecond(text: &str) -> Result<UnixMillis, InvalidValue> {
     in_milliseconds(nanoseconds(text)?.div_euclid(1_000_000))
 }
 
-/// A time in nanoseconds since the epoch. The `+` of an offset that was not encoded arrives as a space, which stands
-/// nowhere else in a time.
+/// Reads a time as nanoseconds since the epoch. The `+` of an offset that was not percent-encoded arrives as a space, which
+/// appears nowhere else in a time.
 fn nanoseconds(text: &str) -> Result<i128, InvalidValue> {
     read_rfc3339(&text.replace(' ', "+")).map(jiff::Timestamp::as_nanosecond).ok_or(NO_TIME)
 }

@@ -1,4 +1,4 @@
-//! Query strings of v1 GETs, read the way HTML forms are written.
+//! Query strings of v1 GETs, decoded like HTML forms.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use crate::failure::RequestError;
 
 const MALFORMED: &str = "must be percent-encoded UTF-8";
 
-/// The decoded value of a parameter; absent parameters are `None`. Other parameters are not looked at.
+/// Returns the decoded value of a parameter; `None` when it is absent. Other parameters are ignored.
 ///
 /// # Errors
-/// The parameter stands twice, or is not percent-encoded UTF-8.
+/// The parameter appears twice, or is not percent-encoded UTF-8.
 pub(crate) fn parameter<'q>(query: Option<&'q str>, name: &'static str) -> Result<Option<Cow<'q, str>>, RequestError> {
     let mut found = None;
     for (key, value) in pairs(query) {
@@ -26,11 +26,11 @@ pub(crate) fn parameter<'q>(query: Option<&'q str>, name: &'static str) -> Resul
 
 const ONCE: &str = "must be given once";
 
-/// The decoded values of a request that knows these parameters and no others, in the order of `names`; absent ones are
-/// `None`. The cost is linear in the length of the query.
+/// Returns the decoded values of parameters, in the order of `names`; `None` where one is absent. Others are refused. The
+/// cost is linear in the length of the query.
 ///
 /// # Errors
-/// A parameter that is unknown, stands twice, is empty, or is not percent-encoded UTF-8: the first one in the query.
+/// The first parameter in the query that is unknown, repeated, empty, or not percent-encoded UTF-8.
 pub(crate) fn parameters<'q, const N: usize>(
     query: Option<&'q str>,
     names: [&'static str; N],
@@ -53,7 +53,7 @@ pub(crate) fn parameters<'q, const N: usize>(
     Ok(values)
 }
 
-/// Names and values as they were sent. What stands between two `&` in a row, or after the last one, is nothing.
+/// Splits a query into names and values as sent. Empty pieces between two `&` are skipped.
 fn pairs(query: Option<&str>) -> impl Iterator<Item = (&str, &str)> {
     let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))

@@ -33,7 +33,7 @@ struct StatusValues<'a> {
     created_at: String,
 }
 
-/// The body of a create's 200 reply.
+/// Writes the body of a create's 200 reply.
 #[must_use]
 pub fn created(dialect: &Dialect, direction: Direction, made: &CreateReply) -> Bytes {
     let external_id = made.order_id.as_str();
@@ -61,15 +61,15 @@ impl<'a> StatusValues<'a> {
     }
 }
 
-/// The body of a status reply.
+/// Writes the body of a status reply.
 pub(super) fn status(dialect: &Dialect, shown: &OperationView) -> Bytes {
     let values = || StatusValues::of(shown, &dialect.statuses);
     rendered(dialect, "status", values)
         .unwrap_or_else(|| wire::status_reply(shown, dialect.statuses.word(shown.status)).into())
 }
 
-/// The body of a v1 callback (contract section 10): what the operation came to, the status in the dialect's word. There is
-/// none of an operation that is PENDING.
+/// Writes the body of a v1 callback (contract section 10): the result, with the dialect's word of the status. A PENDING
+/// operation has none.
 #[must_use]
 pub fn callback(dialect: &Dialect, shown: &OperationView) -> Bytes {
     let values = || StatusValues::of(shown, &dialect.statuses);
@@ -89,7 +89,7 @@ struct BalanceValues<'a> {
     held: String,
 }
 
-/// The body of a balance reply.
+/// Writes the body of a balance reply.
 pub(super) fn balance(dialect: &Dialect, balances: &BTreeMap<Currency, Balance>) -> Bytes {
     let values = || BalancesValues {
         balances: balances
@@ -113,7 +113,7 @@ struct TransactionsValues<'a> {
     has_more: bool,
 }
 
-/// The body of a history reply.
+/// Writes the body of a history reply.
 pub(super) fn transactions(dialect: &Dialect, page: &Page<OperationView>, place: PagePlace) -> Bytes {
     let statuses = &dialect.statuses;
     let values = || TransactionsValues {
@@ -126,8 +126,8 @@ pub(super) fn transactions(dialect: &Dialect, page: &Page<OperationView>, place:
     rendered(dialect, "transactions", values).unwrap_or_else(|| default().into())
 }
 
-/// The reply by the dialect's template, if it has one. What a template cannot render is told in the default shape: the
-/// operation exists, and its merchant has to learn of it.
+/// Renders the dialect's template of a reply, if it has one. When the template fails, the default shape is used: the operation
+/// exists, and the merchant has to learn of it.
 fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -> T) -> Option<Bytes> {
     if !dialect.replies.has(name) {
         return None;

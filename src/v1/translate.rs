@@ -1,4 +1,5 @@
-//! A v1 create body to the v2 body it becomes: a pure function of the body and the merchant's rules (contract section 5).
+//! The translation of a v1 create body to a v2 body: a pure function of the body and the merchant's rules (contract
+//! section 5).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,10 +12,10 @@ use crate::wire::v1::{UserId, UserIpPlace, V1Create};
 
 const PAYMENT_DATA: &str = "paymentData";
 
-/// What is done with most members.
+/// The rule of most members.
 const AS_IS: &str = "as is";
 
-/// What the merchant's rules are for.
+/// The rule of members that come from the merchant's rules.
 const FILLED_IN: &str = "filled in: the request names none";
 
 /// A translation: the members of the v2 body in order, each with where it came from.
@@ -24,7 +25,7 @@ pub struct Translation<'a> {
     pub members: Vec<Translated<'a>>,
     /// The members of `fields`; empty: there is no `fields`.
     pub fields: Vec<Translated<'a>>,
-    /// Sent v1 members that no member of the v2 body has its value of, and why.
+    /// Sent v1 members that are not in the v2 body, and why.
     pub left_out: Vec<(Cow<'a, str>, &'static str)>,
     /// The merchant's own callback address and where it came from, when v2 is given the relay's.
     pub relayed_to: Option<(CallbackUrl, MemberSource<'a>)>,
@@ -38,7 +39,7 @@ pub struct Translated<'a> {
     pub raw_value: Cow<'a, str>,
     /// Where it came from.
     pub source: MemberSource<'a>,
-    /// What was done with it.
+    /// The rule that was applied to it.
     pub rule: &'static str,
 }
 
@@ -75,7 +76,7 @@ impl fmt::Display for MemberSource<'_> {
 /// Why a body cannot be translated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranslateError {
-    /// For the caller, in v1 words.
+    /// For the caller, with v1 names.
     pub complaint: RequestError,
     /// For the metrics.
     pub reason: &'static str,
@@ -84,7 +85,7 @@ pub struct TranslateError {
 /// Translates a v1 create by a merchant's rules; `relay_url` is where v2 is to send callbacks that are relayed.
 ///
 /// # Errors
-/// The first rule of the merchant's that stands in the way.
+/// The merchant's first rule that refuses the body.
 pub fn translate<'a>(
     create: &'a V1Create<'a>,
     rules: &'a V1Rules,
@@ -103,7 +104,7 @@ pub fn translate<'a>(
 }
 
 impl<'a> Translation<'a> {
-    /// The v2 body: exactly the bytes that are signed and forwarded.
+    /// Writes the v2 body: exactly the bytes that are signed and forwarded.
     #[must_use]
     pub fn to_body(&self) -> String {
         let mut body = String::with_capacity(768);
@@ -122,7 +123,7 @@ impl<'a> Translation<'a> {
         self.left_out.push((name.into(), why));
     }
 
-    /// PHP writes an empty object as an empty list; whether that is one, the dialect says.
+    /// Reads an empty list as an empty object, as PHP writes it, where the dialect allows it.
     fn read_empty_list(&mut self, create: &V1Create<'_>, rules: &V1Rules) -> Result<(), TranslateError> {
         if !create.payment_data_is_empty_list() {
             return Ok(());
@@ -191,7 +192,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Where v2 sends callbacks: to the relay, which keeps the merchant's address, or to the merchant itself.
+    /// Adds the address of callbacks: the relay's, which stores the merchant's address, or the merchant's own.
     fn add_callback(
         &mut self,
         create: &'a V1Create<'a>,
@@ -225,7 +226,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// Where the customer's browser goes: one return address for all three results.
+    /// Adds the customer's browser destinations: one return address for all three results.
     fn add_destinations(&mut self, create: &'a V1Create<'a>, rules: &'a V1Rules) -> Result<(), TranslateError> {
         if create.direction == Direction::Payout {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Reading members of a request body: presence and type, with complaints that name the member.
+//! Reading members of a request body: presence and type, with errors that name the member.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::json::{self, Node, Object, Value};
 /// Reads a body that must be one JSON object.
 ///
 /// # Errors
-/// A body that is no JSON document for us, or not an object.
+/// The body is not strict JSON, or not an object.
 pub fn read_object(body: &[u8]) -> Result<Object<'_>, RequestError> {
     match json::read(body) {
         Ok(Value { node: Node::Object(object), .. }) => Ok(object),
@@ -18,13 +18,13 @@ pub fn read_object(body: &[u8]) -> Result<Object<'_>, RequestError> {
     }
 }
 
-/// The complaint about a member that must be there.
+/// Makes the error about a required member that is absent.
 #[must_use]
 pub fn required(path: &'static str) -> RequestError {
     RequestError::member(path, "is required")
 }
 
-/// The string of a member.
+/// Returns the string of a member.
 ///
 /// # Errors
 /// The value is not a string.
@@ -35,7 +35,7 @@ pub fn string<'v>(path: impl Into<Cow<'static, str>>, value: &'v Value<'_>) -> R
     }
 }
 
-/// The object of a member.
+/// Returns the object of a member.
 ///
 /// # Errors
 /// The value is not an object.
@@ -49,7 +49,7 @@ pub fn object<'v, 'a>(path: &'static str, value: &'v Value<'a>) -> Result<&'v Ob
 /// Reads a string member by a domain type's constructor.
 ///
 /// # Errors
-/// The member is no string, or the constructor refuses it.
+/// The member is not a string, or the constructor refuses it.
 pub fn parsed<T>(
     path: &'static str,
     value: &Value<'_>,
@@ -58,10 +58,10 @@ pub fn parsed<T>(
     parse(string(path, value)?).map_err(|invalid| RequestError::invalid(path, &invalid))
 }
 
-/// Reads a string member that must be there by a domain type's constructor.
+/// Reads a required string member by a domain type's constructor.
 ///
 /// # Errors
-/// The member is missing, no string, or the constructor refuses it.
+/// The member is absent, not a string, or the constructor refuses it.
 pub fn required_parsed<T>(
     path: &'static str,
     object: &Object<'_>,
@@ -71,7 +71,7 @@ pub fn required_parsed<T>(
     parsed(path, value, parse)
 }
 
-/// A member that is there and not `null`.
+/// Returns a member that is present and not `null`.
 #[must_use]
 pub fn present<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v Value<'a>> {
     object.get(name).filter(|value| value.node != Node::Null)

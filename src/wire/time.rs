@@ -4,8 +4,8 @@ use jiff::{Timestamp, civil};
 
 use crate::domain::UnixMillis;
 
-/// A point in time in UTC with milliseconds, `2026-01-02T03:04:05.678Z`: as exact as it is stored, so that who reads it
-/// can ask for that very moment. A time beyond the years that RFC 3339 can write is told as the last of them.
+/// Writes a point in time in UTC with milliseconds, `2026-01-02T03:04:05.678Z`: as exact as it is stored, so that it can be
+/// used as a filter. A time beyond the years of RFC 3339 is written as the last of them.
 #[must_use]
 pub fn rfc3339(at: UnixMillis) -> String {
     let earliest = -62_167_219_200_000; // 0000-01-01T00:00:00Z
@@ -15,9 +15,9 @@ pub fn rfc3339(at: UnixMillis) -> String {
 }
 
 /// Reads an RFC 3339 time: `T` and `Z` in either case, a fraction of up to nine digits, an offset as `+02:00` or, as the
-/// usual formatters of Python and PHP have it, `+0200`. The parser knows more spellings: ISO 8601's basic format, a space
-/// for the `T`, hours without minutes, annotations in brackets. They are no times here. Nor is a second 60 that is not the
-/// last of a day in UTC. What the year 9999 has beyond the last time that can be told is read as that one.
+/// usual formatters of Python and PHP write it, `+0200`. Other spellings that the parser accepts are refused: ISO 8601's basic
+/// format, a space for the `T`, hours without minutes, annotations in brackets, and a second 60 that is not the last of a
+/// day in UTC. Times of the year 9999 after the last one that can be written are read as that one.
 #[must_use]
 pub fn read_rfc3339(text: &str) -> Option<Timestamp> {
     let (seconds, rest) = text.split_at_checked(19)?;
@@ -35,7 +35,7 @@ pub fn read_rfc3339(text: &str) -> Option<Timestamp> {
     (!seconds.ends_with("60") || ends_a_day).then_some(time)
 }
 
-/// Whether a text is `Z`, or hours below 24 and minutes below 60 from it.
+/// Reports whether a text is `Z`, or an offset of hours below 24 and minutes below 60.
 fn is_offset(text: &str) -> bool {
     let spelled = ["Z", "+00:00", "-00:00", "+0000", "-0000"].into_iter().any(|shape| is_shaped(text, shape));
     let hours = text.get(1..3).is_none_or(|hours| hours < "24");
@@ -43,7 +43,7 @@ fn is_offset(text: &str) -> bool {
     spelled && hours && minutes
 }
 
-/// Whether a text is as another one, in which `0` stands for any digit and letters for either case.
+/// Reports whether a text has a shape, in which `0` means any digit and a letter either case of it.
 fn is_shaped(text: &str, shape: &str) -> bool {
     let fits = |(byte, shape): (u8, u8)| match shape {
         b'0' => byte.is_ascii_digit(),

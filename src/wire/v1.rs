@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::failure::RequestError;
 use crate::json::{Member, Node, Object, Value, write_string};
 
-/// A v1 create body that keeps every rule which needs no rule file.
+/// A v1 create body that is valid as far as no rule file is needed to decide.
 #[derive(Debug)]
 pub struct V1Create<'a> {
     /// Payin or payout.
@@ -37,18 +37,18 @@ pub struct V1Create<'a> {
     body: Object<'a>,
 }
 
-/// What a v1 body says as `merchant_user_id`.
+/// The `merchant_user_id` of a v1 body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserId {
     /// Absent or `null`.
     Absent,
-    /// Has an equivalent.
+    /// An integer equals it.
     Number(CustomerAccountId),
-    /// Has none; the merchant's rule decides.
+    /// No integer equals it; the merchant's rule decides.
     NoEquivalent,
 }
 
-/// Where a body names the customer's address.
+/// Where a body holds the customer's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserIpPlace<'a> {
     /// Nowhere.
@@ -61,7 +61,7 @@ pub enum UserIpPlace<'a> {
     Both,
 }
 
-/// The v1 members, in the order in which translations are explained and conflicts told.
+/// The v1 members, in the order of explained translations and of conflicts.
 pub const MEMBERS: [&str; 9] = [
     "external_id",
     "amount",
@@ -74,7 +74,7 @@ pub const MEMBERS: [&str; 9] = [
     "paymentData",
 ];
 
-/// Members that may be `null`, which is like absent.
+/// Members that may be `null`, which equals absent.
 pub const OPTIONAL: [&str; 4] = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
 
 /// The member whose members become `fields`.
@@ -83,7 +83,7 @@ pub const PAYMENT_DATA: &str = "paymentData";
 /// Reads a v1 create body.
 ///
 /// # Errors
-/// The first rule that the body breaks, as far as no rule file is needed to tell.
+/// The first rule that the body breaks, as far as no rule file is needed to decide.
 pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, RequestError> {
     let body = read_object(body)?;
     check_payment_data(direction, &body)?;
@@ -115,7 +115,7 @@ fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Req
     let Some(value) = body.get(PAYMENT_DATA) else { return Ok(()) };
     let fields = match &value.node {
         Node::Object(fields) => fields,
-        // Whether PHP's empty array is an object is the dialect's rule: the translation asks for it.
+        // PHP's empty array may be an object: the translation applies the dialect's rule.
         Node::Array(items) if items.is_empty() => return Ok(()),
         _ => return Err(RequestError::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind()))),
     };
@@ -133,7 +133,7 @@ fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Req
     }
 }
 
-/// The members of `paymentData`, where it is an object.
+/// Returns `paymentData`, where it is an object.
 #[must_use]
 pub fn payment_data<'v, 'a>(body: &'v Object<'a>) -> Option<&'v Object<'a>> {
     match body.get(PAYMENT_DATA).map(|value| &value.node) {
@@ -142,7 +142,7 @@ pub fn payment_data<'v, 'a>(body: &'v Object<'a>) -> Option<&'v Object<'a>> {
     }
 }
 
-/// Whatever is not the text of an integer has no equivalent, of whatever type it is (contract section 5).
+/// Reads `merchant_user_id`: anything but the text of an integer has no equivalent, whatever its type (contract section 5).
 fn read_user_id(body: &Object<'_>) -> UserId {
     let Some(value) = present(body, "merchant_user_id") else { return UserId::Absent };
     let text = match &value.node {
@@ -153,7 +153,7 @@ fn read_user_id(body: &Object<'_>) -> UserId {
     CustomerAccountId::from_v1_text(text).map_or(UserId::NoEquivalent, UserId::Number)
 }
 
-/// The customer's address, which may stand in the body, in `paymentData`, or in both if they agree.
+/// Reads the customer's address, which may be in the body, in `paymentData`, or in both if they agree.
 fn read_user_ip(body: &Object<'_>) -> Result<Option<CustomerIp>, RequestError> {
     let read = |path, value: &Value<'_>| parsed(path, value, CustomerIp::new);
     let outer = present(body, USER_IP).map(|value| read(USER_IP, value)).transpose()?;
@@ -186,13 +186,13 @@ fn read_card_number(direction: Direction, body: &Object<'_>) -> Result<Option<Ac
 }
 
 impl<'a> V1Create<'a> {
-    /// The whole body.
+    /// Returns the whole body.
     #[must_use]
     pub const fn body(&self) -> &Object<'a> {
         &self.body
     }
 
-    /// The names of top-level members that v1 does not know for this direction.
+    /// Returns the names of top-level members that v1 does not know for this direction.
     pub fn unknown_members(&self) -> impl Iterator<Item = &str> {
         let known = |name: &str| match name {
             "card_number" => self.direction == Direction::Payout,
@@ -201,7 +201,7 @@ impl<'a> V1Create<'a> {
         self.body.0.iter().map(|member| member.name.as_ref()).filter(move |name| !known(name))
     }
 
-    /// The members that are `null` and left out, since that is like absent.
+    /// Returns the members that are left out because they are `null`.
     pub fn null_members(&self) -> impl Iterator<Item = &str> {
         let null = |name: &str| OPTIONAL.contains(&name) && present(&self.body, name).is_none();
         let inner = payment_data(&self.body).and_then(|fields| fields.get(USER_IP));
@@ -210,8 +210,8 @@ impl<'a> V1Create<'a> {
         names.filter(move |name| null(name)).chain(left_out.map(|_| "paymentData.merchant_user_ip"))
     }
 
-    /// The members of `paymentData` that move to `fields` as they are: all but the return address, which has places of
-    /// its own, and a `null` address of the customer beside one outside.
+    /// Returns the members of `paymentData` that move to `fields` unchanged: all but the return address, which has members of
+    /// its own in v2, and a `null` address of the customer beside one outside.
     pub fn moved_members(&self) -> impl Iterator<Item = &Member<'a>> {
         let direction = self.direction;
         let outside = present(&self.body, USER_IP).is_some();
@@ -222,7 +222,7 @@ impl<'a> V1Create<'a> {
             .filter(move |member| direction == Direction::Payout || member.name != RETURN_URL)
     }
 
-    /// Where the customer's address stands.
+    /// Returns where the body holds the customer's address.
     #[must_use]
     pub fn user_ip_place(&self) -> UserIpPlace<'_> {
         let outside = present(&self.body, USER_IP).is_some();
@@ -235,20 +235,20 @@ impl<'a> V1Create<'a> {
         }
     }
 
-    /// Whether `paymentData` is an empty list, as PHP writes an empty object.
+    /// Reports whether `paymentData` is an empty list, as PHP writes an empty object.
     #[must_use]
     pub fn payment_data_is_empty_list(&self) -> bool {
         matches!(self.body.get(PAYMENT_DATA), Some(Value { node: Node::Array(_), .. }))
     }
 
-    /// What a v2 member is called in this body, for complaints of the engine.
+    /// Returns the name of a v2 member in this body, for errors of the engine.
     #[must_use]
     pub fn v1_name(&self, path: &str) -> Cow<'static, str> {
         v1_name(path, self.user_ip_place() == UserIpPlace::PaymentData)
     }
 }
 
-/// What a v2 member is called in v1. The customer's address has two places there.
+/// Returns the v1 name of a v2 member. The customer's address has two places in v1.
 #[must_use]
 pub fn v1_name(path: &str, user_ip_in_payment_data: bool) -> Cow<'static, str> {
     match path {
@@ -266,7 +266,7 @@ pub fn v1_name(path: &str, user_ip_in_payment_data: bool) -> Cow<'static, str> {
     }
 }
 
-/// The default body of a payin's 200 reply.
+/// Writes the default body of a payin's 200 reply.
 #[must_use]
 pub fn payin_reply(transaction_id: &str, external_id: &str, redirect_url: &str) -> String {
     let mut body = create_reply(transaction_id, external_id, redirect_url.len());
@@ -276,7 +276,7 @@ pub fn payin_reply(transaction_id: &str, external_id: &str, redirect_url: &str) 
     body
 }
 
-/// The default body of a payout's 200 reply.
+/// Writes the default body of a payout's 200 reply.
 #[must_use]
 pub fn payout_reply(transaction_id: &str, external_id: &str) -> String {
     let mut body = create_reply(transaction_id, external_id, 0);
@@ -284,7 +284,7 @@ pub fn payout_reply(transaction_id: &str, external_id: &str) -> String {
     body
 }
 
-/// What a reply begins with, and room for what is to come behind it.
+/// Begins a reply, with capacity for `room` more bytes.
 fn create_reply(transaction_id: &str, external_id: &str, room: usize) -> String {
     /// The names, the quotes and the braces.
     const AROUND: usize = 64;
@@ -300,7 +300,7 @@ fn push_names(body: &mut String, transaction_id: &str, external_id: &str) {
     write_string(body, external_id);
 }
 
-/// The default body of a status reply, the status in the dialect's word.
+/// Writes the default body of a status reply, with the dialect's word of the status.
 #[must_use]
 pub fn status_reply(shown: &OperationView, status_word: &str) -> String {
     let mut body = String::with_capacity(256);
@@ -309,7 +309,7 @@ pub fn status_reply(shown: &OperationView, status_word: &str) -> String {
     body
 }
 
-/// The default body of a callback, the status in the dialect's word.
+/// Writes the default body of a callback, with the dialect's word of the status.
 #[must_use]
 pub fn callback_body(shown: &OperationView, status_word: &str) -> String {
     let mut body = String::from("{\"external_id\":");
@@ -321,7 +321,7 @@ pub fn callback_body(shown: &OperationView, status_word: &str) -> String {
     body
 }
 
-/// What an operation came to, of which amount.
+/// Appends the status, the amount and the shop.
 fn push_result(body: &mut String, shown: &OperationView, status_word: &str) {
     body.push_str(",\"status\":");
     write_string(body, status_word);

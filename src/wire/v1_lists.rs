@@ -7,7 +7,7 @@ use super::v1::push_status;
 use crate::domain::{Balance, Currency, Decimals, OperationView, Page};
 use crate::json::write_string;
 
-/// The default body of a balance reply.
+/// Writes the default body of a balance reply.
 #[must_use]
 pub fn balance_reply(balances: impl IntoIterator<Item = (Currency, Balance)>) -> String {
     let mut body = String::from("{\"balances\":[");
@@ -22,17 +22,17 @@ pub fn balance_reply(balances: impl IntoIterator<Item = (Currency, Balance)>) ->
     body
 }
 
-/// Which page of a history it is.
+/// The page of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PagePlace {
     /// Counted from 1.
     pub page: u64,
-    /// The most operations on it.
+    /// The most operations on a page.
     pub per_page: u16,
 }
 
-/// The default body of a history reply: status bodies with `type` and `created_at`, each status in the word of the
-/// dialect.
+/// Writes the default body of a history reply: status bodies with `type` and `created_at`, with the dialect's words of
+/// statuses.
 #[must_use]
 pub fn transactions_reply<'w>(
     page: &Page<OperationView>,

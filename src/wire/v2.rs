@@ -16,7 +16,7 @@ const WITHDRAWAL: [&str; 2] = ["account_number", "account_channel"];
 /// Reads a create request.
 ///
 /// # Errors
-/// The first rule of the interface that the body breaks, as far as no rule file is needed to tell.
+/// The first rule of the interface that the body breaks, as far as no rule file is needed to decide.
 pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_>, RequestError> {
     let mut members = read_object(body)?;
     refuse_unknown(direction, &members)?;
@@ -75,7 +75,7 @@ fn read_kind(direction: Direction, members: &Object<'_>) -> Result<RequestKind, 
     match direction {
         Direction::Payin => {
             let success_url = required_parsed("success_url", members, BrowserUrl::new)?;
-            // Mostly all three are one, which was checked already.
+            // Usually all three are the same, which was checked already.
             let like_success = |text: &str| {
                 if text == success_url.as_str() { Ok(success_url.clone()) } else { BrowserUrl::new(text) }
             };
@@ -111,7 +111,7 @@ fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<Req
     Ok(RequestFields::new(fields, customer_ip))
 }
 
-/// The rules for `fields` that need no schema; yields the customer's address.
+/// Applies the rules for `fields` that need no schema; returns the customer's address.
 fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<CustomerIp>, RequestError> {
     let path = |name: &str| format!("fields.{name}");
     for member in &fields.0 {
@@ -147,7 +147,7 @@ pub fn create_reply(transaction_id: &str, redirect_url: Option<&str>) -> String 
     body
 }
 
-/// The status record (merchant-api-v2, "Transaction status record").
+/// Writes the status record (merchant-api-v2, "Transaction status record").
 #[must_use]
 pub fn status_reply(record: &StatusRecord) -> String {
     let mut body = String::with_capacity(256);

@@ -54,7 +54,7 @@ async fn the_gateway_is_killed_between_the_request_and_the_reply() {
     assert_eq!(bodies_sent[0], bodies_sent[1]);
     assert_eq!(bodies_sent[2], bodies_sent[3]);
     eventually("recovery ends", async || {
-        gateway.log().contains("nothing of the process before is left without an answer").then_some(())
+        gateway.log().contains("every create of the last process has a response").then_some(())
     })
     .await;
     let made = id_of(&v1_status(&gateway, "payin", "in-1").await);
@@ -89,7 +89,7 @@ async fn recovery_goes_on_until_the_engine_answers_and_takes_no_for_an_answer() 
     gateway.kill();
     gateway.restart();
     eventually("recovery ends", async || {
-        gateway.log().contains("nothing of the process before is left without an answer").then_some(())
+        gateway.log().contains("every create of the last process has a response").then_some(())
     })
     .await;
     let log = gateway.log();
@@ -132,7 +132,7 @@ async fn a_key_that_is_gone_is_confirmed_in_for_by_its_merchants_first() {
     rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
     gateway.restart();
     eventually("recovery ends", async || {
-        gateway.log().contains("nothing of the process before is left without an answer").then_some(())
+        gateway.log().contains("every create of the last process has a response").then_some(())
     })
     .await;
     let asked = engine.asked();
@@ -140,5 +140,5 @@ async fn a_key_that_is_gone_is_confirmed_in_for_by_its_merchants_first() {
     assert_eq!(asked[2].json()["order_id"], "acme-1");
     assert_eq!(asked[2].header("x-api-key"), Some("acme-next"));
     assert_eq!(asked[2].header("x-signature"), Some(&*hmac_hex(ACME.v2.unwrap(), asked[2].body.as_bytes())));
-    assert!(gateway.log().contains("a create that was cut off stays in doubt"), "{}", gateway.log());
+    assert!(gateway.log().contains("the outcome of an interrupted create stays unknown"), "{}", gateway.log());
 }
