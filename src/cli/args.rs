@@ -1,25 +1,26 @@
 //! The arguments of the command line (contract section 12).
 
 mod callbacks;
+mod common;
 mod store;
 
 pub use callbacks::{Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
+pub use common::{Format, InterfaceArg, Rules};
 pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
-use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
-use clap::parser::ValueSource;
-use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::builder::PossibleValue;
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::listen::ListenAnswer;
+use super::listen::exchange::ListenAnswer;
 use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
 use crate::telemetry::LogFormat;
+use common::merchant_id;
 
 /// Serves the v1 payments API for merchants that have not moved to v2, and the v2 API itself.
 ///
@@ -81,53 +82,6 @@ Examples:
   paybridge completions bash > ~/.local/share/bash-completion/completions/paybridge
   paybridge completions fish > ~/.config/fish/completions/paybridge.fish";
 
-/// The rules option that most commands have.
-#[derive(Debug, Args)]
-pub struct Rules {
-    /// The directory of the rule files: gateway.toml, dialects/, merchants/, shops/, lists/, pages/
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "PAYBRIDGE_RULES",
-        default_value = DEFAULT_RULES,
-        value_hint = ValueHint::DirPath,
-        value_parser = RulesDirectory,
-    )]
-    pub rules: PathBuf,
-}
-
-const DEFAULT_RULES: &str = "rules";
-
-/// A path; an empty environment variable counts as unset.
-#[derive(Debug, Clone)]
-struct RulesDirectory;
-
-impl TypedValueParser for RulesDirectory {
-    type Value = PathBuf;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<PathBuf, clap::Error> {
-        PathBufValueParser::new().parse_ref(command, argument, value)
-    }
-
-    fn parse_ref_(
-        &self,
-        command: &clap::Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-        source: ValueSource,
-    ) -> Result<PathBuf, clap::Error> {
-        if source == ValueSource::EnvVariable && value.is_empty() {
-            return Ok(PathBuf::from(DEFAULT_RULES));
-        }
-        self.parse_ref(command, argument, value)
-    }
-}
-
 /// `paybridge serve`.
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
@@ -168,16 +122,6 @@ pub struct Check {
     /// Problems as text on standard error, or as one JSON document on standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
-}
-
-/// The output format of a command.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Text for people
-    #[default]
-    Text,
-    /// JSON for programs
-    Json,
 }
 
 const CHECK_EXAMPLES: &str = "\
@@ -429,19 +373,6 @@ impl ValueEnum for Direction {
         };
         Some(PossibleValue::new(self.as_str()).help(help))
     }
-}
-
-/// An API version, in the sense of how a request is signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum InterfaceArg {
-    /// Signed by the recipe of the merchant's v1 dialect
-    V1,
-    /// Signed over the raw body
-    V2,
-}
-
-fn merchant_id(text: &str) -> Result<MerchantId, String> {
-    MerchantId::new(text).map_err(|invalid| invalid.reason().to_owned())
 }
 
 fn method(text: &str) -> Result<http::Method, String> {

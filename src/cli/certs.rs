@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::args::Certs;
-use super::{CliError, ExitOutcome};
+use super::outcome::{CliError, ExitOutcome};
 use crate::certs::{self, DEFAULT_NAMES, Files};
 use crate::domain::UnixMillis;
 

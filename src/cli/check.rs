@@ -1,15 +1,15 @@
 //! `paybridge check`: checks whether a rule set can be loaded and would serve requests.
 
-mod json;
-
 use std::io::{self, Write};
 use std::path::Path;
+
+use serde::Serialize;
 
 use super::args::{Check, Format};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
 use crate::http::listener::tls::server_tls;
-use crate::rules::{self, Inspection, LoadOptions, RuleSet, Severity, TlsRules};
+use crate::rules::{self, Inspection, LoadOptions, Place, Problem, RuleSet, Severity, TlsRules};
 
 /// Checks a rules directory, including its certificates. In the text format, each problem goes to `err` as
 /// `file:line:column: problem`, with its line, and a summary of valid rules to `out`; in JSON, one document goes to
@@ -21,7 +21,7 @@ pub fn run(args: &Check, colored: bool, out: &mut dyn Write, err: &mut dyn Write
     let checked = Checked::of(&args.rules.rules, args, SystemClock.now());
     match args.format {
         Format::Text => checked.write_text(colored, out, err)?,
-        Format::Json => json::write(&checked, out)?,
+        Format::Json => write_json(&checked, out)?,
     }
     Ok(checked.passes)
 }
@@ -88,6 +88,74 @@ fn summary(rules: &RuleSet) -> String {
 
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    /// Whether the exit code is 0.
+    valid: bool,
+    /// The version of the rules. This and the counts below are `null` if the rules are rejected.
+    version: Option<&'a str>,
+    errors: usize,
+    warnings: usize,
+    problems: Vec<Found<'a>>,
+    merchants: Option<usize>,
+    api_keys: Option<usize>,
+    shops: Option<usize>,
+    dialects: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    severity: &'static str,
+    #[serde(flatten)]
+    place: At<'a>,
+    message: &'a str,
+    suggestion: Option<&'a str>,
+}
+
+/// A range in a file. Lines and columns count from 1, columns in characters; the end is after the last character.
+#[derive(Serialize)]
+struct At<'a> {
+    file: String,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+    /// The line with its secrets masked; of a long line, the part around the place.
+    line_text: Option<&'a str>,
+}
+
+/// Writes the result as one JSON document.
+fn write_json(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
+    let rules = checked.inspection.rules.as_ref();
+    let document = Document {
+        valid: checked.passes,
+        version: rules.map(|rules| &*rules.version),
+        errors: checked.count(Severity::Error),
+        warnings: checked.count(Severity::Warning),
+        problems: checked.inspection.problems.iter().map(found).collect(),
+        merchants: rules.map(|rules| rules.merchants.len()),
+        api_keys: rules.map(|rules| rules.api_keys.len()),
+        shops: rules.map(|rules| rules.shops.len()),
+        dialects: rules.map(|rules| rules.dialects.len()),
+    };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}
+
+fn found(problem: &Problem) -> Found<'_> {
+    Found {
+        severity: problem.severity.as_str(),
+        place: at(&problem.place),
+        message: &problem.message,
+        suggestion: problem.suggestion.as_deref(),
+    }
+}
+
+fn at(place: &Place) -> At<'_> {
+    let ((line, column), (end_line, end_column)) = (place.start, place.end);
+    At { file: place.file.display().to_string(), line, column, end_line, end_column, line_text: place.line_text() }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Diff, Format};
-use super::{CliError, ExitOutcome, plural, wrong_rules};
+use super::outcome::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::clock::{Clock, SystemClock};
 use crate::rules::{Audience, Change, Effect, Group, ReadRules, diff};
 

@@ -16,9 +16,9 @@ use tokio::time::sleep;
 
 use super::args::ImportIds;
 use super::lines::{Line, LineContent, Lines};
+use super::outcome::{CliError, ExitOutcome, merchant, on_runtime};
 use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
-use super::{CliError, ExitOutcome, merchant, on_runtime};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, InvalidValue, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use super::CliError;
+use super::outcome::CliError;
 
 /// Reads a body of at most `limit` bytes; from standard input if the path is missing or `-`.
 ///

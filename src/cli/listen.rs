@@ -1,14 +1,13 @@
 //! `paybridge listen`: a callback receiver for merchants' developers. Shows each callback and which of its signatures
 //! are valid, and replies as configured.
 
+pub(super) mod exchange;
 mod report;
 mod verify;
 
 use std::convert::Infallible;
-use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,13 +25,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use self::exchange::{ListenAnswer, Received};
 use super::args::{Format, Listen};
 use super::columns::plain;
+use super::outcome::{CliError, ExitOutcome, on_runtime};
 use super::signals::{stop_signals, stopped};
-use super::{CliError, ExitOutcome, on_runtime};
 use crate::certs;
 use crate::clock::{Clock, SystemClock};
-use crate::domain::UnixMillis;
 use crate::http::listener::tls::server_tls;
 use crate::rules::{RuleSet, TlsRules};
 
@@ -50,44 +49,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_CONNECTION: Duration = Duration::from_mins(10);
 /// How long the exit waits for replies in progress.
 const LAST_REPLIES: Duration = Duration::from_secs(2);
-
-/// A reply to a callback.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListenAnswer {
-    /// This status without a body.
-    Status(StatusCode),
-    /// No reply.
-    Timeout,
-}
-
-impl FromStr for ListenAnswer {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "timeout" {
-            return Ok(Self::Timeout);
-        }
-        let status =
-            StatusCode::from_bytes(text.as_bytes()).ok().filter(|status| (200..=599).contains(&status.as_u16()));
-        status.map(Self::Status).ok_or("must be a status from 200 to 599, or `timeout`")
-    }
-}
-
-impl fmt::Display for ListenAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Status(status) => f.write_str(status.as_str()),
-            Self::Timeout => f.write_str("timeout"),
-        }
-    }
-}
-
-/// A received callback.
-#[derive(Clone)]
-struct Received {
-    at: UnixMillis,
-    request: Request<Bytes>,
-}
 
 /// An event at the listener.
 enum Event {

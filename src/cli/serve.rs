@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::args::Serve;
 use super::demo::{demo_curl, relative_to_cwd};
-use super::{CliError, ExitOutcome, plural, wrong_rules};
+use super::outcome::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::app::{self, Ended, Start, StartError};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;

@@ -5,7 +5,8 @@ use std::io::Write;
 use http::{HeaderName, Method};
 
 use super::args::{InterfaceArg, Sign};
-use super::{CliError, ExitOutcome, input};
+use super::input;
+use super::outcome::{CliError, ExitOutcome};
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2};
 use crate::domain::UnixMillis;
 use crate::rules::{Endpoint, KeyEntry, RuleSet};

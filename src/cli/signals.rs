@@ -3,7 +3,7 @@
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::CliError;
+use super::outcome::CliError;
 
 /// Returns a value that becomes true at SIGINT or SIGTERM.
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::{Format, InterfaceArg, Rules, merchant_id};
+use super::common::{Format, InterfaceArg, Rules, merchant_id};
 use crate::callback::listing::{self, Moment};
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;

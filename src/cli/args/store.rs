@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::Rules;
+use super::common::Rules;
 
 /// `paybridge store`.
 #[derive(Debug, Subcommand)]

@@ -4,19 +4,16 @@ mod resend;
 mod sample;
 mod table;
 
-use std::fmt::Display;
 use std::io::Write;
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
-use super::{CliError, ExitOutcome, load, on_runtime};
+use super::outcome::{CliError, ExitOutcome, load, on_runtime};
 use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_place};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::UnixMillis;
 use crate::rules::StoreRules;
-use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreError, open_beside};
+use crate::store::{CallbackId, CallbackQuery, Outbox, Store, open_beside};
 
 /// Runs the command, on the store that the rules name.
 ///
@@ -51,16 +48,6 @@ fn open(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
     open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)
 }
 
-impl From<StoreError> for CliError {
-    fn from(error: StoreError) -> Self {
-        Self::failed(error)
-    }
-}
-
-fn unknown(id: impl Display) -> String {
-    format!("there is no callback {id} in the store")
-}
-
 async fn list(
     outbox: &dyn Outbox,
     args: &ListCallbacks,
@@ -72,7 +59,7 @@ async fn list(
     let query = CallbackQuery { after: args.after, limit: args.limit + 1, ..query(&args.which, now) };
     let slice = Slice::of(outbox.callbacks(query).await?, args.limit);
     match args.format {
-        Format::Json => write_json(&slice.document(now), out)?,
+        Format::Json => table::write_json(&slice.document(now), out)?,
         Format::Text => {
             table::list(&slice.callbacks, now, out)?;
             if slice.callbacks.is_empty() {
@@ -106,16 +93,11 @@ async fn show(outbox: &dyn Outbox, args: &ShowCallback, now: UnixMillis, out: &m
         None => None,
     };
     let Some((callback, tries)) = found else {
-        return Err(CliError::Failed(unknown(&args.id)));
+        return Err(CliError::Failed(table::unknown(&args.id)));
     };
     match args.format {
-        Format::Json => write_json(&document(&callback, &tries, now), out)?,
+        Format::Json => table::write_json(&document(&callback, &tries, now), out)?,
         Format::Text => table::detail(&callback, &tries, now, out)?,
     }
     Ok(())
-}
-
-fn write_json(document: &impl Serialize, out: &mut dyn Write) -> ExitOutcome {
-    let json = serde_json::to_string(document).map_err(CliError::failed)?;
-    Ok(writeln!(out, "{json}")?)
 }

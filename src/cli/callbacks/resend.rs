@@ -7,9 +7,9 @@ use tokio::time::{Instant, sleep};
 
 use super::super::args::ResendCallbacks;
 use super::super::columns::age;
+use super::super::outcome::{CliError, ExitOutcome, ok_if, plural};
 use super::super::progress::Progress;
-use super::super::{CliError, ExitOutcome, ok_if, plural};
-use super::{table, unknown};
+use super::table::{self, unknown};
 use crate::callback::listing::Moment;
 use crate::clock::Clock;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};

@@ -5,8 +5,8 @@ use http::{HeaderName, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::exchange::{ListenAnswer, Received};
 use super::verify::{Verdict, VerifyFindings, VerifySigner};
-use super::{ListenAnswer, Received};
 use crate::cli::columns::plain;
 use crate::cli::sign::shown;
 

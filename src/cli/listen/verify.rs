@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName};
 
-use super::Received;
+use super::exchange::Received;
 use crate::auth::signatures::{V1Input, verify_v1, verify_v2};
 use crate::auth::timestamps::is_fresh;
 use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet, Secrets};

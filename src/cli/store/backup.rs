@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use super::check;
+use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::signals::stop_signals;
-use crate::cli::{CliError, ExitOutcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl};
 use crate::store::sqlite::backup::{self, BackupError};

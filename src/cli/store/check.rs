@@ -7,8 +7,8 @@ use rusqlite::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
+use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
 use crate::cli::progress::{Counters, Progress};
-use crate::cli::{CliError, ExitOutcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};

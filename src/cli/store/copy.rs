@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::check;
 use crate::cli::args::StoreCopy;
+use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::signals::{stop_signals, stopped};
-use crate::cli::{CliError, ExitOutcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl, secret_named};
 use crate::store::postgres::copying::{Copying, RowsProgress, begin_copy};

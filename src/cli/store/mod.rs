@@ -8,7 +8,7 @@ mod rekey;
 use std::io::Write;
 
 use super::args::StoreCommand;
-use super::{ExitOutcome, load};
+use super::outcome::{ExitOutcome, load};
 
 /// Runs the command.
 ///

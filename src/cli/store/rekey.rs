@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::cli::{CliError, ExitOutcome, plural};
+use crate::cli::outcome::{CliError, ExitOutcome, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Rewrapped, rewrap_keys};
