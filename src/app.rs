@@ -207,7 +207,7 @@ impl Process {
         let workers = available_workers();
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
         let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
-        let (store, page_secret) = open(&first, &random, &metrics)?;
+        let (store, page_secret) = open(&first, &clock, &random, &metrics)?;
         let (token, hosts) = (first.gateway.admin_token.clone(), first.gateway.admin_hosts.clone());
         let clients = first.gateway.clients.clone();
         let rules = go_live(loader, first, created_certificates, &clock)?;
@@ -247,15 +247,20 @@ impl Process {
             metrics: Arc::clone(&metrics),
             access_log: start.access,
         });
-        let (metrics_of_listener, rest_after) = (Arc::clone(&metrics), listener::REST_AFTER);
-        let settings =
-            ListenerSettings { rules: tls.settings(), clients, metrics: metrics_of_listener, workers, rest_after };
+        let settings = ListenerSettings {
+            rules: tls.settings(),
+            clients,
+            metrics: Arc::clone(&metrics),
+            clock: Arc::clone(&clock),
+            workers,
+            rest_after: listener::REST_AFTER,
+        };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
         let operations = Arc::new(Operations::new(operations::OperationsDeps {
             rules: Arc::clone(&rules),
             tls,
             clock,
-            random,
+            random: Arc::clone(&random),
             outbound: Arc::clone(&outbound),
             store: Arc::clone(&store),
             metrics,
@@ -264,7 +269,7 @@ impl Process {
         operations.watch();
         let mut tasks = JoinSet::new();
         let admin_address = admin.address();
-        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts));
+        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts, random));
         tasks.spawn(Arc::clone(&operations).watch_expiry());
         let (workers, stop_workers) = start_workers(callbacks, work);
         Ok(Self { rules, store, operations, outbound, listener, admin: admin_address, tasks, workers, stop_workers })
@@ -378,6 +383,7 @@ fn go_live(
 /// Opens the store, and loads the secret that signs links.
 fn open(
     rules: &RuleSet,
+    clock: &Arc<dyn Clock>,
     random: &Arc<dyn Random>,
     metrics: &Arc<Metrics>,
 ) -> Result<(Arc<dyn Store>, PageSecret), StartError> {
@@ -386,8 +392,8 @@ fn open(
     // exist, and its file is read first: without it no store is created either.
     let is_single_node = matches!(gateway.store.url, StoreUrl::Sqlite(_));
     let shared = if is_single_node { None } else { Some(page_secret(&gateway.pages, is_single_node, false, random)?) };
-    let Opened { store, holds } =
-        open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
+    let opened = open_store(&gateway.store, Arc::clone(clock), Arc::clone(random), Arc::clone(metrics));
+    let Opened { store, holds } = opened.map_err(StartError::other)?;
     check_owner(&gateway.engine, holds)?;
     // A new secret in a store with operations would break the links that were given out.
     let secret = shared.map_or_else(|| page_secret(&gateway.pages, is_single_node, !holds.any(), random), Ok)?;

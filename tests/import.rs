@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use regex::Regex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use tokio::time::Instant;
 
 use support::bodies::with;
 use support::request::{ACME, BETA, Key};

@@ -8,9 +8,10 @@ mod postgres;
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use postgres::{Database, Server};
+use tokio::time::Instant;
 
 /// Where the process that is to be killed says which server it started.
 const PLACE: &str = "PAYBRIDGE_TEST_PLACE";

@@ -310,9 +310,9 @@ fn fails_to_start(gateway: &Gateway) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     while child.try_wait().unwrap().is_none() {
-        if std::time::Instant::now() > deadline {
+        if tokio::time::Instant::now() > deadline {
             child.kill().unwrap();
             panic!("still running");
         }

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// How far the ticks may be off: each process rounds two figures down.
 const TICKS_ARE_ROUGH: Duration = Duration::from_millis(20);

@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// So much is appended before each fdatasync.
 const PAGE: [u8; 4096] = [0x5a; 4096];

@@ -2,9 +2,11 @@
 //! that 64 callers make through the store, as gateways do.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use paybridge::clock::SystemRandomness;
+use tokio::time::Instant;
+
+use paybridge::clock::{SystemClock, SystemRandomness};
 use paybridge::domain::UnixMillis;
 use paybridge::rules::{PostgresUrl, Secret, StoreKeys};
 use paybridge::store::postgres::{PostgresStore, open};
@@ -68,7 +70,8 @@ impl World {
         let database = server.database();
         let url = PostgresUrl::parse(&database.url(), |path| path.into()).unwrap();
         let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
-        let store = Arc::new(open(&url, &keys, Arc::new(SystemRandomness::default())).unwrap().store);
+        let (clock, random) = (Arc::new(SystemClock), Arc::new(SystemRandomness::default()));
+        let store = Arc::new(open(&url, &keys, clock, random).unwrap().store);
         Self { database, store, size, stored: 0, turns: Vec::new() }
     }
 

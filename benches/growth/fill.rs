@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Outcome, UnixMillis};

@@ -1,7 +1,9 @@
 //! Gateways of several sizes, taking turns.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::common::cpu::{Usage, quiet};
 use super::common::gateway::{Gateway, binary};

@@ -250,7 +250,7 @@ mod tests {
             connections: 16,
             keys: StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] },
         };
-        open_store(&rules, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store
+        open_store(&rules, Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store
     }
 
     /// Writes rules to `rules`, and certificates beside them.
@@ -312,9 +312,9 @@ mod tests {
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
         operations.watch();
         fs::write(directory.path().join("other.pem"), "half").unwrap();
-        let until = std::time::Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(30);
         while operations.reloads.info().certificate.error.is_none() {
-            assert!(std::time::Instant::now() < until, "never found");
+            assert!(Instant::now() < until, "never found");
             std::thread::sleep(Duration::from_millis(10));
         }
         operations.store.close().await.unwrap();

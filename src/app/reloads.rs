@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::live_tls::LiveTls;
 use crate::clock::Clock;
@@ -10,7 +10,7 @@ use crate::domain::UnixMillis;
 use crate::http::admin::{CertificateInfo, ProblemInfo, RulesInfo};
 use crate::http::listener::tls::TlsError;
 use crate::rules::{LiveRules, Problem, Problems, ReloadOutcome, RuleSet, Severity};
-use crate::telemetry::{Metrics, RulesState};
+use crate::telemetry::{Metrics, RulesState, Stopwatch};
 
 /// How many problems of a rejected reload are logged; more would bury the first ones.
 const PROBLEMS_LOGGED: usize = 20;
@@ -96,9 +96,9 @@ impl Reloads {
     pub(super) fn run(&self, trigger: ReloadCause) -> RulesInfo {
         // Held to the end, so that the log lines of two reloads do not mix.
         let mut logged = self.logged();
-        let started = Instant::now();
+        let watch = Stopwatch::start();
         let outcome = self.rules.reload();
-        self.metrics.reload_took(started.elapsed());
+        self.metrics.reload_took(watch.elapsed());
         match outcome {
             ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
                 self.loaded(trigger, &previous, &version, elsewhere_changed, &mut logged);

@@ -1,6 +1,6 @@
 //! One try: a letter leaves, and what came of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::letter::CallbackMessage;
 use super::targets::ProbeResult;
@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::outbound::{AnswerBody, EgressPolicy, Outbound, OutboundError, OutboundRequest};
 use crate::rules::CallbackRules;
 use crate::store::{CallbackTry, TryOutcome};
+use crate::telemetry::Stopwatch;
 
 /// How much of an answer's body is read, in bytes: so that the connection can be used again. It is not looked at.
 const ANSWER_READ: usize = 64 * 1024;
@@ -37,7 +38,7 @@ pub(super) async fn send(
     letter: CallbackMessage,
     clock: &dyn Clock,
 ) -> SentCallback {
-    let (at, started) = (clock.now(), Instant::now());
+    let (at, watch) = (clock.now(), Stopwatch::start());
     let question = OutboundRequest {
         url: letter.url.as_str(),
         trust: &rules.trust,
@@ -48,7 +49,7 @@ pub(super) async fn send(
         answer: AnswerBody::Drained(ANSWER_READ),
     };
     let answer = outbound.ask(question, at).await;
-    let tried = |outcome| CallbackTry { at, duration: started.elapsed(), outcome };
+    let tried = |outcome| CallbackTry { at, duration: watch.elapsed(), outcome };
     match answer {
         Ok(answer) => {
             let word = match answer.status {

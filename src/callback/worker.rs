@@ -18,7 +18,7 @@ use crate::provider::CurrentRules;
 use crate::remote::Remote;
 use crate::rules::{EngineRules, RuleSet};
 use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Store, StoreError};
-use crate::telemetry::{LogThrottle, Metrics};
+use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
 /// How long a claimed callback is hidden from other claims, beyond the time that its receiver is given.
 const LEASE: Duration = Duration::from_secs(10);
@@ -143,9 +143,9 @@ impl CallbackWorker {
                 tracing::warn!(%error, left_out, "the outbox cannot be looked at");
             }
         }
-        let began = Instant::now();
+        let watch = Stopwatch::start();
         let queues = self.tools.store.callback_queues().await?;
-        self.scan = began.elapsed();
+        self.scan = watch.elapsed();
         self.targets.forget(&queues.iter().map(|queue| &queue.target).collect());
         let (shares, wait) = self.shares(queues, now);
         if shares.is_empty() {

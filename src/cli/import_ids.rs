@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, IsTerminal, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -23,6 +23,7 @@ use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, InvalidValue, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};
 use crate::store::{OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
+use crate::telemetry::Stopwatch;
 
 /// How many ids one commit reserves.
 const BATCH: usize = 1000;
@@ -43,13 +44,13 @@ const MAX_LISTED: usize = 20;
 /// interrupts the import. The message contains what was done, and that the command can be run again.
 pub fn run(rules: &RuleSet, args: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let merchant = &merchant(rules, &args.merchant)?.id;
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     let (name, mut source) = open(&args.file, err)?;
     let lines = check(&mut source, &name, err)?;
     source.rewind().map_err(|cause| CliError::failed(format!("{name}: {cause}")))?;
     let ids = Lines::new(BufReader::new(source));
     let counts = on_runtime(reserve_all(&rules.gateway.store, merchant, args.kind, ids, lines, err))?;
-    Ok(writeln!(out, "{merchant} {}: {counts}, in {}", args.kind, span(started.elapsed()))?)
+    Ok(writeln!(out, "{merchant} {}: {counts}, in {}", args.kind, span(watch.elapsed()))?)
 }
 
 /// An input that can be read twice.
@@ -168,7 +169,8 @@ fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
     match beside() {
         Err(OpenError::Missing { .. }) => {
             // Closed at once, since a gateway may start while ids are reserved.
-            drop(open_store(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)?);
+            let random = Arc::new(SystemRandomness::default());
+            drop(open_store(rules, Arc::new(SystemClock), random, Arc::default()).map_err(CliError::failed)?);
             beside()
         }
         opened => opened,

@@ -4,10 +4,12 @@
 use std::io::Write;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{MissedTickBehavior, interval};
+
+use crate::telemetry::Stopwatch;
 
 /// The time between two plain lines; a shorter job prints only its result.
 const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
@@ -35,7 +37,7 @@ impl Counters {
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
-    last_line: Instant,
+    last_line: Stopwatch,
 }
 
 impl Progress {
@@ -45,14 +47,14 @@ impl Progress {
         let bar =
             ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr()).with_prefix(what).with_message(unit);
         bar.set_style(style(total.is_some()));
-        Self { bar, last_line: Instant::now() }
+        Self { bar, last_line: Stopwatch::start() }
     }
 
     /// Updates how much is done.
     pub fn at(&mut self, done: u64, err: &mut dyn Write) {
         self.bar.set_position(done);
         if self.bar.is_hidden() && self.last_line.elapsed() >= PLAIN_INTERVAL {
-            self.last_line = Instant::now();
+            self.last_line = Stopwatch::start();
             let _ = writeln!(err, "{}", self.plain());
         }
     }

@@ -21,7 +21,7 @@ use http::HeaderValue;
 use super::{Engine, NextAction, PageSecret, Report, Reported};
 use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
-use crate::clock::{Clock as _, ManualClock, SystemRandomness};
+use crate::clock::{Clock as _, ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{
     CreateReply, Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis,
 };
@@ -104,7 +104,9 @@ impl World {
         }
         let rules = rules(directory.path());
         let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
-        let store = open_store(&rules.gateway.store, random.clone(), Arc::clone(&metrics)).unwrap().store;
+        let store = open_store(&rules.gateway.store, Arc::new(SystemClock), random.clone(), Arc::clone(&metrics))
+            .unwrap()
+            .store;
         let clock = Arc::new(ManualClock::at(START));
         let page_secret = PageSecret::new(Secret::new(b"pages"));
         let providers = Arc::new(Providers::default());

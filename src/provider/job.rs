@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::http::{self, ProviderAnswer, ProviderBody, Unknown};
 use super::{CurrentRules, sandbox};
@@ -13,7 +13,7 @@ use crate::engine::{Engine, Report, Reported};
 use crate::outbound::Outbound;
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::store::{ProviderJob, Store, StoreError};
-use crate::telemetry::{LogThrottle, Metrics};
+use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
 /// How long a job waits that the shop's rules of the moment have nobody for.
 const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
@@ -94,9 +94,9 @@ impl JobContext {
         let public_url = &rules.gateway.server.public_url;
         let return_url = self.return_url(&rules, operation);
         let body = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
-        let started = Instant::now();
+        let watch = Stopwatch::start();
         let asked = http::ask(&self.outbound, provider, body, self.clock.now()).await;
-        self.metrics().provider_request(shop.as_str(), asked.outcome(), started.elapsed());
+        self.metrics().provider_request(shop.as_str(), asked.outcome(), watch.elapsed());
         match asked {
             ProviderAnswer::Said(report) => {
                 if self.silent().remove(shop) {

@@ -11,12 +11,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RemoveKind, RenameMode};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::time::Instant;
 
 use super::files;
+use crate::telemetry::Stopwatch;
 
 /// How long files must be left alone before they are read: an editor's save is several changes.
 const QUIET: Duration = Duration::from_millis(100);
@@ -295,9 +297,9 @@ impl Worker {
                     look_at = Instant::now() + pause;
                 }
                 Task::Look => {
-                    let began = Instant::now();
+                    let watch = Stopwatch::start();
                     self.look();
-                    pause = began.elapsed().saturating_mul(LOOK_COST).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+                    pause = watch.elapsed().saturating_mul(LOOK_COST).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
                     look_at = Instant::now() + pause;
                 }
                 Task::Stop => return,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::secret_file::secret_file;
 use super::vault::VaultError;
 use super::{Store, postgres, sqlite};
-use crate::clock::Random;
+use crate::clock::{Clock, Random};
 use crate::rules::{Secret, StoreKeys, StoreRules, StoreUrl};
 use crate::telemetry::Metrics;
 
@@ -45,6 +45,7 @@ impl Holds {
 /// One clear line for the operator: what was tried, on which path, and what to do.
 pub fn open_store(
     rules: &StoreRules,
+    clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<Opened<Arc<dyn Store>>, OpenError> {
@@ -54,7 +55,7 @@ pub fn open_store(
             Ok(Opened { store: Arc::new(store), holds })
         }
         StoreUrl::Postgres(url) => {
-            let Opened { store, holds } = postgres::open(url, &rules.keys, random)?;
+            let Opened { store, holds } = postgres::open(url, &rules.keys, clock, random)?;
             Ok(Opened { store: Arc::new(store), holds })
         }
     }

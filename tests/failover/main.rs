@@ -14,7 +14,7 @@ mod support;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cluster::{Cluster, TTL};
 use load::{Load, Order, Told};
@@ -22,6 +22,7 @@ use support::request::{ACME, ACME_V2};
 use support::stored::Create;
 use support::tools::say;
 use support::{Gateway, Request, Rules, text};
+use tokio::time::Instant;
 
 const GATEWAYS: usize = 2;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
+use paybridge::clock::SystemClock;
 use paybridge::http::listener::{ConnectionRules, Handle, Inbound, Listener, ListenerSettings, Service, tls};
 use paybridge::http::{ConnectionInfo, HeadError};
 use paybridge::rules::{ClientRules, Limits, Quota, TlsRules};
@@ -131,6 +132,7 @@ impl Setup {
             rules: Arc::new(move || Arc::clone(&rules)),
             clients: self.clients,
             metrics: Arc::new(Metrics::default()),
+            clock: Arc::new(SystemClock),
             workers: NonZeroUsize::new(2).unwrap(),
             // Every connection rests between its requests. The tests of the whole gateway have the usual time.
             rest_after: Duration::from_millis(1),
@@ -340,7 +342,7 @@ impl Authority {
 
 /// Polls until `condition` holds.
 pub fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let started = std::time::Instant::now();
+    let started = tokio::time::Instant::now();
     while !condition() {
         assert!(started.elapsed() < PATIENCE, "{what}");
         std::thread::yield_now();

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -16,6 +15,7 @@ use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl};
 use crate::store::sqlite::backup::{self, BackupError};
 use crate::store::{Audit, AuditProgress};
+use crate::telemetry::Stopwatch;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -34,11 +34,11 @@ pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn
             )));
         }
     };
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     let begun = backup::begin(path, &rules.gateway.store.keys, to, Arc::new(SystemRandomness::default()));
     let audit = on_runtime(copy_and_check(begun.map_err(CliError::failed)?, err))?;
     let (operations, many) = (audit.operations, plural(usize::try_from(audit.operations).unwrap_or(usize::MAX)));
-    let (to, time) = (to.display(), span(started.elapsed()));
+    let (to, time) = (to.display(), span(watch.elapsed()));
     writeln!(out, "{to}: a copy of the store with {operations} operation{many}, in {time}")?;
     check::print_problems(&audit, out, err)?;
     if audit.is_clean() {

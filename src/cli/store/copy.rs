@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::check;
 use crate::cli::args::StoreCopy;
@@ -13,6 +12,7 @@ use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl, secret_named};
 use crate::store::postgres::copying::{Copying, RowsProgress, begin_copy};
 use crate::store::{Audit, AuditProgress, CopyError};
+use crate::telemetry::Stopwatch;
 
 const NO_TARGET: &str = "--to is missing, and store.url of the rules names no PostgreSQL database: put its postgres:// URL into \
     a file, and name that as --to file:PATH";
@@ -26,7 +26,7 @@ pub(super) fn run(rules: &RuleSet, args: &StoreCopy, out: &mut dyn Write, err: &
     let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &args.from)?, target(rules, args)?) else {
         return Err(CliError::Usage("a store can only be copied from sqlite: to postgres://".to_owned()));
     };
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     let random: Arc<dyn crate::clock::Random> = Arc::new(SystemRandomness::default());
     let copying = begin_copy(&from, &to, &rules.gateway.store.keys, &random).map_err(CliError::failed)?;
     let (rows, audit) = on_runtime(copy_all(copying, out, err))?;
@@ -38,7 +38,7 @@ pub(super) fn run(rules: &RuleSet, args: &StoreCopy, out: &mut dyn Write, err: &
         "copied {operations} operation{} and {journal} journal {entries}, {rows} row{} in all, with the same sums, in {}",
         many(operations),
         many(rows),
-        span(started.elapsed())
+        span(watch.elapsed())
     )?;
     let advice = if args.to.is_some() { ": set store.url to the copy" } else { "" };
     Ok(writeln!(err, "note: the file is marked as moved, and no gateway uses it any more{advice}")?)

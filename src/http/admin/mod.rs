@@ -50,7 +50,7 @@ use self::guard::Guard;
 use self::reply::AdminReply;
 use super::correlation::{REQUEST_ID, RequestId};
 use crate::callback::Sampled;
-use crate::clock::SystemRandomness;
+use crate::clock::Random;
 use crate::domain::UnixMillis;
 use crate::rules::Secrets;
 use crate::store::Outbox;
@@ -144,8 +144,14 @@ impl Admin {
 
     /// Answers until the future is dropped, which closes every connection. `token` is the bearer token, when there is
     /// one; `hosts` are names that `Host` may have, in lower case.
-    pub async fn serve(self, source: Arc<dyn AdminSource>, token: Option<Secrets>, hosts: Vec<Box<str>>) {
-        let desk = Arc::new(Desk { source, guard: Guard { token, hosts }, random: SystemRandomness::default() });
+    pub async fn serve(
+        self,
+        source: Arc<dyn AdminSource>,
+        token: Option<Secrets>,
+        hosts: Vec<Box<str>>,
+        random: Arc<dyn Random>,
+    ) {
+        let desk = Arc::new(Desk { source, guard: Guard { token, hosts }, random });
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         let mut failing = false;
@@ -180,7 +186,7 @@ async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
         async move {
             let (head, _body) = request.into_parts();
             let mut reply = desk.answer(local, &head.method, &head.uri, &head.headers).await;
-            reply.headers_mut().insert(REQUEST_ID, RequestId::of(&head.headers, &desk.random).value());
+            reply.headers_mut().insert(REQUEST_ID, RequestId::of(&head.headers, &*desk.random).value());
             Ok::<_, std::convert::Infallible>(reply)
         }
     });
@@ -198,7 +204,7 @@ async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
 struct Desk {
     source: Arc<dyn AdminSource>,
     guard: Guard,
-    random: SystemRandomness,
+    random: Arc<dyn Random>,
 }
 
 /// What a path names.

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::callback::SampleKind;
-use crate::clock::Clock as _;
+use crate::clock::{Clock as _, SystemRandomness};
 use crate::domain::{CallbackUrl, UnixMillis};
 use crate::engine::tests::World;
 use crate::rules::Secret;
@@ -102,7 +102,8 @@ async fn start_with(token: Option<&str>, source: Source) -> Running {
     let (address, source) = (admin.address(), Arc::new(source));
     let token = token.and_then(|text| Secrets::new(vec![Secret::new(b"next"), Secret::new(text.as_bytes())]));
     let mut serving = JoinSet::new();
-    serving.spawn(admin.serve(source.clone(), token, vec!["console.example".into(), "fd00::0001".into()]));
+    let hosts = vec!["console.example".into(), "fd00::0001".into()];
+    serving.spawn(admin.serve(source.clone(), token, hosts, Arc::new(SystemRandomness::default())));
     Running { address, source, _serving: serving }
 }
 

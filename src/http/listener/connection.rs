@@ -246,6 +246,7 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
+    use crate::clock::SystemClock;
     use crate::domain::UnixMillis;
     use crate::http::listener::workers::WorkerLife;
     use crate::http::listener::{ConnectionSlots, ListenerSettings};
@@ -283,6 +284,7 @@ mod tests {
             rules: Arc::new(move || Arc::clone(&connection_rules)),
             clients: rules.gateway.clients.clone(),
             metrics: Arc::default(),
+            clock: Arc::new(SystemClock),
             workers: NonZeroUsize::MIN,
             rest_after,
         };

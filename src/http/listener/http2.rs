@@ -19,7 +19,7 @@ use super::slots::ConnectionState;
 use super::transport::Transport;
 use super::workers::Lifecycle;
 use super::{Inbound, Service, Shared, head};
-use crate::clock::{Clock as _, SystemClock};
+use crate::domain::UnixMillis;
 use crate::http::{ConnectionInfo, Peer};
 use crate::rules::Limits;
 
@@ -206,7 +206,7 @@ async fn answer<S: Service>(
         }
     };
     drop(open);
-    if let Err(error) = send(reply, is_head, respond).await {
+    if let Err(error) = send(reply, is_head, shared.settings.clock.now(), respond).await {
         tracing::debug!(%error, "a reply was not taken");
     }
 }
@@ -218,14 +218,19 @@ async fn begun(wanted: oneshot::Receiver<()>) {
     }
 }
 
-async fn send(reply: Response<Full<Bytes>>, is_head: bool, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
+async fn send(
+    reply: Response<Full<Bytes>>,
+    is_head: bool,
+    now: UnixMillis,
+    mut respond: SendResponse<Bytes>,
+) -> Result<(), h2::Error> {
     let (mut head, body) = reply.into_parts();
     let Ok(body) = body.collect().await;
     let mut data = body.to_bytes();
     // What HTTP/1 says about a connection is an error here.
     head.headers.remove(CONNECTION);
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(data.len()));
-    if let Some(now) = date() {
+    if let Some(now) = date(now) {
         head.headers.insert(DATE, now);
     }
     if is_head {
@@ -244,8 +249,8 @@ async fn send(reply: Response<Full<Bytes>>, is_head: bool, mut respond: SendResp
 }
 
 /// Now, as `Date` has it.
-fn date() -> Option<HeaderValue> {
-    let now = jiff::Timestamp::from_millisecond(SystemClock.now().0).ok()?;
+fn date(now: UnixMillis) -> Option<HeaderValue> {
+    let now = jiff::Timestamp::from_millisecond(now.0).ok()?;
     let text = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok()?;
     HeaderValue::try_from(text).ok()
 }

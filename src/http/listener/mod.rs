@@ -40,6 +40,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::ConnectionInfo;
+use crate::clock::Clock;
 use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
 use workers::{Lifecycle, WorkerLife};
@@ -88,6 +89,8 @@ pub struct ListenerSettings {
     pub clients: ClientRules,
     /// Counts connections.
     pub metrics: Arc<Metrics>,
+    /// Dates replies over HTTP/2.
+    pub clock: Arc<dyn Clock>,
     /// Threads that serve; [`available_workers`] unless there is a reason.
     pub workers: NonZeroUsize,
     /// How long an HTTP/1 connection that waits for another request keeps its buffers, two thirds of what it needs;

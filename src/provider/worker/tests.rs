@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::auth::callers::{Interface, KnownKey};
 use crate::auth::signatures::sign_v2;
-use crate::clock::{ManualClock, SystemRandomness};
+use crate::clock::{ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, Preparation, Status, TransactionId};
 use crate::engine::PageSecret;
 use crate::rules::{LoadOptions, Secret, load};
@@ -91,7 +91,8 @@ impl World {
         let rules = Arc::new(Mutex::new(read(directory.path())));
         let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
         let store_rules = rules.lock().unwrap().gateway.store.clone();
-        let store = open_store(&store_rules, random.clone(), Arc::clone(&metrics)).unwrap().store;
+        let store =
+            open_store(&store_rules, Arc::new(SystemClock), random.clone(), Arc::clone(&metrics)).unwrap().store;
         let clock = Arc::new(ManualClock::at(START));
         let providers = Arc::new(Providers::default());
         let page_secret = PageSecret::new(Secret::new(b"pages"));

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use super::fault::PgError;
 use super::node::PgNode;
 use super::row::get;
-use crate::clock::{Clock as _, SystemClock};
+use crate::clock::Clock;
 use crate::store::StoreError;
 
 /// A clock that is so many milliseconds off is wrong. Well-kept ones differ by some; with less, what others have in hand may
@@ -41,27 +41,22 @@ impl Offset {
     }
 }
 
-/// Measures.
+/// Measures `machine`, which may be another clock than the one that work goes by: a test moves that one alone.
 ///
 /// # Errors
 /// The database does not answer; what was measured last stands.
-pub(super) async fn measure(node: &PgNode) -> Result<(), StoreError> {
+pub(super) async fn measure(node: &PgNode, machine: &dyn Clock) -> Result<(), StoreError> {
     let (before, there, after) = node
         .ask(async |client| {
             let statement =
                 client.prepare_cached("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").await?;
-            let before = now();
+            let before = machine.now().0;
             let there: i64 = get(&client.query_one(&statement, &[]).await?, 0)?;
-            Ok::<_, PgError>((before, there, now()))
+            Ok::<_, PgError>((before, there, machine.now().0))
         })
         .await?;
     if (0..=LONGEST).contains(&(after - before)) {
         node.clock.0.set(before + (after - before) / 2 - there);
     }
     Ok(())
-}
-
-/// This machine's, whatever the clock is that work goes by: a test moves that one alone.
-fn now() -> i64 {
-    SystemClock.now().0
 }

@@ -10,7 +10,7 @@ use super::ledger::fold::{self, Pass};
 use super::node::{PgNode, Thread};
 use super::schema::{OpenMode, PreparedStore};
 use super::{PostgresStore, clock, connect, schema};
-use crate::clock::Random;
+use crate::clock::{Clock, Random};
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::rows::context::Contexts;
 use crate::store::{OpenError, Opened, Rewrapped};
@@ -25,14 +25,20 @@ const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// One clear line: see [`OpenError`].
-pub fn open(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<Opened<PostgresStore>, OpenError> {
+pub fn open(
+    url: &PostgresUrl,
+    keys: &StoreKeys,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+) -> Result<Opened<PostgresStore>, OpenError> {
     let opened = open_as(url, keys, random, OpenMode::Serve)?;
-    let measured = on_thread(&opened.store.thread, url, async |node| Ok(clock::measure(&node).await))?;
+    let machine = Arc::clone(&clock);
+    let measured = on_thread(&opened.store.thread, url, async move |node| Ok(clock::measure(&node, &*machine).await))?;
     if let Err(error) = measured {
         tracing::warn!(%error, "the database's clock cannot be read");
     }
     // Sent before anything else: the store was opened now.
-    let _ = opened.store.thread.send(async |node| drop(tokio::task::spawn_local(keep_house(node))));
+    let _ = opened.store.thread.send(async move |node| drop(tokio::task::spawn_local(keep_house(node, clock))));
     Ok(opened)
 }
 
@@ -101,14 +107,14 @@ fn failed(url: &PostgresUrl, reason: String) -> OpenError {
 }
 
 /// What a node does by itself, for as long as the store is open. Several nodes do it side by side.
-async fn keep_house(node: Rc<PgNode>) {
-    tokio::join!(fold_again_and_again(&node), measure_again_and_again(&node));
+async fn keep_house(node: Rc<PgNode>, machine: Arc<dyn Clock>) {
+    tokio::join!(fold_again_and_again(&node), measure_again_and_again(&node, &*machine));
 }
 
-async fn measure_again_and_again(node: &PgNode) {
+async fn measure_again_and_again(node: &PgNode, machine: &dyn Clock) {
     while !node.is_closed() {
         tokio::time::sleep(BETWEEN_MEASUREMENTS).await;
-        if let Err(error) = clock::measure(node).await {
+        if let Err(error) = clock::measure(node, machine).await {
             // Whoever needs the database says that it is away.
             tracing::debug!(%error, "the database's clock cannot be read");
         }

@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::*;
-use crate::clock::SystemRandomness;
+use crate::clock::{SystemClock, SystemRandomness};
 use crate::domain::{Balance, Currency, Direction, MerchantId, OrderId, Outcome, Page, TransactionId, UnixMillis};
 use crate::rules::{PostgresUrl, Secret, StoreKeys};
 use crate::store::OpenError;
@@ -38,7 +38,7 @@ impl Place {
     }
 
     fn open_with(&self, keys: &StoreKeys) -> Result<PostgresStore, OpenError> {
-        open(&self.url(), keys, Arc::new(SystemRandomness::default())).map(|opened| opened.store)
+        open(&self.url(), keys, Arc::new(SystemClock), Arc::new(SystemRandomness::default())).map(|opened| opened.store)
     }
 
     fn open_node(&self) -> PostgresStore {

@@ -4,12 +4,13 @@
 //! the lookup itself. It never waits for the writer, and sees what was committed.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::connection::{self, ConnectionRole, StoreFile};
 use crate::store::StoreError;
+use crate::telemetry::Stopwatch;
 
 /// The most connections kept; more readers at once open and close their own.
 const MAX_IDLE: usize = 16;
@@ -47,8 +48,8 @@ impl Readers {
         longest: Duration,
         lookup: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let (mut connection, begun) = (self.take()?, Instant::now());
-        let too_long = move || begun.elapsed() >= longest;
+        let (mut connection, watch) = (self.take()?, Stopwatch::start());
+        let too_long = move || watch.elapsed() >= longest;
         let found = connection.progress_handler(STEPS, Some(too_long)).and_then(|()| lookup(&connection));
         let unbounded = connection.progress_handler(0, None::<fn() -> bool>);
         self.end(connection, found.and_then(|found| unbounded.map(|()| found)))

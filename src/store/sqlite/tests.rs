@@ -389,7 +389,7 @@ fn two_looks_at_the_files() {
     let _store = place.open_made().unwrap();
     let source = StoreFile::new(&place.path());
     source.pin().unwrap();
-    let started = std::time::Instant::now();
+    let started = tokio::time::Instant::now();
     for _ in 0..LOOKS {
         source.in_place().unwrap();
     }

@@ -12,11 +12,12 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::answers::{Waiting, WriterCommand, answer};
 use super::checkpoints::Checkpointer;
@@ -24,7 +25,7 @@ use super::connection::{self, Checkpoint, ConnectionRole, LogLength, StoreFile};
 use super::opening::TheLog;
 use super::reports::Reports;
 use crate::store::StoreError;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, Stopwatch};
 
 /// The most commands in one commit.
 const MAX_BATCH: usize = 256;
@@ -221,12 +222,12 @@ impl Writing {
     /// Lets threads go first that are ready to run, for as long as they bring commands: on the same core they would
     /// else wait for the disk, and then for it once more. Where nobody waits for this core, it takes no time.
     fn gather(&self, batch: &mut Vec<Waiting>) {
-        let began = Instant::now();
+        let watch = Stopwatch::start();
         loop {
             std::thread::yield_now();
             let before = batch.len();
             batch.extend(self.commands.try_iter().take(MAX_BATCH - before));
-            if batch.len() == before || batch.len() == MAX_BATCH || began.elapsed() > LONGEST_GATHERING {
+            if batch.len() == before || batch.len() == MAX_BATCH || watch.elapsed() > LONGEST_GATHERING {
                 return;
             }
         }
@@ -337,7 +338,7 @@ fn transact(
     source: &StoreFile,
     metrics: &Metrics,
 ) -> Result<(), Stopped> {
-    let started = Instant::now();
+    let watch = Stopwatch::start();
     let changes = connection.total_changes();
     let result = run(connection, batch, source);
     if result.is_err() && !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
@@ -347,7 +348,7 @@ fn transact(
         });
     }
     if result.is_ok() && connection.total_changes() != changes {
-        metrics.commit(batch.len(), started.elapsed());
+        metrics.commit(batch.len(), watch.elapsed());
     }
     result
 }

@@ -1,7 +1,9 @@
 //! Servers that take connections and do not answer: frozen machines, and routers that lost them.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::*;
 use crate::store::conformance::{created, deposit, withdrawal};
@@ -11,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 fn opened(url: &str) -> PostgresStore {
     let url = PostgresUrl::parse(url, |path| path.into()).unwrap();
-    open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap().store
+    open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap().store
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
