@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::listener::ConnectionState;
 use crate::failure::AdmissionError;
+use crate::telemetry::Stopwatch;
 
 /// What the listener knows of a request, beside the request itself.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub struct HeadCheck {
     /// The kind of violation, when there is one.
     pub fault: HeadError,
     /// When its first byte came, if it did not come in one piece.
-    pub began: Option<Instant>,
+    pub began: Option<Stopwatch>,
 }
 
 /// The kinds of violation of a head.

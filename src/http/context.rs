@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -24,7 +24,7 @@ use crate::pages::PageReply;
 use crate::rules::{CallbackSignature, Merchant, RuleSet};
 use crate::store::Store;
 use crate::telemetry::access::loggable;
-use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage};
+use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
 use crate::v1::V1Frontend;
 use crate::v2::V2Service;
 
@@ -129,9 +129,10 @@ pub(super) struct RequestContext {
     pub(super) client_hints: Option<ClientHints>,
     /// Notified when the caller is authenticated.
     connection: Arc<ConnectionState>,
-    started: Instant,
-    /// When the last stage ended.
-    stage_ended: Instant,
+    /// Since the request began.
+    whole: Stopwatch,
+    /// Since the last stage ended.
+    stage: Stopwatch,
     answered: bool,
 }
 
@@ -149,7 +150,7 @@ impl RequestContext {
         let has_proxies = !gateway.trusted_proxies.is_empty();
         let forwarded = has_proxies.then(|| head.headers.get_all(FORWARDED_FOR).iter());
         let forwarded = forwarded.into_iter().flatten().map(HeaderValue::as_bytes);
-        let now = Instant::now();
+        let now = Stopwatch::start();
         let address = client_address(peer.address, &gateway.trusted_proxies, forwarded);
         Self {
             rules,
@@ -165,8 +166,8 @@ impl RequestContext {
             body_at_hand: None,
             client_hints: router::is_of_pages(head.uri.path()).then(|| ClientHints::of(&head.headers)),
             connection,
-            started: head_check.began.unwrap_or(now),
-            stage_ended: now,
+            whole: head_check.began.unwrap_or(now),
+            stage: now,
             answered: false,
             gateway,
         }
@@ -188,13 +189,12 @@ impl RequestContext {
 
     /// Begins a stage now, and not where the one before it ended.
     pub(super) fn stage_begins(&mut self) {
-        self.stage_ended = Instant::now();
+        self.stage = Stopwatch::start();
     }
 
     /// Ends a stage, which began where the one before it ended; returns how long it was. The clock is read once for both.
     pub(super) fn stage_ended(&mut self, stage: Stage) -> Duration {
-        let began = std::mem::replace(&mut self.stage_ended, Instant::now());
-        let duration = self.stage_ended.duration_since(began);
+        let duration = self.stage.restart();
         self.gateway.deps.metrics.stage(stage, duration);
         duration
     }
@@ -240,7 +240,7 @@ impl RequestContext {
     }
 
     fn record(&self, status: u16, reason: Option<&'static str>) {
-        let (gateway, duration) = (&self.gateway, self.started.elapsed());
+        let (gateway, duration) = (&self.gateway, self.whole.elapsed());
         gateway.deps.metrics.request(self.route, status, duration);
         gateway.deps.access_log.line(&AccessLine {
             request_id: self.request_id.as_str(),

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use tokio::time::Instant;
 
 use super::client::Remote;
 use super::deadline::RequestDeadline;
@@ -12,6 +11,7 @@ use crate::domain::Direction;
 use crate::failure::{ApiError, Busy};
 use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
 use crate::rules::ApiKey;
+use crate::telemetry::Stopwatch;
 use crate::v2::{ForwardedHeaders, sign};
 
 /// The longest response of an engine, in bytes.
@@ -152,13 +152,13 @@ impl Remote {
         body: Option<Bytes>,
         deadline: RequestDeadline,
     ) -> Result<OutboundResponse, OutboundError> {
-        let started = Instant::now();
+        let watch = Stopwatch::start();
         let timeout = deadline.left();
         let trust = &self.parts.engine.trust;
         let (answer, reach) = (AnswerBody::Whole(ANSWER_LIMIT), EgressPolicy::Anywhere);
         let question = OutboundRequest { url, trust, headers, body, timeout, answer, reach };
         let answer = self.parts.outbound.ask(question, self.parts.clock.now()).await;
-        self.metrics().engine_request(outcome(&answer), started.elapsed());
+        self.metrics().engine_request(outcome(&answer), watch.elapsed());
         answer
     }
 

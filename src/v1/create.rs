@@ -1,7 +1,5 @@
 //! v1 creates: read, translate, create, reply in the dialect.
 
-use std::time::Instant;
-
 use bytes::Bytes;
 
 use super::translate::{TranslateError, translate};
@@ -12,7 +10,7 @@ use crate::engine::CreateError;
 use crate::failure::ApiError;
 use crate::rules::{CallbackStyle, Merchant};
 use crate::store::{CallbackSender, V1Request};
-use crate::telemetry::Stage;
+use crate::telemetry::{Stage, Stopwatch};
 use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
 use crate::wire::v1::{V1Create, read_create};
 
@@ -46,12 +44,12 @@ impl V1Frontend {
         create: &V1Create<'_>,
         fingerprint: Fingerprint,
     ) -> Result<(Bytes, V1Request), TranslateError> {
-        let started = Instant::now();
+        let watch = Stopwatch::start();
         let merchant = call.caller.merchant();
         let order = self.fingerprint_key.order_key(&merchant.id, create.direction, &create.external_id);
         let public_url = &call.caller.rules().gateway.server.public_url;
         let (body, relayed_to) = v2_body(merchant, public_url, order, create)?;
-        self.metrics.stage(Stage::Translate, started.elapsed());
+        self.metrics.stage(Stage::Translate, watch.elapsed());
         let members = create.not_held(&self.fingerprint_key, relayed_to.as_ref());
         let sender = match merchant.v1.callbacks {
             CallbackStyle::V1 => CallbackSender::Relayed(relayed_to),

@@ -21,6 +21,7 @@ use super::slots::ConnectionState;
 use super::transport::Transport;
 use crate::http::{HeadCheck, HeadError};
 use crate::rules::Limits;
+use crate::telemetry::Stopwatch;
 
 /// How much is asked of the transport at once, in bytes.
 const READ_SIZE: usize = 8 * 1024;
@@ -124,7 +125,7 @@ pub(super) struct HeadGuard {
     /// Empty lines seen since the last request.
     empty_lines: u8,
     /// When the head that is being read began, if it did not come in one piece.
-    began: Option<std::time::Instant>,
+    began: Option<Stopwatch>,
     /// Every head is refused for this, whatever it says.
     refusing: Option<&'static str>,
     /// Whether a reply that is being written has let other connections go first.
@@ -251,7 +252,7 @@ impl HeadGuard {
                 Err(refused) => self.refuse(&refused),
             },
             Scan::Partial if self.input.len() <= self.head_limit => {
-                self.began.get_or_insert_with(std::time::Instant::now);
+                self.began.get_or_insert_with(Stopwatch::start);
             }
             Scan::Complete(_) | Scan::Partial => self.refuse_partial(head::too_large()),
             Scan::BareLineEnd => self.refuse_partial(head::bare_line_end()),
