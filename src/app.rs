@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use crate::callback;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
-use crate::engine::{Engine, PageSecret, Provider};
+use crate::engine::{Engine, PageSecret};
 use crate::http::ConnectionInfo;
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, GatewayDeps};
@@ -220,7 +220,7 @@ impl Process {
             Arc::clone(&store),
             Arc::clone(&clock),
             Arc::clone(&random),
-            Arc::clone(&providers) as Arc<dyn Provider>,
+            providers.clone(),
             page_secret,
             Arc::clone(&metrics),
         ));

@@ -131,7 +131,9 @@ fn plain_length(bytes: &[u8]) -> usize {
         let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
         let found = below(word, 0x20) | quote | backslash;
         if found != 0 {
-            return index * 8 + found.trailing_zeros() as usize / 8;
+            #[expect(clippy::as_conversions, reason = "at most 64, and `usize::from` takes no `u32`")]
+            let bits = found.trailing_zeros() as usize;
+            return index * 8 + bits / 8;
         }
     }
     let plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);

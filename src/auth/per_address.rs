@@ -46,7 +46,7 @@ struct Counts<C: Clock> {
 enum Source {
     V4(Ipv4Addr),
     /// The upper half of an IPv6 address.
-    V6Network(u64),
+    V6Network([u16; 4]),
 }
 
 impl PerAddress {
@@ -117,7 +117,10 @@ impl Source {
     fn of(address: IpAddr) -> Self {
         match canonical_ip(address) {
             IpAddr::V4(address) => Self::V4(address),
-            IpAddr::V6(address) => Self::V6Network((address.to_bits() >> 64) as u64),
+            IpAddr::V6(address) => {
+                let [first, second, third, fourth, ..] = address.segments();
+                Self::V6Network([first, second, third, fourth])
+            }
         }
     }
 }

@@ -134,7 +134,13 @@ struct UnderWay([usize; 4]);
 
 impl UnderWay {
     fn of(&mut self, kind: TargetHealth) -> &mut usize {
-        &mut self.0[kind as usize]
+        let [proven, fresh, troubled, dead] = &mut self.0;
+        match kind {
+            TargetHealth::Proven => proven,
+            TargetHealth::Fresh => fresh,
+            TargetHealth::Troubled => troubled,
+            TargetHealth::Dead => dead,
+        }
     }
 
     fn all(self) -> usize {

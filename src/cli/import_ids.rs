@@ -20,7 +20,7 @@ use super::outcome::{CliError, ExitOutcome, merchant, on_runtime};
 use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
-use crate::domain::{Direction, InvalidValue, MerchantId, OrderId};
+use crate::domain::{Direction, InvalidValue, MerchantId, OrderId, wide};
 use crate::rules::{RuleSet, StoreRules};
 use crate::store::{OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
 use crate::telemetry::Stopwatch;
@@ -75,7 +75,7 @@ fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), C
     };
     let mut held = Vec::new();
     stream.take(LONGEST_PIPE + 1).read_to_end(&mut held).map_err(unreadable)?;
-    if held.len() as u64 > LONGEST_PIPE {
+    if wide(held.len()) > LONGEST_PIPE {
         return Err(CliError::failed(format!("{name}: more than {LONGEST_PIPE} bytes: name a file instead of a pipe")));
     }
     Ok((name, Box::new(Cursor::new(held))))

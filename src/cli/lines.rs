@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use crate::domain::{InvalidValue, OrderId};
+use crate::domain::{InvalidValue, OrderId, wide};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -70,7 +70,7 @@ impl<R: BufRead> Lines<R> {
     /// file.
     fn read_bytes(&mut self) -> io::Result<Option<bool>> {
         self.kept.clear();
-        let most = LONGEST as u64 + 1;
+        let most = wide(LONGEST) + 1;
         if self.source.by_ref().take(most).read_until(b'\n', &mut self.kept)? == 0 {
             return Ok(None);
         }

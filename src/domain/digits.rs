@@ -17,28 +17,29 @@ impl Digits {
     pub fn of(number: u64) -> Self {
         let mut digits = Self { bytes: [b'0'; Self::MOST], start: Self::MOST };
         let mut rest = number;
-        loop {
+        for place in digits.bytes.iter_mut().rev() {
             digits.start -= 1;
-            digits.bytes[digits.start] = digit(rest);
+            *place = digit(rest);
             rest /= 10;
             if rest == 0 {
-                return digits;
+                break;
             }
         }
+        digits
     }
 
     /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Digits are UTF-8.
-        std::str::from_utf8(&self.bytes[self.start..]).unwrap_or_default()
+        self.bytes.get(self.start..).and_then(|digits| std::str::from_utf8(digits).ok()).unwrap_or_default()
     }
 }
 
 /// Returns the last digit of a number.
 pub(super) fn digit(number: u64) -> u8 {
-    const DIGITS: [u8; 10] = *b"0123456789";
-    DIGITS[usize::from((number % 10) as u8)]
+    let [last, ..] = (number % 10).to_le_bytes();
+    b'0' + last
 }
 
 #[cfg(test)]

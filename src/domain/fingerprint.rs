@@ -5,7 +5,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-use super::{Direction, MerchantId, OrderId};
+use super::{Direction, MerchantId, OrderId, wide};
 
 /// A keyed hash of a canonical request: the first 16 bytes of HMAC-SHA256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -164,7 +164,7 @@ impl FingerprintInput {
 
     /// Adds a part.
     pub fn part(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(&wide(bytes.len()).to_le_bytes());
         self.0.extend_from_slice(bytes);
     }
 

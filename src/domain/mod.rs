@@ -20,6 +20,7 @@ mod request;
 mod shown;
 mod time;
 mod url;
+mod wide;
 
 pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
@@ -43,3 +44,4 @@ pub use request::{CreateRequest, RequestKind};
 pub use shown::{CreateReply, OperationView, StatusRecord};
 pub use time::{UnixDay, UnixMillis};
 pub use url::{BrowserUrl, CallbackUrl, host_of, is_host, names_loopback, service_url};
+pub use wide::wide;

@@ -8,6 +8,7 @@ use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::time::timeout;
 
+use crate::domain::wide;
 use crate::failure::AdmissionError;
 
 const TRAILERS: AdmissionError = AdmissionError::Malformed("trailers are not accepted");
@@ -34,7 +35,7 @@ pub(super) async fn is_at_hand<B>(body: B) -> bool
 where
     B: Body<Data = Bytes>,
 {
-    body.size_hint().lower() <= AT_HAND as u64 && read(body, AT_HAND, AT_HAND_IN).await.is_ok()
+    body.size_hint().lower() <= wide(AT_HAND) && read(body, AT_HAND, AT_HAND_IN).await.is_ok()
 }
 
 /// Reports whether a body of this length that was read in this time was at hand.

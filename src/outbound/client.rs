@@ -38,7 +38,7 @@ const CONNECTING: Duration = Duration::from_secs(30);
 /// How many unused connections are kept for a host.
 const IDLE_CONNECTIONS: usize = 32;
 /// The largest head of an answer, in bytes.
-const LARGEST_HEAD: u32 = 32 * 1024;
+const LARGEST_HEAD: u16 = 32 * 1024;
 /// An HTTP/2 connection with requests on it whose peer is silent for this long is asked whether it lives, and given as
 /// long to answer: else every request would wait for a dead connection of the pool.
 const SILENCE: Duration = Duration::from_secs(4);
@@ -113,8 +113,8 @@ fn build(tls: ClientConfig, way: ClientOptions) -> Client {
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(if way.places.is_some() { IDLE_PUBLIC } else { IDLE })
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .http1_max_buf_size(LARGEST_HEAD as usize)
-        .http2_max_header_list_size(LARGEST_HEAD)
+        .http1_max_buf_size(LARGEST_HEAD.into())
+        .http2_max_header_list_size(LARGEST_HEAD.into())
         .http2_keep_alive_interval(SILENCE)
         .http2_keep_alive_timeout(SILENCE)
         // Only what was handed back before a byte of it was written: nothing is sent twice unseen.

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::files::{ContentHash, content_hash, read_bounded};
 use super::stamp::FileMeta;
+use crate::domain::wide;
 
 /// The largest file, in bytes. What needs less says so when it reads.
 pub(super) const LARGEST_ELSEWHERE: u64 = 4 << 20;
@@ -114,7 +115,7 @@ impl ExternalFiles {
     pub(super) fn hash(&self) -> ContentHash {
         let mut hash = Sha256::new();
         for (path, found) in &self.found {
-            hash.update((path.as_os_str().len() as u64).to_be_bytes());
+            hash.update(wide(path.as_os_str().len()).to_be_bytes());
             hash.update(path.as_os_str().as_encoded_bytes());
             hash.update(found.hash.unwrap_or_default());
         }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::problems::Diagnostics;
 use super::stamp::FileMeta;
-use crate::domain::ShopCode;
+use crate::domain::{ShopCode, wide};
 
 /// The largest rule file, in bytes.
 pub(super) const LARGEST_FILE: u64 = 4 << 20;
@@ -137,7 +137,7 @@ pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Itera
     let mut hash = Sha256::new();
     for file in files.values() {
         let name = file.path.strip_prefix(directory).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
-        hash.update((name.len() as u64).to_be_bytes());
+        hash.update(wide(name.len()).to_be_bytes());
         hash.update(name);
         hash.update(file.hash);
     }
@@ -343,7 +343,7 @@ pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
+    if wide(bytes.len()) > most {
         return Err(io::Error::other(format!("it is larger than {most} bytes")));
     }
     Ok(bytes)

@@ -85,6 +85,13 @@ pub enum Column {
     JournalAccount = 5,
 }
 
+impl Column {
+    #[expect(clippy::as_conversions, reason = "the numbers are written at the variants")]
+    const fn number(self) -> u8 {
+        self as u8
+    }
+}
+
 /// The row a sealed value stands in. A table's rows are named in one of these ways, each column always in the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealedPlace {
@@ -252,7 +259,7 @@ impl Context {
         let mut context = Self { bytes: [0; 20], length: 0 };
         context.push(&[FORMAT]);
         context.push(&key_id.to_le_bytes());
-        context.push(&[column as u8]);
+        context.push(&[column.number()]);
         match place {
             SealedPlace::Operation(id) => context.push(&id.to_stored().to_le_bytes()),
             SealedPlace::Entry(EntryId(number)) => context.push(&number.to_le_bytes()),

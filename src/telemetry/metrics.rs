@@ -16,7 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::slots::Slots;
-use crate::domain::{Direction, UnixMillis};
+use crate::domain::{Direction, UnixMillis, wide};
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -426,7 +426,15 @@ impl Metrics {
 
     /// Records the duration of a stage of a request.
     pub fn stage(&self, stage: Stage, duration: Duration) {
-        self.stages[stage as usize].observe(duration.as_secs_f64());
+        let [admission, body, signature, translate, engine] = &self.stages;
+        let histogram = match stage {
+            Stage::Admission => admission,
+            Stage::Body => body,
+            Stage::Signature => signature,
+            Stage::Translate => translate,
+            Stage::Engine => engine,
+        };
+        histogram.observe(duration.as_secs_f64());
     }
 
     /// Counts a rejected request, by reason (`signature`, `unknown_key`, `address`, `rate_limit`, ...).
@@ -525,7 +533,7 @@ impl Metrics {
 
     /// Counts callbacks that were given up.
     pub fn callbacks_given_up(&self, count: usize) {
-        self.callbacks_given_up.inc_by(count as u64);
+        self.callbacks_given_up.inc_by(wide(count));
     }
 
     /// Sets the state of the outbox: pending and failed callbacks, and the age of the oldest pending one.

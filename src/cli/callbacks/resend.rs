@@ -12,6 +12,7 @@ use super::super::progress::Progress;
 use super::table::{self, unknown};
 use crate::callback::listing::Moment;
 use crate::clock::Clock;
+use crate::domain::wide;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
 
 /// How many failed callbacks one commit queues.
@@ -91,7 +92,7 @@ async fn failed(
                 "{error}\nso far: {resent} queued; run the command again to continue: queued callbacks stay queued"
             ))
         })?;
-        resent += count as u64;
+        resent += wide(count);
         progress.at(resent, err);
         query.after = last;
         if last.is_none() {

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
 use crate::cli::progress::{Counters, Progress};
 use crate::clock::SystemRandomness;
+use crate::domain::wide;
 use crate::rules::RuleSet;
 use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};
 
@@ -84,7 +85,7 @@ pub(super) fn print_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn W
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;
     }
-    let more = audit.problem_count.saturating_sub(audit.problems.len() as u64);
+    let more = audit.problem_count.saturating_sub(wide(audit.problems.len()));
     if more > 0 {
         writeln!(err, "... and {more} more")?;
     }

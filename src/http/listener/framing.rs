@@ -2,6 +2,8 @@
 //! the watcher knows where the next head begins. It is stricter than the parser behind it: what one of them could read
 //! differently is an error here.
 
+use crate::domain::wide;
+
 /// All chunk extensions and trailers of one body together, in bytes.
 const OVERHEAD_LIMIT: usize = 16 * 1024;
 
@@ -32,7 +34,7 @@ impl Framing {
         match self {
             Self::Length(remaining) => {
                 let taken = usize::try_from(*remaining).unwrap_or(usize::MAX).min(input.len());
-                *remaining -= taken as u64;
+                *remaining -= wide(taken);
                 Ok(taken)
             }
             Self::Chunked(chunked) => chunked.follow(input),
@@ -92,7 +94,7 @@ impl Chunked {
         while at < input.len() && self.state != State::Done {
             if self.state == State::Data {
                 let taken = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(input.len() - at);
-                self.remaining -= taken as u64;
+                self.remaining -= wide(taken);
                 at += taken;
                 if self.remaining == 0 {
                     self.state = State::DataCr;

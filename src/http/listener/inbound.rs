@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use super::transport::{LINGER_BYTES, LINGER_SILENCE, LINGER_TIME};
+use crate::domain::wide;
 
 /// A request's body as it arrives.
 ///
@@ -87,7 +88,7 @@ impl Http2 {
         }
         if !self.data_ended {
             if let Some(data) = ready!(poll_data(stream, cx)?) {
-                self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(data.len() as u64));
+                self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(wide(data.len())));
                 return Poll::Ready(Some(Ok(Frame::data(data))));
             }
             self.data_ended = true;

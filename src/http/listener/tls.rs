@@ -15,7 +15,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, RootCertStore, ServerConfig};
 use sha2::{Digest, Sha256};
 
-use crate::domain::UnixMillis;
+use crate::domain::{UnixMillis, wide};
 use crate::rules::TlsRules;
 
 /// ALPN of HTTP/2.
@@ -60,7 +60,7 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
     let not_after = chain.first().and_then(not_after);
     let mut hash = Sha256::new();
     for part in chain.iter().map(AsRef::as_ref).chain([key.secret_der()]) {
-        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(wide(part.len()).to_be_bytes());
         hash.update(part);
     }
     let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
@@ -170,7 +170,7 @@ fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
         regular(&file.metadata()?)?;
         let mut bytes = Vec::new();
         file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST_FILE {
+        if wide(bytes.len()) > LARGEST_FILE {
             return Err(io::Error::other(format!("it is larger than {LARGEST_FILE} bytes")));
         }
         Ok(bytes)

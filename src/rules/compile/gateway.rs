@@ -285,7 +285,7 @@ impl Context<'_> {
                 head_timeout: head_timeout.0,
                 body_timeout: body_timeout.0,
                 idle_timeout: idle_timeout.0,
-                connections: *raw.limits.connections as usize,
+                connections: usize::try_from(*raw.limits.connections).unwrap_or(usize::MAX),
                 unauthenticated_per_ip: *raw.limits.unauthenticated_per_ip,
                 pages_per_ip: *raw.limits.pages_per_ip,
             },
@@ -331,7 +331,7 @@ impl Context<'_> {
         {
             self.problem(here, at, format!("`store.connections` must be {MOST_CONNECTIONS} at most"));
         }
-        let connections = *raw.connections as usize;
+        let connections = usize::try_from(*raw.connections).unwrap_or(usize::MAX);
         let url = if raw.url.is_wrong { None } else { self.store_url(here, &raw.url.spanned(), connections) };
         // A default has no place of its own.
         let place = |key: &Spanned<SecretRef>| raw.keys.place().map_or(0..0, |_| key.span());

@@ -85,7 +85,7 @@ fn write_number(number: &Number, text: &mut String) {
         (Some(integer), _, _) => write!(text, "{integer};"),
         (None, Some(integer), _) => write!(text, "{integer};"),
         (None, None, Some(float)) if float.fract() == 0.0 && float.abs() < TWO_TO_63 => {
-            #[expect(clippy::cast_possible_truncation, reason = "the bound was just checked")]
+            #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the bound was just checked")]
             let integer = float as i64;
             write!(text, "{integer};")
         }

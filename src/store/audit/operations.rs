@@ -2,7 +2,7 @@
 
 use super::ledger::PostedEntries;
 use super::{AuditFindings, Found, RowPlace, stated};
-use crate::domain::{Kind, Operation, State, Status, TransactionId};
+use crate::domain::{Kind, Operation, State, Status, TransactionId, wide};
 use crate::store::Stored;
 use crate::store::homes::Home;
 use crate::store::rows::booked::LedgerRow;
@@ -91,7 +91,7 @@ impl AuditFindings {
 
     /// Notes problems that a statement found: some of them are told, and how many there are.
     pub(in crate::store) fn problems(&mut self, notified: Vec<String>, count: u64) {
-        let unreported = count.saturating_sub(notified.len() as u64);
+        let unreported = count.saturating_sub(wide(notified.len()));
         for problem in notified {
             self.found.problem(problem);
         }

@@ -13,15 +13,18 @@ use crate::store::{EntryId, PendingCreate, StoreError};
 const BITS_BELOW_TIME: u32 = 22;
 const MASK_BELOW_BUCKET: i64 = (1 << 12) - 1;
 
+#[expect(clippy::as_conversions, reason = "`usize::from` is no constant function")]
+const PLACES: usize = BUCKETS as usize;
+
 /// What this process gave.
 pub(in crate::store) static NUMBERS: Numbers = Numbers::new();
 
 /// The last number given in each bucket; 0 before the first.
-pub(in crate::store) struct Numbers([AtomicI64; BUCKETS as usize]);
+pub(in crate::store) struct Numbers([AtomicI64; PLACES]);
 
 impl Numbers {
     const fn new() -> Self {
-        Self([const { AtomicI64::new(0) }; BUCKETS as usize])
+        Self([const { AtomicI64::new(0) }; PLACES])
     }
 
     /// A number for an intent, greater than those that were given in its bucket before.

@@ -140,8 +140,8 @@ pub(super) fn bucket_in(id: TransactionId) -> i16 {
 }
 
 /// The bucket that the number of an entry or an opening names: it is where it is in a [`TransactionId`].
+#[expect(clippy::as_conversions, reason = "ten bits fit")]
 pub(super) const fn bucket_in_number(number: i64) -> i16 {
-    // Ten bits.
     ((number >> 12) & 1023) as i16
 }
 

@@ -65,7 +65,8 @@ fn all(
     progress(AuditProgress { done: 0, total });
     pages(connection, findings)?;
     structure(connection, findings)?;
-    for slice in [operations::slice as Slice, journal::slice, callbacks::slice] {
+    let slices: [Slice; 3] = [operations::slice, journal::slice, callbacks::slice];
+    for slice in slices {
         let mut after = i64::MIN;
         while wanted()
             && let Some(last) = slice(connection, after, findings)?

@@ -5,6 +5,7 @@ use rusqlite::{Connection, Rows, Statement};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::domain::wide;
 use crate::store::copy::{CopiedTable, CopyError};
 use crate::store::postgres::fault::PgError;
 
@@ -126,8 +127,8 @@ impl Batch<'_> {
             for (sum, value) in sums[1..].iter_mut().zip(row) {
                 *sum += match value {
                     Value::Integer(number) => i128::from(*number),
-                    Value::Text(text) => text.len() as i128,
-                    Value::Blob(bytes) => bytes.len() as i128,
+                    Value::Text(text) => wide(text.len()).into(),
+                    Value::Blob(bytes) => wide(bytes.len()).into(),
                     Value::Null | Value::Real(_) => 0,
                 };
             }
