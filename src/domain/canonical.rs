@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::FingerprintInput;
+use super::{FingerprintInput, wide};
 use crate::json::{Member, Node, Object, Value};
 
 /// Adds what a value says to a hash.
@@ -20,7 +20,7 @@ pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
         }
         Node::Array(items) => {
             parts.part(b"array");
-            parts.part(&(items.len() as u64).to_le_bytes());
+            parts.part(&wide(items.len()).to_le_bytes());
             for item in items {
                 hash_value(parts, item);
             }
@@ -35,7 +35,7 @@ pub fn hash_members(parts: &mut FingerprintInput, object: &Object<'_>, keep: imp
     members.extend(object.0.iter().filter(|member| keep(member)));
     members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     parts.part(b"object");
-    parts.part(&(members.len() as u64).to_le_bytes());
+    parts.part(&wide(members.len()).to_le_bytes());
     for member in members {
         parts.part(member.name.as_bytes());
         hash_value(parts, &member.value);
