@@ -67,7 +67,8 @@ impl Stock {
             draw(&mut self.bytes);
             self.used = 0;
         }
-        let next = &mut self.bytes[self.used..self.used + wanted.len()];
+        let (_, unused) = self.bytes.split_at_mut(self.used);
+        let (next, _) = unused.split_at_mut(wanted.len());
         wanted.copy_from_slice(next);
         next.fill(0);
         self.used += wanted.len();

@@ -215,8 +215,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().split_at(self.at).1
+    }
+
     fn word(&mut self, word: &str, node: Node<'a>) -> Result<Node<'a>, JsonError> {
-        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+        if self.rest().starts_with(word.as_bytes()) {
             self.at += word.len();
             Ok(node)
         } else {
@@ -344,7 +348,7 @@ impl<'a> Reader<'a> {
 
     /// Skips characters that need no escape.
     fn skip_plain(&mut self) {
-        self.at += plain_length(&self.text.as_bytes()[self.at..]);
+        self.at += plain_length(self.rest());
     }
 
     /// Continues a string from its first escape.
@@ -389,7 +393,7 @@ impl<'a> Reader<'a> {
         let first = self.hexadecimal()?;
         let code = match first {
             0xd800..=0xdbff => {
-                if !self.text.as_bytes()[self.at..].starts_with(b"\\u") {
+                if !self.rest().starts_with(b"\\u") {
                     return Err(JsonError::LoneSurrogate(start));
                 }
                 self.at += 2;

@@ -35,7 +35,8 @@ pub fn sign(secret: &Secret, public_url: &str, kind: &str, id: TransactionId, ex
     link.push_str("?expires=");
     link.push_str(itoa::Buffer::new().format(expires));
     let mut mac = secret.sha256();
-    mac.update(&link.as_bytes()[public_url.len()..]);
+    let (_, signed) = link.split_at(public_url.len());
+    mac.update(signed.as_bytes());
     link.push_str("&signature=");
     link.push_str(&hex::encode(mac.finalize().into_bytes()));
     link

@@ -220,6 +220,7 @@ impl Received {
         (decoded.len() == length).then_some(Self { bytes, length })
     }
 
+    #[expect(clippy::indexing_slicing, reason = "only so many bytes as there is room for are decoded")]
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

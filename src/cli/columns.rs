@@ -49,8 +49,12 @@ pub(super) fn aligned<const N: usize>(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let lines = || std::iter::once(headings).chain(rows);
-    let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; N] = std::array::from_fn(width);
+    let mut widths = [0; N];
+    for line in lines() {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     for line in lines() {
         let (last, cells) = line.split_last().unzip();
         for (cell, width) in cells.into_iter().flatten().zip(widths) {

@@ -15,7 +15,9 @@ impl Fingerprint {
     /// Returns the first eight bytes as a number, an identifier of the hashed content.
     #[must_use]
     pub fn number(self) -> i64 {
-        i64::from_be_bytes(std::array::from_fn(|at| self.0[at]))
+        let mut first = [0; 8];
+        first.copy_from_slice(self.0.split_at(8).0);
+        i64::from_be_bytes(first)
     }
 }
 
@@ -84,7 +86,8 @@ impl FingerprintKey {
         let keyed: Hmac<Sha256> = Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
         let mut secret_block = [0; 64];
         let derived = keyed.clone().chain_update(&FingerprintInput::of("short hashes").0).finalize().into_bytes();
-        secret_block[..derived.len()].copy_from_slice(&derived);
+        let (start, _) = secret_block.split_at_mut(derived.len());
+        start.copy_from_slice(&derived);
         Self { keyed, short: Sha256::new_with_prefix(secret_block) }
     }
 
@@ -93,7 +96,7 @@ impl FingerprintKey {
     pub fn fingerprint(&self, parts: &FingerprintInput) -> Fingerprint {
         let full = self.keyed.clone().chain_update(&parts.0).finalize().into_bytes();
         let mut fingerprint = [0; 16];
-        fingerprint.copy_from_slice(&full[..16]);
+        fingerprint.copy_from_slice(full.split_at(16).0);
         Fingerprint(fingerprint)
     }
 
@@ -108,7 +111,9 @@ impl FingerprintKey {
     /// Returns the first bytes of such a hash, which is never revealed as a whole.
     fn first_bytes<const LENGTH: usize>(&self, parts: &FingerprintInput) -> [u8; LENGTH] {
         let whole = self.short.clone().chain_update(&parts.0).finalize();
-        std::array::from_fn(|place| whole[place])
+        let mut first = [0; LENGTH];
+        first.copy_from_slice(whole.split_at(LENGTH).0);
+        first
     }
 
     /// Returns the key that makes an operation unique: sixteen bytes, whatever the length of the `order_id`.

@@ -34,21 +34,21 @@ impl Color {
     }
 
     fn luminance(self) -> f64 {
-        let linear = self.0.map(|part| {
+        let [red, green, blue] = self.0.map(|part| {
             let part = f64::from(part) / 255.0;
             if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
         });
-        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
     }
 
     /// Returns this colour with so many hundredths of another one in it.
     pub(super) fn mixed(self, other: Self, hundredths: u16) -> Self {
-        let mix = |at: usize| {
-            let (own, others) = (u16::from(self.0[at]), u16::from(other.0[at]));
-            let mixed = (own * (100 - hundredths) + others * hundredths) / 100;
+        let mix = |own: u8, others: u8| {
+            let mixed = (u16::from(own) * (100 - hundredths) + u16::from(others) * hundredths) / 100;
             u8::try_from(mixed).unwrap_or(u8::MAX)
         };
-        Self([mix(0), mix(1), mix(2)])
+        let ([red, green, blue], [other_red, other_green, other_blue]) = (self.0, other.0);
+        Self([mix(red, other_red), mix(green, other_green), mix(blue, other_blue)])
     }
 
     /// Returns the first mixture with another colour that can be read before this background.

@@ -1,9 +1,9 @@
 //! The JSON Schemas of rule files, made from the types that read them: what editors complete, explain and underline by.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::compile::{RawDialect, RawGateway, RawMerchant, RawShop, RawTexts};
-use super::raw::FromToml;
+use super::raw::{FromToml, add};
 
 /// A kind of TOML file in a rules directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,6 @@ pub fn file_schema(kind: FileKind) -> Value {
 
 fn of<T: FromToml>(title: &str) -> Value {
     let mut schema = T::schema();
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-    schema["title"] = title.into();
+    add(&mut schema, json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": title }));
     schema
 }

@@ -525,7 +525,9 @@ fn secrets(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> (Effect,
         (_, true, _) => (Allows, ""),
         (_, _, true) => (TakesAway, ""),
         _ if gone == before.len() => (Refuses, "the old one no longer counts"),
-        _ if before[0].same != after[0].same => (Refuses, "another one signs"),
+        _ if before.first().map(|entry| &entry.same) != after.first().map(|entry| &entry.same) => {
+            (Refuses, "another one signs")
+        }
         _ if gone > 0 => (TakesAway, "an old one no longer verifies"),
         _ if !missing(after, before).is_empty() => (Allows, "one more verifies (a rotation)"),
         _ => (Neither, "the same ones in another order"),

@@ -325,7 +325,7 @@ fn text(path: &Path) -> Result<String, Note> {
     let bytes =
         read_bounded(path, LARGEST_FILE).map_err(|error| Note::new(path, format!("cannot be read: {error}")))?;
     String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let (valid, _) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
         let before = String::from_utf8_lossy(valid).into_owned();
         Note { path: path.into(), before, message: "is not UTF-8 from here".into() }
     })

@@ -6,37 +6,35 @@ use super::problems::Span;
 
 /// The places of a text that was already parsed once: it is JSON, and its depth is bounded.
 pub(super) struct Places {
-    /// Members and elements, each with what is in it; the first one is the text as a whole.
-    nodes: Vec<Node>,
+    /// The text as a whole.
+    root: Node,
     /// Keys that their object has twice.
     pub duplicates: Vec<(String, Span)>,
 }
 
 /// A member or an element.
-#[derive(Default)]
 struct Node {
     /// Of a member's key, or of an element.
     span: Span,
     /// What is in it, by key or index.
-    inside: Vec<(String, usize)>,
+    inside: Vec<(String, Node)>,
 }
 
 impl Places {
     /// Finds the places of a valid JSON text.
     pub(super) fn of(text: &str) -> Self {
-        let places = Self { nodes: vec![Node::default()], duplicates: Vec::new() };
-        let mut scanner = Scanner { text, at: 0, within: 0, places };
-        scanner.value();
-        scanner.places
+        let mut scanner = Scanner { text, at: 0, duplicates: Vec::new() };
+        let root = Node { span: 0..0, inside: scanner.value() };
+        Self { root, duplicates: scanner.duplicates }
     }
 
     /// The place of a member, or of the nearest one above it that the text has.
     pub(super) fn nearest(&self, path: &[String]) -> Span {
-        let mut node = &self.nodes[0];
+        let mut node = &self.root;
         for step in path {
             // Of a key that is there twice the later one counts, as it does for the parser.
             match node.inside.iter().rev().find(|(name, _)| name == step) {
-                Some((_, inside)) => node = &self.nodes[*inside],
+                Some((_, inside)) => node = inside,
                 None => break,
             }
         }
@@ -47,30 +45,30 @@ impl Places {
 struct Scanner<'t> {
     text: &'t str,
     at: usize,
-    /// The node that is being read.
-    within: usize,
-    places: Places,
+    duplicates: Vec<(String, Span)>,
 }
 
 impl Scanner<'_> {
     fn peek(&mut self) -> Option<u8> {
-        let rest = &self.text.as_bytes()[self.at..];
-        self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let rest = self.text.as_bytes().iter().skip(self.at);
+        self.at += rest.take_while(|byte| byte.is_ascii_whitespace()).count();
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn value(&mut self) {
+    /// Passes a value and returns what is in it.
+    fn value(&mut self) -> Vec<(String, Node)> {
         match self.peek() {
-            Some(b'{') => self.object(),
-            Some(b'[') => self.array(),
+            Some(b'{') => return self.object(),
+            Some(b'[') => return self.array(),
             Some(b'"') => {
                 self.string();
             }
             _ => {
-                let rest = &self.text.as_bytes()[self.at..];
-                self.at += rest.iter().take_while(|byte| !matches!(byte, b',' | b'}' | b']')).count();
+                let rest = self.text.as_bytes().iter().skip(self.at);
+                self.at += rest.take_while(|byte| !matches!(byte, b',' | b'}' | b']')).count();
             }
         }
+        Vec::new()
     }
 
     /// Passes a string and returns where it was.
@@ -87,45 +85,35 @@ impl Scanner<'_> {
         start..self.at
     }
 
-    fn object(&mut self) {
-        let mut seen = HashSet::new();
+    fn object(&mut self) -> Vec<(String, Node)> {
+        let (mut members, mut seen) = (Vec::new(), HashSet::new());
         self.at += 1;
         while let Some(b'"') = self.peek() {
             let span = self.string();
             let key: String = serde_json::from_str(&self.text[span.clone()]).unwrap_or_default();
             if !seen.insert(key.clone()) {
-                self.places.duplicates.push((key.clone(), span.clone()));
+                self.duplicates.push((key.clone(), span.clone()));
             }
             self.pass(b':');
-            let node = self.inside(key, Self::value);
-            self.places.nodes[node].span = span;
+            let inside = self.value();
+            members.push((key, Node { span, inside }));
             self.pass(b',');
         }
         self.pass(b'}');
+        members
     }
 
-    fn array(&mut self) {
+    fn array(&mut self) -> Vec<(String, Node)> {
+        let mut elements = Vec::new();
         self.at += 1;
-        let mut index = 0;
         while self.peek().is_some_and(|byte| byte != b']') {
             let start = self.at;
-            let node = self.inside(index.to_string(), Self::value);
-            self.places.nodes[node].span = start..self.at;
+            let inside = self.value();
+            elements.push((elements.len().to_string(), Node { span: start..self.at, inside }));
             self.pass(b',');
-            index += 1;
         }
         self.pass(b']');
-    }
-
-    /// Reads what belongs to a new node inside the one that is being read.
-    fn inside(&mut self, name: String, read: impl FnOnce(&mut Self)) -> usize {
-        let node = self.places.nodes.len();
-        self.places.nodes.push(Node::default());
-        let above = std::mem::replace(&mut self.within, node);
-        self.places.nodes[above].inside.push((name, node));
-        read(self);
-        self.within = above;
-        node
+        elements
     }
 
     fn pass(&mut self, byte: u8) {

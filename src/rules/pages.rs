@@ -134,7 +134,7 @@ impl Language {
     /// Returns a text; an empty one where the language has none.
     #[must_use]
     pub fn text(&self, table: &str, key: &str) -> &str {
-        self.texts[table][key].as_str().unwrap_or_default()
+        self.texts.get(table).and_then(|texts| texts.get(key)?.as_str()).unwrap_or_default()
     }
 
     /// An amount as this language writes it, without its currency.
@@ -163,6 +163,7 @@ impl Pages {
 
     /// The language for a customer whose browser sends this `Accept-Language`.
     #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "there is a language, and one of them is chosen")]
     pub fn language(&self, accept_language: &str) -> &Language {
         let tags: Vec<&str> = self.languages.iter().map(|language| &*language.tag).collect();
         &self.languages[tag::chosen(accept_language, &tags)]

@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::ops::{Deref, Range};
+use std::ops::{Deref, Index, IndexMut, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -131,13 +131,40 @@ impl std::error::Error for Problems {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileId(usize);
 
+/// The files that were taken.
+#[derive(Default)]
+struct Sources(Vec<Source>);
+
+impl Sources {
+    fn add(&mut self, source: Source) -> FileId {
+        self.0.push(source);
+        FileId(self.0.len() - 1)
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "only `add` gives out ids, and no file is taken out")]
+impl Index<FileId> for Sources {
+    type Output = Source;
+
+    fn index(&self, FileId(at): FileId) -> &Source {
+        &self.0[at]
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "only `add` gives out ids, and no file is taken out")]
+impl IndexMut<FileId> for Sources {
+    fn index_mut(&mut self, FileId(at): FileId) -> &mut Source {
+        &mut self.0[at]
+    }
+}
+
 /// Bytes of a file.
 pub(super) type Span = Range<usize>;
 
 /// Collects problems while rule files are read, and what must not be shown of them.
 #[derive(Default)]
 pub(super) struct Diagnostics {
-    sources: Vec<Source>,
+    sources: Sources,
     found: Vec<Finding>,
     /// How much was found, told or not.
     count: usize,
@@ -156,8 +183,7 @@ struct Finding {
 impl Diagnostics {
     /// Takes a file; `path` is how problems name it.
     pub(super) fn file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> FileId {
-        self.sources.push(Source::new(path, text.into()));
-        FileId(self.sources.len() - 1)
+        self.sources.add(Source::new(path, text.into()))
     }
 
     /// Notes a problem.
@@ -182,7 +208,7 @@ impl Diagnostics {
     }
 
     fn note(&mut self, finding: Finding) {
-        let source = &mut self.sources[finding.file.0];
+        let source = &mut self.sources[finding.file];
         source.problems += 1;
         source.refused |= finding.severity == Severity::Error;
         self.count += 1;
@@ -195,11 +221,11 @@ impl Diagnostics {
     /// Says how many problems are not shown.
     fn note_the_rest(&mut self) {
         let unreported = self.count - self.found.len();
-        if let Some(file) = self.found.iter().map(|finding| finding.file).max_by_key(|file| &self.sources[file.0].path)
+        if let Some(file) = self.found.iter().map(|finding| finding.file).max_by_key(|file| &self.sources[*file].path)
             && unreported > 0
         {
             let severity = if self.refuse { Severity::Error } else { Severity::Warning };
-            let end = self.sources[file.0].text.len();
+            let end = self.sources[file].text.len();
             let message = format!("{unreported} more problems are not shown");
             self.found.push(Finding { file, span: end..end, message, suggestion: None, severity });
         }
@@ -213,27 +239,27 @@ impl Diagnostics {
 
     /// Keeps a part of a file out of everything that is shown.
     pub(super) fn hide(&mut self, file: FileId, span: Span) {
-        self.sources[file.0].hidden.push(span);
+        self.sources[file].hidden.push(span);
     }
 
     /// Keeps a value, and everything in tables below it, out of everything that is shown.
     pub(super) fn hide_value(&mut self, file: FileId, value: &Spanned<DeValue<'_>>) {
-        hide_value(value, true, true, &mut self.sources[file.0].hidden);
+        hide_value(value, true, true, &mut self.sources[file].hidden);
     }
 
     /// Says that a file's text could not be read: what is no TOML by itself is not shown of it.
     pub(super) fn distrust(&mut self, file: FileId) {
-        self.sources[file.0].unread = true;
+        self.sources[file].unread = true;
     }
 
     /// Returns the line and column of a byte of a file, both from 1.
     pub(super) fn position(&self, file: FileId, at: usize) -> (usize, usize) {
-        self.sources[file.0].position(at)
+        self.sources[file].position(at)
     }
 
     /// Returns the path by which problems name a file.
     pub(super) fn path(&self, file: FileId) -> &Path {
-        &self.sources[file.0].path
+        &self.sources[file].path
     }
 
     /// Whether something was found that keeps the rules from being loaded.
@@ -243,7 +269,7 @@ impl Diagnostics {
 
     /// The files that were taken, by path.
     pub(super) fn files(&self) -> HashMap<PathBuf, FileId> {
-        self.sources.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
+        self.sources.0.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
     }
 
     /// Whether something was found within a part of a file, among what is shown.
@@ -254,7 +280,7 @@ impl Diagnostics {
 
     /// Whether something was found in a file that keeps the rules from being loaded.
     pub(super) fn refuses(&self, file: FileId) -> bool {
-        self.sources[file.0].refused
+        self.sources[file].refused
     }
 
     /// Whether a file is there (`merchants/acme.toml`), or its directory, and could not be read, so that nobody knows
@@ -266,12 +292,12 @@ impl Diagnostics {
 
     /// The files and directories that are there and could not be read.
     pub(super) fn unread_files(&self) -> impl Iterator<Item = &Path> {
-        self.sources.iter().filter(|source| source.unread).map(|source| source.path.as_path())
+        self.sources.0.iter().filter(|source| source.unread).map(|source| source.path.as_path())
     }
 
     /// The text of a file.
     pub(super) fn text(&self, file: FileId) -> &str {
-        &self.sources[file.0].text
+        &self.sources[file].text
     }
 
     /// Everything that was found, sorted: warnings alone, when the rules can be loaded.
@@ -279,10 +305,10 @@ impl Diagnostics {
         let refused = self.refuse();
         self.note_the_rest();
         for file in self.found.iter().map(|found| found.file).collect::<HashSet<_>>() {
-            self.sources[file.0].settle();
+            self.sources[file].settle();
         }
         let mut problems: Vec<Problem> =
-            self.found.into_iter().map(|found| finished(&self.sources[found.file.0], found)).collect();
+            self.found.into_iter().map(|found| finished(&self.sources[found.file], found)).collect();
         problems.sort();
         problems.dedup();
         if refused { Err(Problems(problems)) } else { Ok(problems) }

@@ -158,13 +158,13 @@ fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path)
     if let Some(toml::Value::Array(entries)) = table.remove("api_keys") {
         for mut entry in entries.into_iter().filter_map(|entry| entry.try_into::<toml::Table>().ok()) {
             let key = entry.remove("key").and_then(|key| key.as_str().map(str::to_owned)).unwrap_or_default();
-            let schema = &schema["properties"]["api_keys"]["items"];
+            let schema = schema.pointer("/properties/api_keys/items").unwrap_or(&Json::Null);
             merchant.api_keys.push((key, settings(&entry, schema, folder)));
         }
     }
     if let Some(toml::Value::Table(shops)) = table.remove("shops") {
         for (code, access) in shops {
-            let schema = &schema["properties"]["shops"]["additionalProperties"];
+            let schema = schema.pointer("/properties/shops/additionalProperties").unwrap_or(&Json::Null);
             let access = settings(access.as_table().unwrap_or(&toml::Table::new()), schema, folder);
             merchant.shops.insert(code, access);
         }
@@ -222,9 +222,9 @@ fn settings(table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
         put(&mut settings, name.clone(), value, folder);
     }
     defaults(&mut settings, "", schema, folder);
-    let rates: Vec<String> = settings.keys().filter_map(|path| Some(path.strip_suffix("per_second")?.into())).collect();
-    for rate in rates {
-        let per_second = settings[&format!("{rate}per_second")].clone();
+    let rate = |(path, value): (&String, &Setting)| Some((path.strip_suffix("per_second")?.to_owned(), value.clone()));
+    let rates: Vec<(String, Setting)> = settings.iter().filter_map(rate).collect();
+    for (rate, per_second) in rates {
         settings.entry(format!("{rate}burst")).or_insert(per_second);
     }
     settings

@@ -81,6 +81,7 @@ impl Secrets {
 
     /// The secret that signs.
     #[must_use]
+    #[expect(clippy::indexing_slicing, reason = "an empty list is refused when it is made")]
     pub fn signing(&self) -> &Secret {
         &self.0[0]
     }

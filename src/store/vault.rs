@@ -269,12 +269,13 @@ impl Context {
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        self.bytes[self.length..][..bytes.len()].copy_from_slice(bytes);
+        let (_, room) = self.bytes.split_at_mut(self.length);
+        room.split_at_mut(bytes.len()).0.copy_from_slice(bytes);
         self.length += bytes.len();
     }
 
     fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        self.bytes.split_at(self.length).0
     }
 }
 
@@ -293,7 +294,7 @@ fn encrypt(
     out.extend_from_slice(plain);
     let nonce = Nonce::assume_unique_for_key(nonce);
     let tag = key
-        .seal_in_place_separate_tag(nonce, Aad::from(context), &mut out[start..])
+        .seal_in_place_separate_tag(nonce, Aad::from(context), out.split_at_mut(start).1)
         .map_err(|_| VaultError::KeyLength)?;
     out.extend_from_slice(tag.as_ref());
     Ok(())

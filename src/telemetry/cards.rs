@@ -31,9 +31,9 @@ pub fn without_cards(text: &str) -> Cow<'_, str> {
     let mut hidden = Vec::new();
     let mut run = Vec::new();
     let mut at = 0;
-    while at < bytes.len() {
+    while let Some(byte) = bytes.get(at) {
         let id_length = generated_id_at(bytes, at);
-        match bytes[at] {
+        match *byte {
             digit @ b'0'..=b'9' if id_length == 0 => run.push((at, u32::from(digit - b'0'))),
             separator if id_length == 0 && SEPARATORS.contains(&separator) => {}
             _ => hide(&std::mem::take(&mut run), &mut hidden),
@@ -67,7 +67,7 @@ fn hide(run: &[(usize, u32)], hidden: &mut Vec<usize>) {
     for start in 0..run.len() {
         let parts = LENGTHS.filter_map(|length| run.get(start..start + length));
         for part in parts.filter(|part| luhn_holds(part)) {
-            hidden.extend(part[SHOWN.0..part.len() - SHOWN.1].iter().map(|(place, _)| place));
+            hidden.extend(part.iter().take(part.len() - SHOWN.1).skip(SHOWN.0).map(|(place, _)| place));
         }
     }
 }
@@ -87,9 +87,9 @@ fn generated_id_at(text: &[u8], at: usize) -> usize {
         return 0;
     }
     let uuid = text.get(at..at + 36).filter(|word| is_uuid(word)).map(<[u8]>::len);
-    let hex = text[at..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let hex = text.iter().skip(at).take_while(|byte| byte.is_ascii_hexdigit()).count();
     let lengths = uuid.into_iter().chain(once(hex).filter(|length| HEX_IDS.contains(length)));
-    let letters = |length: usize| text[at..at + length].iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let letters = |length: usize| text.iter().skip(at).take(length).filter(|byte| byte.is_ascii_alphabetic()).count();
     lengths.filter(|&length| !in_word(at + length) && letters(length) >= LETTERS).max().unwrap_or(0)
 }
 

@@ -94,11 +94,11 @@ fn engine_changes(translation: &Translation<'_>, merchant: &Merchant, accepted: 
 
 /// Writes tables with common column widths, separated by an empty line.
 fn write_tables(tables: &[Vec<[String; 3]>], out: &mut dyn Write) -> io::Result<()> {
-    let width = |column: usize| {
-        let widths = tables.iter().flatten().map(|row| row[column].chars().count());
+    let width = |cell: fn(&[String; 3]) -> &String| {
+        let widths = tables.iter().flatten().map(|row| cell(row).chars().count());
         widths.filter(|width| *width <= MAX_WIDTH).max().unwrap_or(0)
     };
-    let (first, second) = (width(0), width(1));
+    let (first, second) = (width(|[first, _, _]| first), width(|[_, second, _]| second));
     for (number, rows) in tables.iter().filter(|rows| !rows.is_empty()).enumerate() {
         if number > 0 {
             writeln!(out)?;

@@ -6,11 +6,13 @@ use std::net::Ipv6Addr;
 /// address; no user information, no list, no spaces.
 pub(super) fn is_valid(text: &[u8]) -> bool {
     let (host, after) = if let Some(rest) = text.strip_prefix(b"[") {
-        let Some(end) = rest.iter().position(|byte| *byte == b']') else { return false };
-        (is_address(&rest[..end]), &rest[end + 1..])
+        let mut parts = rest.splitn(2, |byte| *byte == b']');
+        let (Some(address), Some(after)) = (parts.next(), parts.next()) else { return false };
+        (is_address(address), after)
     } else {
-        let name = text.iter().position(|byte| !is_of_name(*byte)).unwrap_or(text.len());
-        ((1..=255).contains(&name), &text[name..])
+        let end = text.iter().position(|byte| !is_of_name(*byte)).unwrap_or(text.len());
+        let (name, after) = text.split_at(end);
+        ((1..=255).contains(&name.len()), after)
     };
     host && (after.is_empty() || after.strip_prefix(b":").is_some_and(is_port))
 }

@@ -91,7 +91,9 @@ enum State {
 impl Chunked {
     fn follow(&mut self, input: &[u8]) -> Result<usize, BadFraming> {
         let mut at = 0;
-        while at < input.len() && self.state != State::Done {
+        while let Some(byte) = input.get(at)
+            && self.state != State::Done
+        {
             if self.state == State::Data {
                 let taken = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(input.len() - at);
                 self.remaining -= wide(taken);
@@ -100,7 +102,7 @@ impl Chunked {
                     self.state = State::DataCr;
                 }
             } else {
-                self.state = self.step(input[at])?;
+                self.state = self.step(*byte)?;
                 at += 1;
             }
         }

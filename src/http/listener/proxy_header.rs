@@ -51,7 +51,7 @@ async fn read_v2(stream: &mut (impl AsyncRead + Unpin), mut header: Vec<u8>) -> 
     }
     let start = header.len();
     header.resize(length, 0);
-    stream.read_exact(&mut header[start..]).await?;
+    stream.read_exact(header.split_at_mut(start).1).await?;
     let header = v2::Header::try_from(header.as_slice()).map_err(|_| malformed())?;
     match (header.command, header.protocol, header.addresses) {
         (v2::Command::Local, ..) | (_, _, v2::Addresses::Unspecified | v2::Addresses::Unix(_)) => Ok(None),

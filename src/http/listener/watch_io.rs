@@ -247,7 +247,7 @@ impl HeadGuard {
             Scan::Complete(_) if let Some(violation) = self.refusing => {
                 self.refuse_partial(HeadCheck::violating(HeadError::Malformed, violation));
             }
-            Scan::Complete(length) if length <= self.head_limit => match head::judge(&self.input[..length]) {
+            Scan::Complete(length) if length <= self.head_limit => match head::judge(self.input.split_at(length).0) {
                 Ok(framing) => self.clear_head(length, framing),
                 Err(refused) => self.refuse(&refused),
             },
@@ -270,8 +270,8 @@ impl HeadGuard {
     }
 
     fn refuse_partial(&mut self, facts: HeadCheck) {
-        let seen = self.input.len().min(self.head_limit);
-        let refused = head::refuse_partial(&self.input[..seen], facts);
+        let (seen, _) = self.input.split_at(self.input.len().min(self.head_limit));
+        let refused = head::refuse_partial(seen, facts);
         self.refuse(&refused);
     }
 
@@ -373,7 +373,7 @@ impl hyper::rt::Read for HeadGuard {
         let this = self.get_mut();
         ready!(this.poll_cleared(cx))?;
         let length = this.cleared.min(into.remaining());
-        into.put_slice(&this.input[..length]);
+        into.put_slice(this.input.split_at(length).0);
         this.input.advance(length);
         this.cleared -= length;
         if this.input.is_empty() {

@@ -243,9 +243,13 @@ impl Context<'_> {
         let free = keys.map(|key| self.free_header(here, key));
         // A key that is wrong does not mean its default, which may be what another one names.
         let named = keys.map(|key| (!key.is_wrong).then(|| HeaderName::clone(key)));
-        let same = |at: usize| (0..at).find(|earlier| named[at].is_some() && named[*earlier] == named[at]);
-        if let Some((earlier, at)) = (1..3).find_map(|at| Some((same(at)?, at))) {
-            let span = keys[at].place().or(keys[earlier].place()).unwrap_or_default();
+        let headers = || keys.iter().zip(&named);
+        let repeated = headers().enumerate().find_map(|(at, (key, name))| {
+            let (earlier, _) = headers().take(at).find(|(_, earlier)| name.is_some() && *earlier == name)?;
+            Some((earlier, key))
+        });
+        if let Some((earlier, key)) = repeated {
+            let span = key.place().or(earlier.place()).unwrap_or_default();
             self.problem(here, span, "`api_key`, `signature` and `timestamp` must be three different headers");
             return None;
         }

@@ -54,7 +54,7 @@ impl Context<'_> {
                     );
                     // At the header of one of the two files, else at the beginning of one.
                     let files = || [*name, other].into_iter().filter_map(|name| headers.get(name));
-                    let place = files().find_map(|(file, at)| Some((*file, at[different].clone()?)));
+                    let place = files().find_map(|(file, at)| Some((*file, at.get(different)?.clone()?)));
                     if let Some((file, span)) = place.or_else(|| files().map(|(file, _)| (*file, 0..0)).next()) {
                         self.findings.add(file, span, message);
                     }

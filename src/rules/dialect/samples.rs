@@ -50,10 +50,17 @@ fn odd(length: usize) -> String {
     ODD_TEXT.chars().cycle().take(length).collect()
 }
 
-fn with_link(mut created: Value) -> Value {
+fn with_link(created: Value) -> Value {
     let link = "https://pay.example/pay/7?expires=1767225600&signature=0a1b";
-    created["redirect_url"] = format!("{link:a<LONGEST_LINK$}").into();
-    created
+    with(created, json!({ "redirect_url": format!("{link:a<LONGEST_LINK$}") }))
+}
+
+/// An object with the members of another one.
+fn with(mut object: Value, more: Value) -> Value {
+    if let (Value::Object(members), Value::Object(more)) = (&mut object, more) {
+        members.extend(more);
+    }
+    object
 }
 
 /// Operations of either direction in each of these states, with and without an account.
@@ -64,15 +71,16 @@ fn operations(statuses: &[&str]) -> Vec<Value> {
     for (number, (created, amount)) in created().into_iter().zip(amounts).enumerate() {
         for (status, account) in statuses.iter().cycle().skip(number).zip(&accounts) {
             for direction in ["payin", "payout"] {
-                let mut operation = created.clone();
-                operation["status"] = (*status).into();
-                operation["amount"] = amount.into();
-                operation["currency"] = "EUR".into();
-                operation["shop_code"] = "card-eur".into();
-                operation["account_number"] = account.clone();
-                operation["type"] = direction.into();
-                operation["created_at"] = "2026-01-02T03:04:05.678Z".into();
-                operations.push(operation);
+                let operation = json!({
+                    "status": status,
+                    "amount": amount,
+                    "currency": "EUR",
+                    "shop_code": "card-eur",
+                    "account_number": account,
+                    "type": direction,
+                    "created_at": "2026-01-02T03:04:05.678Z",
+                });
+                operations.push(with(created.clone(), operation));
             }
         }
     }

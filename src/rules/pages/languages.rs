@@ -12,7 +12,7 @@ use super::{Language, TextDirection};
 pub(in crate::rules) const FIRST: &str = "en";
 
 /// The settings and tables of texts of each language that is there without any file, by tag.
-pub(in crate::rules) static BUILT_IN: LazyLock<Vec<(&str, Map<String, Value>)>> = LazyLock::new(|| {
+pub(in crate::rules) static BUILT_IN: LazyLock<[(&str, Map<String, Value>); 5]> = LazyLock::new(|| {
     let languages = [
         (FIRST, include_str!("en.toml")),
         ("ar", include_str!("ar.toml")),
@@ -20,12 +20,13 @@ pub(in crate::rules) static BUILT_IN: LazyLock<Vec<(&str, Map<String, Value>)>> 
         ("es", include_str!("es.toml")),
         ("fr", include_str!("fr.toml")),
     ];
-    languages.map(|(tag, text)| (tag, toml::from_str(text).unwrap_or_default())).into()
+    languages.map(|(tag, text)| (tag, toml::from_str(text).unwrap_or_default()))
 });
 
 /// What a language may have: the settings and tables of texts that English has, and a hint for every page.
 pub(in crate::rules) static KNOWN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
-    let mut known = BUILT_IN[0].1.clone();
+    let [(_, english), ..] = &*BUILT_IN;
+    let mut known = english.clone();
     for page in known.values_mut().filter_map(Value::as_object_mut).filter(|table| table.contains_key("title")) {
         page.entry("hint").or_insert(Value::Null);
     }

@@ -121,18 +121,18 @@ pub(super) fn chosen(accept: &str, tags: &[&str]) -> usize {
             named.max_by_key(|range| range.tag.len()).or_else(|| ranges.iter().find(|range| range.tag == "*"));
         nearest.is_some_and(|range| range.weight == 0)
     };
-    let free: Vec<usize> = (0..tags.len()).filter(|at| !refused(tags[*at])).collect();
-    let find = |fits: &dyn Fn(&str) -> bool| free.iter().copied().find(|at| fits(tags[*at]));
+    let free: Vec<(usize, &str)> = tags.iter().copied().enumerate().filter(|(_, tag)| !refused(tag)).collect();
+    let find = |fits: &dyn Fn(&str) -> bool| free.iter().find(|(_, tag)| fits(tag)).map(|(at, _)| *at);
     let meant = |range: &Range<'_>| {
         if range.tag == "*" {
-            return free.first().copied();
+            return find(&|_| true);
         }
         let shorter = shortened(range.tag).find_map(|wanted| find(&|tag| tag.eq_ignore_ascii_case(wanted)));
         // Its nearest relatives first.
         shorter.or_else(|| shortened(range.tag).find_map(|wanted| find(&|tag| is_within(tag, wanted))))
     };
     let asked = ranges.iter().filter(|range| range.weight > 0).find_map(meant);
-    asked.or(free.first().copied()).unwrap_or(0)
+    asked.or_else(|| find(&|_| true)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl Source {
     /// Returns the number of a byte's line, from 1, and where its text starts.
     fn line(&self, at: usize) -> (usize, usize) {
         let line = self.lines().partition_point(|start| *start <= at);
-        let start = self.lines()[line - 1];
+        let start = self.lines().get(line - 1).copied().unwrap_or_default();
         let mark = if start == 0 && self.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
         (line, start + mark)
     }
@@ -102,7 +102,7 @@ impl Source {
     fn hidden_in(&self, line: &Span) -> Vec<Span> {
         let first = self.hidden.partition_point(|span| span.end <= line.start);
         let mut hidden: Vec<Span> =
-            self.hidden[first..].iter().take_while(|span| span.start < line.end).cloned().collect();
+            self.hidden.iter().skip(first).take_while(|span| span.start < line.end).cloned().collect();
         let text = &self.text[line.clone()];
         let moved = |span: Span| line.start + span.start..line.start + span.end;
         if self.unread {

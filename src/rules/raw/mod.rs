@@ -23,7 +23,7 @@ pub(super) use leaf::{
     CURRENCY, Cidr, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, RouteKey, Size, Visible, WEB_URL,
     WholeSeconds, is_readable,
 };
-pub(super) use schema::{Absent, SchemaTable};
+pub(super) use schema::{Absent, SchemaTable, add};
 pub(super) use secret::RawSecrets;
 pub(super) use words::{from_words, word};
 

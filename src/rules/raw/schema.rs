@@ -46,16 +46,16 @@ impl SchemaTable {
             }
             Absent::Default(written) => {
                 about.extend(["\n\nDefault: `", written, "`"]);
-                schema["default"] = json_of(written);
+                add(&mut schema, json!({ "default": json_of(written) }));
             }
         }
-        schema["description"] = about.into();
+        add(&mut schema, json!({ "description": about }));
         self.keys.insert(name.to_owned(), schema);
     }
 
     /// Adds keywords to a key's schema, or sets them anew.
     pub(crate) fn key_says(&mut self, name: &str, more: Value) {
-        add(&mut self.keys[name], more);
+        add(self.keys.get_mut(name).expect("a key is there before more is said of it"), more);
     }
 
     /// Adds keywords to the schema of the whole table.
@@ -69,14 +69,15 @@ impl SchemaTable {
         let mut schema =
             json!({ "type": "object", "description": about, "properties": keys, "additionalProperties": false });
         if !required.is_empty() {
-            schema["required"] = required.into();
+            add(&mut schema, json!({ "required": required }));
         }
         add(&mut schema, more);
         schema
     }
 }
 
-fn add(schema: &mut Value, more: Value) {
+/// Adds keywords to a schema, or sets them anew.
+pub(in crate::rules) fn add(schema: &mut Value, more: Value) {
     if let (Value::Object(schema), Value::Object(more)) = (schema, more) {
         schema.extend(more);
     }
@@ -85,7 +86,7 @@ fn add(schema: &mut Value, more: Value) {
 /// A value as TOML writes it, as JSON.
 fn json_of(written: &str) -> Value {
     let document: Option<toml::Table> = format!("x = {written}").parse().ok();
-    document.and_then(|document| serde_json::to_value(&document["x"]).ok()).unwrap_or_default()
+    document.and_then(|document| serde_json::to_value(document.get("x")?).ok()).unwrap_or_default()
 }
 
 /// Doc comments as Markdown: the lines of a paragraph become one.

@@ -84,6 +84,7 @@ impl<'a> OperationColumns<'a> {
             out.extend_from_slice(&(-1_i32).to_be_bytes());
             if let IsNull::No = value.to_sql_checked(field.type_(), out)? {
                 let length = i32::try_from(out.len() - place - 4)?;
+                #[expect(clippy::indexing_slicing, reason = "the four bytes were just written")]
                 out[place..place + 4].copy_from_slice(&length.to_be_bytes());
             }
         }

@@ -49,8 +49,7 @@ impl<T> HostSelector<T> {
         let count = self.configs.len();
         let begin = self.first.load(Ordering::Relaxed);
         let mut refused = Vec::new();
-        for number in (0..count).map(|step| (begin + step) % count) {
-            let config = &self.configs[number];
+        for (number, config) in self.configs.iter().enumerate().cycle().skip(begin).take(count) {
             let error = match timeout(PATIENCE, config.connect(self.tls.clone())).await {
                 Ok(Ok(connected)) => {
                     self.first.store(number, Ordering::Relaxed);
@@ -63,10 +62,10 @@ impl<T> HostSelector<T> {
             let next = (number + 1) % count;
             // Another try may have found a good one meanwhile.
             let _ = self.first.compare_exchange(number, next, Ordering::Relaxed, Ordering::Relaxed);
-            refused.push((number, error));
+            refused.push((number, config, error));
         }
-        refused.sort_by_key(|(number, _)| *number);
-        let refusals = refused.into_iter().map(|(number, error)| (place(&self.configs[number]), error)).collect();
+        refused.sort_by_key(|(number, ..)| *number);
+        let refusals = refused.into_iter().map(|(_, config, error)| (place(config), error)).collect();
         Err(Refusals::new(refusals).into_error().await)
     }
 }

@@ -106,7 +106,7 @@ fn delay(new: &NewRow) -> Option<i64> {
 pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, PgError> {
     let are_deposits = rows.iter().all(|new| new.draft().operation.direction() == Direction::Payin);
     let delays: Vec<Option<i64>> = rows.iter().map(|new| delay(new)).collect();
-    let shared = delays.windows(2).all(|two| two[0] == two[1]);
+    let shared = delays.iter().all(|delay| Some(delay) == delays.first());
     let statement = match (are_deposits, shared) {
         (true, true) => deposits!(shared),
         (true, false) => deposits!(own),

@@ -114,6 +114,7 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// A value is of another type than its column.
+    #[expect(clippy::indexing_slicing, reason = "a row has a value for each column")]
     pub(super) fn arrays(&self) -> Result<Vec<Array>, CopyError> {
         let columns = self.columns.columns.iter().enumerate();
         let arrays = columns.map(|(at, (_, of))| array(of, self.rows.iter().map(|row| &row[at])));
@@ -122,9 +123,10 @@ impl Batch<'_> {
 
     /// Adds the rows to the sums of a table: see [`Columns::sums`].
     pub(super) fn add_to(&self, sums: &mut [i128]) {
+        let (count, of_columns) = sums.split_first_mut().expect("the count of rows comes before the sums of columns");
         for row in &self.rows {
-            sums[0] += 1;
-            for (sum, value) in sums[1..].iter_mut().zip(row) {
+            *count += 1;
+            for (sum, value) in of_columns.iter_mut().zip(row) {
                 *sum += match value {
                     Value::Integer(number) => i128::from(*number),
                     Value::Text(text) => wide(text.len()).into(),
