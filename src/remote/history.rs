@@ -47,7 +47,11 @@ impl Remote {
         }
         while let Some(asked) = asking.join_next().await {
             match asked {
-                Ok((index, Ok(Some(entry)))) => entries[index] = entry,
+                Ok((index, Ok(Some(entry)))) => {
+                    if let Some(row) = entries.get_mut(index) {
+                        *row = entry;
+                    }
+                }
                 Ok((_, Ok(None))) => {}
                 Ok((_, Err(ApiError::EngineBusy { .. }))) => asking.abort_all(),
                 Ok((_, Err(failure))) => tracing::debug!(?failure, "a row is shown with its last known status"),

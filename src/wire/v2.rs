@@ -102,10 +102,10 @@ fn read_channel(text: &str) -> Result<Box<str>, InvalidValue> {
 }
 
 fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<RequestFields<'a>, RequestError> {
-    let Some(at) = members.0.iter().position(|member| member.name == "fields") else {
+    let Some((at, member)) = members.0.iter().enumerate().find(|(_, member)| member.name == "fields") else {
         return Ok(RequestFields::new(Object::default(), None));
     };
-    object("fields", &members.0[at].value)?;
+    object("fields", &member.value)?;
     let Node::Object(fields) = members.0.swap_remove(at).value.node else { return Err(required("fields")) };
     let customer_ip = check_fields(direction, &fields)?;
     Ok(RequestFields::new(fields, customer_ip))
