@@ -98,7 +98,7 @@ impl<'a> Object<'a> {
     }
 }
 
-impl Value<'_> {
+impl<'a> Value<'a> {
     /// A placeholder, to be replaced by [`Reader::value`].
     const UNREAD: Self = Self { raw: "", node: Node::Null };
 
@@ -113,6 +113,18 @@ impl Value<'_> {
             Node::Array(_) => "an array",
             Node::Object(_) => "an object",
         }
+    }
+
+    /// The text of a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Node::String(text) = &self.node { Some(text) } else { None }
+    }
+
+    /// The members of an object.
+    #[must_use]
+    pub const fn as_object(&self) -> Option<&Object<'a>> {
+        if let Node::Object(object) = &self.node { Some(object) } else { None }
     }
 }
 

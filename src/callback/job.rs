@@ -154,7 +154,13 @@ fn unasked(failure: &ApiError) -> (ProbeResult, String) {
         }
         ApiError::EngineBusy { .. } => (ProbeResult::Lives, "not sent: the engine is busy".to_owned()),
         ApiError::Internal { cause } => (ProbeResult::Nothing, format!("not sent: {cause}")),
-        _ => (ProbeResult::Nothing, "not sent: the engine could not be asked".to_owned()),
+        ApiError::Refused(_)
+        | ApiError::Invalid(_)
+        | ApiError::Conflict(_)
+        | ApiError::NotFound
+        | ApiError::NotOffered(_)
+        | ApiError::Unavailable { .. }
+        | ApiError::EngineSaid(_) => (ProbeResult::Nothing, "not sent: the engine could not be asked".to_owned()),
     }
 }
 

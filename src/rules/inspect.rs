@@ -90,7 +90,12 @@ impl Inspector<'_> {
                         self.trusted(here, "provider.trust", &provider.trust);
                     }
                 }
-                _ => {}
+                FileRole::Dialect(_)
+                | FileRole::Schema(_)
+                | FileRole::List { .. }
+                | FileRole::Shop(_)
+                | FileRole::Merchant(_)
+                | FileRole::PageTexts(_) => {}
             }
         }
     }
@@ -252,6 +257,7 @@ fn is_missing(path: &Path) -> bool {
 }
 
 /// The names that a certificate is for.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a server has a name or an address, whatever else is named")]
 fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     use x509_parser::extensions::GeneralName;
     const MOST: usize = 20;

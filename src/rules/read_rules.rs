@@ -249,8 +249,12 @@ fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path
             let entries = texts.iter().map(|text| entry(&path, text, folder)).collect();
             settings.insert(path, entries);
         }
-        one => {
-            let entries = vec![entry(&path, &spelled(one), folder)];
+        toml::Value::String(_)
+        | toml::Value::Integer(_)
+        | toml::Value::Float(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_) => {
+            let entries = vec![entry(&path, &spelled(value), folder)];
             settings.insert(path, entries);
         }
     }
@@ -405,7 +409,7 @@ fn named_lists<'a>(schema: &'a Json, lists: &mut BTreeSet<&'a str>) {
             members.values().for_each(|value| named_lists(value, lists));
         }
         Json::Array(elements) => elements.iter().for_each(|element| named_lists(element, lists)),
-        _ => {}
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
     }
 }
 

@@ -169,9 +169,11 @@ pub(super) fn fetched(
             .into_encoded_bytes(),
         SecretRef::File(named) => {
             let path = resolve(named);
-            without_newline(read(&path).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => Missing::NoFile(path.clone()),
-                _ => Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display())),
+            without_newline(read(&path).map_err(|error| {
+                if error.kind() == io::ErrorKind::NotFound {
+                    return Missing::NoFile(path.clone());
+                }
+                Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display()))
             })?)
         }
     };

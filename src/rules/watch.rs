@@ -187,8 +187,11 @@ impl State {
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
                 self.vanished(path, at, event.kind);
             }
-            _ if places.reads(path) || (places.in_rules(path) && !is_file(path)) => drop(self.changed(at)),
-            _ => {}
+            EventKind::Any | EventKind::Other | EventKind::Modify(_) => {
+                if places.reads(path) || (places.in_rules(path) && !is_file(path)) {
+                    self.changed(at);
+                }
+            }
         }
     }
 
@@ -528,11 +531,10 @@ impl Follower {
 }
 
 fn is_not_found(error: &notify::Error) -> bool {
-    match &error.kind {
-        notify::ErrorKind::PathNotFound => true,
-        notify::ErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
-        _ => false,
+    if let notify::ErrorKind::Io(error) = &error.kind {
+        return error.kind() == io::ErrorKind::NotFound;
     }
+    matches!(error.kind, notify::ErrorKind::PathNotFound)
 }
 
 /// The parts of a path, the first one last.

@@ -62,10 +62,10 @@ pub enum CopyError {
 impl CopyError {
     /// Why the source cannot be opened: it is not the one that the rules name.
     pub(super) fn of_source(error: OpenError) -> Self {
-        match error {
-            OpenError::Missing { path } | OpenError::Foreign { path } => Self::NoSource { path },
-            error => Self::Open(error),
+        if let OpenError::Missing { path } | OpenError::Foreign { path } = error {
+            return Self::NoSource { path };
         }
+        Self::Open(error)
     }
 }
 

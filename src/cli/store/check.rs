@@ -31,11 +31,10 @@ pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> 
 
 /// Adds advice to the error if the file is damaged in a part that opening reads.
 fn open_failed(error: &OpenError) -> CliError {
-    let damaged = match error {
-        OpenError::Sqlite { source, .. } => {
-            matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
-        }
-        _ => false,
+    let damaged = if let OpenError::Sqlite { source, .. } = error {
+        matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    } else {
+        false
     };
     let advice =
         if damaged { ": the file is damaged: stop the gateway, keep the file aside and restore a backup" } else { "" };

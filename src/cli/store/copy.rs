@@ -109,7 +109,12 @@ async fn copy_and_check(
 fn unfinished(error: CopyError) -> CliError {
     match error {
         CopyError::Target(_) | CopyError::Mark(_) => resumable(error),
-        error => CliError::failed(error),
+        CopyError::Open(_)
+        | CopyError::NoSource { .. }
+        | CopyError::Source(_)
+        | CopyError::NotOurs { .. }
+        | CopyError::Changed
+        | CopyError::Differs { .. } => CliError::failed(error),
     }
 }
 

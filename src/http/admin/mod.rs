@@ -249,7 +249,13 @@ impl<'a> HtmlPage<'a> {
     const fn methods(self) -> &'static str {
         match self {
             Self::Reload | Self::Resend(_) | Self::ResendFailed | Self::Sample => "POST",
-            _ => "GET, HEAD",
+            Self::Health
+            | Self::Readiness
+            | Self::Metrics
+            | Self::Rules
+            | Self::OpenApi
+            | Self::Callbacks
+            | Self::Callback(_) => "GET, HEAD",
         }
     }
 

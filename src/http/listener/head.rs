@@ -117,7 +117,9 @@ const fn wording(error: httparse::Error) -> &'static str {
         httparse::Error::HeaderValue => "a header value is malformed",
         httparse::Error::NewLine => BARE_LINE_END,
         httparse::Error::Version => "the HTTP version is not supported",
-        _ => "the request line is malformed",
+        httparse::Error::Status | httparse::Error::Token | httparse::Error::TooManyHeaders => {
+            "the request line is malformed"
+        }
     }
 }
 

@@ -146,10 +146,8 @@ impl Listener {
             Ok(Self { address: socket.local_addr()?, socket })
         };
         bound().map_err(|error: io::Error| {
-            let why = match error.kind() {
-                io::ErrorKind::AddrInUse => "the port is in use".to_owned(),
-                _ => error.to_string(),
-            };
+            let in_use = error.kind() == io::ErrorKind::AddrInUse;
+            let why = if in_use { "the port is in use".to_owned() } else { error.to_string() };
             io::Error::new(error.kind(), format!("cannot listen on {address}: {why}"))
         })
     }

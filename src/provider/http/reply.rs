@@ -75,9 +75,9 @@ pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report,
 
 /// An amount by its value, as a decimal string or as a number.
 fn amount(echo: &Value<'_>, expected: Amount) -> Result<(), RequestError> {
-    let amount = match &echo.node {
-        Node::String(text) => Amount::from_decimal_string(text),
-        _ => Amount::from_json_number(echo.raw),
+    let amount = match echo.as_str() {
+        Some(text) => Amount::from_decimal_string(text),
+        None => Amount::from_json_number(echo.raw),
     };
     if amount == Ok(expected) { Ok(()) } else { Err(RequestError::member("amount", "is not the operation's")) }
 }

@@ -85,10 +85,7 @@ fn rfc3339(moment: UnixMillis) -> String {
 /// The customer's address as the merchant sent it: a schema's default never stands in for it.
 fn customer_ip(fields: &Fields) -> Option<String> {
     let Ok(json::Value { node: Node::Object(sent), .. }) = json::read(fields.sent.as_bytes()) else { return None };
-    match &sent.get(MERCHANT_USER_IP)?.node {
-        Node::String(address) => Some(address.as_ref().to_owned()),
-        _ => None,
-    }
+    sent.get(MERCHANT_USER_IP)?.as_str().map(str::to_owned)
 }
 
 /// The members sent and those that the schema's defaults added, which never have a name in common, as one object: joined

@@ -25,10 +25,10 @@ impl Context<'_> {
     pub(super) fn default_language(&mut self, here: FileContext<'_>, key: &Key<String>) -> Box<str> {
         let Some(given) = key.given() else { return FIRST.into() };
         let named: &str = given.get_ref();
-        let files = self.files.keys().filter_map(|role| match role {
-            FileRole::PageTexts(name) => Some(name.as_str()),
-            _ => None,
-        });
+        let files = self
+            .files
+            .keys()
+            .filter_map(|role| if let FileRole::PageTexts(name) = role { Some(name.as_str()) } else { None });
         let mut known: Vec<&str> = BUILT_IN.iter().map(|(tag, _)| *tag).chain(files).collect();
         known.sort_unstable();
         known.dedup();

@@ -83,7 +83,12 @@ impl FromToml for AccountRule {
             DeValue::String(text) if text == "card" => Some(Self::Card),
             DeValue::String(text) if text == "mobile" => Some(Self::Mobile),
             DeValue::Table(_) => RawPattern::from_toml(value, reader)?.pattern.get().cloned().map(Self::Pattern),
-            _ => {
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_) => {
                 reader.wrong(value.span(), "must be `card`, `mobile` or { pattern = \"...\" }");
                 None
             }
@@ -201,10 +206,10 @@ impl Context<'_> {
         let name = schema_name(named.get_ref());
         let Some(file) = self.files.get(&FileRole::Schema(name.to_owned())) else {
             let message = format!("`schema`: {} must be the name of a .json file beside this one", quoted(name));
-            let known = self.files.keys().filter_map(|role| match role {
-                FileRole::Schema(name) => Some(name.as_str()),
-                _ => None,
-            });
+            let known = self
+                .files
+                .keys()
+                .filter_map(|role| if let FileRole::Schema(name) = role { Some(name.as_str()) } else { None });
             self.unknown_name(here, named, ("shops", ""), message, known);
             return None;
         };

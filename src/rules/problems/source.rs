@@ -225,8 +225,11 @@ pub(super) fn hide_value(value: &Spanned<DeValue<'_>>, secret: bool, deep: bool,
         }
         DeValue::Array(elements) => elements.iter().for_each(|element| hide_value(element, secret, deep, hidden)),
         DeValue::String(text) if is_database_url(text) => hidden.push(value.span()),
-        _ if secret => hidden.push(value.span()),
-        _ => {}
+        DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
+            if secret {
+                hidden.push(value.span());
+            }
+        }
     }
 }
 

@@ -162,9 +162,9 @@ pub(in crate::rules) struct Size<const LEAST: usize = 1>(pub usize);
 
 impl<const LEAST: usize> FromToml for Size<LEAST> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        let size = match value.get_ref() {
-            DeValue::String(text) => size(text),
-            other => integer(other).and_then(|bytes| usize::try_from(bytes).ok()),
+        let size = match value.get_ref().as_str() {
+            Some(text) => size(text),
+            None => integer(value.get_ref()).and_then(|bytes| usize::try_from(bytes).ok()),
         };
         let size = size.filter(|bytes| (LEAST..=LARGEST).contains(bytes));
         if size.is_none() {
@@ -244,7 +244,13 @@ impl FromToml for Date {
         let date = match value.get_ref() {
             DeValue::String(text) if text.len() == 10 => text.parse().ok(),
             DeValue::Datetime(literal) if literal.time.is_none() => literal.to_string().parse().ok(),
-            _ => None,
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => None,
         };
         if date.is_none() {
             reader.wrong(value.span(), "must be a date such as \"2027-06-30\"");
@@ -271,9 +277,10 @@ impl<T> List<T> {
 impl<T: FromToml> FromToml for List<T> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let Some(array) = value.get_ref().as_array() else {
-            let advice = match value.get_ref() {
-                DeValue::Table(_) => "a list of tables is written with two brackets, `[[...]]`",
-                _ => "a list is written in brackets, `[...]`",
+            let advice = if value.get_ref().is_table() {
+                "a list of tables is written with two brackets, `[[...]]`"
+            } else {
+                "a list is written in brackets, `[...]`"
             };
             let reason = format_args!("must be a list, not {}", kind(value.get_ref()));
             reader.wrong_with(value.span(), reason, Some(advice.to_owned()));

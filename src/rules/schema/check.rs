@@ -130,7 +130,7 @@ fn schemas_in<'s>(keyword: &str, value: &'s Value) -> Vec<(Option<String>, &'s V
         Value::Array(schemas) => {
             schemas.iter().enumerate().map(|(index, schema)| (Some(index.to_string()), schema)).collect()
         }
-        schema => vec![(None, schema)],
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => vec![(None, value)],
     }
 }
 

@@ -28,10 +28,7 @@ impl<'i> Keyword<'i, Sent> for UniqueItems {
         if !self.0 || instance.as_array().is_none() {
             return true;
         }
-        match &*instance.to_value() {
-            Value::Array(elements) => are_unique(elements),
-            _ => true,
-        }
+        if let Value::Array(elements) = &*instance.to_value() { are_unique(elements) } else { true }
     }
 }
 
@@ -99,9 +96,9 @@ pub(super) fn unique_items<'a>(
     wanted: &'a Value,
     _: Location,
 ) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
-    match wanted {
-        Value::Bool(wanted) => Ok(Box::new(UniqueItems(*wanted))),
-        _ => Err(ValidationError::schema("uniqueItems is true or false")),
+    match wanted.as_bool() {
+        Some(wanted) => Ok(Box::new(UniqueItems(wanted))),
+        None => Err(ValidationError::schema("uniqueItems is true or false")),
     }
 }
 

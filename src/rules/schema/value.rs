@@ -67,7 +67,7 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
                 Some(Members::Read(members))
             }
             FieldValue::Given(serde_json::Value::Object(members)) => Some(Members::Given(members)),
-            _ => None,
+            FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) => None,
         }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
         match *self {
             FieldValue::Read(json::Value { node: json::Node::Array(elements), .. }) => Some(Elements::Read(elements)),
             FieldValue::Given(serde_json::Value::Array(elements)) => Some(Elements::Given(elements)),
-            _ => None,
+            FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
             FieldValue::Read(json::Value { node: json::Node::String(text), .. }) => Some(Cow::Borrowed(text)),
             FieldValue::Given(serde_json::Value::String(text)) => Some(Cow::Borrowed(text)),
             FieldValue::Name(text) => Some(Cow::Borrowed(text)),
-            _ => None,
+            FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Whole(_) => None,
         }
     }
 
@@ -92,7 +92,7 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
         match *self {
             FieldValue::Read(json::Value { node: json::Node::Number, raw }) => number(raw).map(Cow::Owned).map(Figure),
             FieldValue::Given(serde_json::Value::Number(number)) => Some(Figure(Cow::Borrowed(number))),
-            _ => None,
+            FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
     }
 
@@ -100,7 +100,7 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
         match *self {
             FieldValue::Read(json::Value { node: json::Node::Bool(flag), .. })
             | FieldValue::Given(serde_json::Value::Bool(flag)) => Some(*flag),
-            _ => None,
+            FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
     }
 

@@ -80,7 +80,7 @@ fn made_before(new: &NewRow, found: &StoredRow) -> InsertedRow {
     let verdict = match draft.operation.state.status() {
         Status::Pending if failed_at_once && draft.enforce_balance => CreateOutcome::NotCovered,
         Status::Pending if failed_at_once => CreateOutcome::OverDailyLimit,
-        _ => CreateOutcome::AsDrafted,
+        Status::Pending | Status::Success | Status::Failed => CreateOutcome::AsDrafted,
     };
     InsertedRow::Stored { verdict, queued: true }
 }

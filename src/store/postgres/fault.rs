@@ -154,11 +154,11 @@ impl From<tokio_postgres::Error> for PgError {
 
 impl From<PoolError> for PgError {
     fn from(error: PoolError) -> Self {
-        Self::Pool(match error {
-            // What sets a session up is a part of connecting.
-            PoolError::PostCreateHook(HookError::Backend(error)) => PoolError::Backend(error),
-            error => error,
-        })
+        // What sets a session up is a part of connecting.
+        if let PoolError::PostCreateHook(HookError::Backend(error)) = error {
+            return Self::Pool(PoolError::Backend(error));
+        }
+        Self::Pool(error)
     }
 }
 

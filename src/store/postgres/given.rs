@@ -111,8 +111,10 @@ impl ToSql for OperationColumns<'_> {
 }
 
 fn fields_of(of: &Type) -> Option<&[Field]> {
-    match of.kind() {
-        Kind::Composite(fields) if fields.len() == COLUMNS => Some(fields),
-        _ => None,
+    if let Kind::Composite(fields) = of.kind()
+        && fields.len() == COLUMNS
+    {
+        return Some(fields);
     }
+    None
 }

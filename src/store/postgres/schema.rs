@@ -129,9 +129,13 @@ async fn prepare_in(
     let holds = held(transaction).await?;
     let mut stored = stored_keys(transaction).await?;
     // Other nodes need the same key: none is made here (contract section 2).
-    let keys = wrapping_keys(&store, keys, false, &*random).map_err(|error| match error {
-        OpenError::KeyMissing { path } if stored.is_empty() => OpenFailure::Open(OpenError::KeyNotMade { path }),
-        error => OpenFailure::Open(error),
+    let keys = wrapping_keys(&store, keys, false, &*random).map_err(|error| {
+        if stored.is_empty()
+            && let OpenError::KeyMissing { path } = error
+        {
+            return OpenFailure::Open(OpenError::KeyNotMade { path });
+        }
+        OpenFailure::Open(error)
     })?;
     let misfit = |source| OpenFailure::Open(OpenError::Keys { path: store.clone(), source });
     if stored.is_empty() {

@@ -147,16 +147,10 @@ fn array<'a>(of: &Type, values: impl Iterator<Item = &'a Value>) -> Option<Array
         values: impl Iterator<Item = &'a Value>,
         of: impl Fn(&Value) -> Option<T>,
     ) -> Option<Array> {
-        let values = values.map(|value| match value {
-            Value::Null => Some(None),
-            value => of(value).map(Some),
-        });
+        let values = values.map(|value| if *value == Value::Null { Some(None) } else { of(value).map(Some) });
         Some(Box::new(values.collect::<Option<Vec<Option<T>>>>()?))
     }
-    let integer = |value: &Value| match value {
-        Value::Integer(number) => Some(*number),
-        _ => None,
-    };
+    let integer = |value: &Value| if let Value::Integer(number) = value { Some(*number) } else { None };
     match *of {
         Type::INT8 => all(values, integer),
         Type::INT4 => all(values, |value| i32::try_from(integer(value)?).ok()),
@@ -166,14 +160,8 @@ fn array<'a>(of: &Type, values: impl Iterator<Item = &'a Value>) -> Option<Array
             1 => Some(true),
             _ => None,
         }),
-        Type::TEXT => all(values, |value| match value {
-            Value::Text(text) => Some(text.clone()),
-            _ => None,
-        }),
-        Type::BYTEA => all(values, |value| match value {
-            Value::Blob(bytes) => Some(bytes.clone()),
-            _ => None,
-        }),
+        Type::TEXT => all(values, |value| if let Value::Text(text) = value { Some(text.clone()) } else { None }),
+        Type::BYTEA => all(values, |value| if let Value::Blob(bytes) = value { Some(bytes.clone()) } else { None }),
         _ => None,
     }
 }
