@@ -81,7 +81,7 @@
 //! The modes `legacy`, `shadow` and `staged`. A rule set that names one of them is rejected when it is loaded.
 
 #![warn(unreachable_pub)]
-#![cfg_attr(not(test), warn(clippy::as_conversions, clippy::indexing_slicing))]
+#![cfg_attr(not(test), warn(clippy::as_conversions, clippy::indexing_slicing, clippy::wildcard_enum_match_arm))]
 
 pub mod app;
 pub mod auth;

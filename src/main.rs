@@ -1,5 +1,7 @@
 //! The `paybridge` command.
 
+#![warn(clippy::as_conversions, clippy::indexing_slicing, clippy::wildcard_enum_match_arm)]
+
 use std::process::ExitCode;
 
 #[global_allocator]

@@ -33,7 +33,10 @@ impl Remote {
             EngineResponse::NotFound(_) => Err(not_found()),
             // A first try whose response was lost may still be in progress: the refusal of its repeat proves nothing.
             EngineResponse::Invalid(_) | EngineResponse::Conflict(_) if unsure => Err(ApiError::EngineTimeout),
-            outcome => passed_on(outcome),
+            outcome @ (EngineResponse::Done(_)
+            | EngineResponse::Invalid(_)
+            | EngineResponse::Conflict(_)
+            | EngineResponse::Busy(..)) => passed_on(outcome),
         }
     }
 
@@ -69,10 +72,7 @@ impl Remote {
 }
 
 fn order_id(body: &[u8]) -> Option<OrderId> {
-    match &read_object(body).ok()?.get("order_id")?.node {
-        Node::String(text) => OrderId::new(text).ok(),
-        _ => None,
-    }
+    OrderId::new(read_object(body).ok()?.get("order_id")?.as_str()?).ok()
 }
 
 fn passed_on(outcome: EngineResponse) -> Result<Bytes, ApiError> {

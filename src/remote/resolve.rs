@@ -152,7 +152,7 @@ impl Remote {
     async fn mark_unknown(&self, entry: &JournalEntry, again: bool) -> Result<(), ApiError> {
         let since = match entry.progress {
             EntryProgress::InDoubt { since } if !again => since,
-            _ => self.parts.clock.now(),
+            EntryProgress::Open | EntryProgress::InDoubt { .. } | EntryProgress::Answered(_) => self.parts.clock.now(),
         };
         Ok(self.journal().mark_unknown(entry.id, since).await?)
     }

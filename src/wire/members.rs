@@ -29,10 +29,7 @@ pub fn required(path: &'static str) -> RequestError {
 /// # Errors
 /// The value is not a string.
 pub fn string<'v>(path: impl Into<Cow<'static, str>>, value: &'v Value<'_>) -> Result<&'v str, RequestError> {
-    match &value.node {
-        Node::String(text) => Ok(text),
-        _ => Err(RequestError::member(path, format!("must be a string, not {}", value.kind()))),
-    }
+    value.as_str().ok_or_else(|| RequestError::member(path, format!("must be a string, not {}", value.kind())))
 }
 
 /// Returns the object of a member.
@@ -40,10 +37,7 @@ pub fn string<'v>(path: impl Into<Cow<'static, str>>, value: &'v Value<'_>) -> R
 /// # Errors
 /// The value is not an object.
 pub fn object<'v, 'a>(path: &'static str, value: &'v Value<'a>) -> Result<&'v Object<'a>, RequestError> {
-    match &value.node {
-        Node::Object(object) => Ok(object),
-        _ => Err(RequestError::member(path, format!("must be a JSON object, not {}", value.kind()))),
-    }
+    value.as_object().ok_or_else(|| RequestError::member(path, format!("must be a JSON object, not {}", value.kind())))
 }
 
 /// Reads a string member by a domain type's constructor.

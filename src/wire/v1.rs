@@ -117,7 +117,9 @@ fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Req
         Node::Object(fields) => fields,
         // PHP's empty array may be an object: the translation applies the dialect's rule.
         Node::Array(items) if items.is_empty() => return Ok(()),
-        _ => return Err(RequestError::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind()))),
+        Node::Null | Node::Bool(_) | Node::Number | Node::String(_) | Node::Array(_) => {
+            return Err(RequestError::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind())));
+        }
     };
     let reserved = reserved_names(direction);
     let taken = fields.0.iter().find(|member| {
@@ -148,7 +150,7 @@ fn read_user_id(body: &Object<'_>) -> UserId {
     let text = match &value.node {
         Node::String(text) => text.as_ref(),
         Node::Number => value.raw,
-        _ => return UserId::NoEquivalent,
+        Node::Null | Node::Bool(_) | Node::Array(_) | Node::Object(_) => return UserId::NoEquivalent,
     };
     CustomerAccountId::from_v1_text(text).map_or(UserId::NoEquivalent, UserId::Number)
 }

@@ -122,7 +122,7 @@ fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<Cust
         let empty = match &member.value.node {
             Node::Null => true,
             Node::String(_) => continue,
-            _ => false,
+            Node::Bool(_) | Node::Number | Node::Array(_) | Node::Object(_) => false,
         };
         if CUSTOMER_FIELDS.contains(&name) && !empty {
             return Err(RequestError::member(path(name), format!("must be a string, not {}", member.value.kind())));
