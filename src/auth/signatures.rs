@@ -220,7 +220,7 @@ impl Received {
         (decoded.len() == length).then_some(Self { bytes, length })
     }
 
-    #[expect(clippy::indexing_slicing, reason = "only so many bytes as there is room for are decoded")]
+    #[expect(clippy::indexing_slicing, reason = "at most as many bytes are decoded as the buffer holds")]
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

@@ -166,7 +166,11 @@ fn without_scheme(text: &str) -> Option<&str> {
 }
 
 /// [`is_url_byte`] for every byte: a request has up to six URLs, and each of their bytes is checked.
-#[expect(clippy::as_conversions, clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses a wrong index")]
+#[expect(
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which refuses a wrong index"
+)]
 const URL_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;

@@ -257,7 +257,7 @@ fn is_missing(path: &Path) -> bool {
 }
 
 /// The names that a certificate is for.
-#[expect(clippy::wildcard_enum_match_arm, reason = "a server has a name or an address, whatever else is named")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of names do not identify a server")]
 fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     use x509_parser::extensions::GeneralName;
     const MOST: usize = 20;

@@ -69,7 +69,7 @@ pub struct KeyEntry {
 impl KeyEntry {
     /// The key itself.
     #[must_use]
-    #[expect(clippy::indexing_slicing, reason = "a key is entered with its place in this list")]
+    #[expect(clippy::indexing_slicing, reason = "an entry is made with its index in this list")]
     pub fn api_key(&self) -> &ApiKey {
         &self.merchant.api_keys[self.index]
     }

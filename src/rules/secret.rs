@@ -81,7 +81,7 @@ impl Secrets {
 
     /// The secret that signs.
     #[must_use]
-    #[expect(clippy::indexing_slicing, reason = "an empty list is refused when it is made")]
+    #[expect(clippy::indexing_slicing, reason = "an empty list is refused by the constructor")]
     pub fn signing(&self) -> &Secret {
         &self.0[0]
     }

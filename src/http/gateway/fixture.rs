@@ -16,7 +16,7 @@ use http_body_util::BodyExt as _;
 
 use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
-use crate::clock::{Clock, ManualClock, Random, SystemRandomness};
+use crate::clock::{Clock, ManualClock, Random, SystemClock, SystemRandomness};
 use crate::domain::{Amount, Operation, UnixMillis};
 use crate::engine::{AtCreation, Engine, NextAction, PageSecret, Provider};
 use crate::http::{ConnectionInfo, HeadCheck, Peer, Protocol};
@@ -233,7 +233,8 @@ impl Fixture {
         let (lines, metrics) = (Arc::<LogLines>::default(), Arc::<Metrics>::default());
         let (clock, random) = (Arc::new(ManualClock::at(NOW)), Arc::<Counting>::default());
         let keys = Arc::new(SystemRandomness::default());
-        let store = open_store(&rules.gateway.store, keys, Arc::clone(&metrics)).unwrap().store;
+        let system = Arc::new(SystemClock);
+        let store = open_store(&rules.gateway.store, system, keys, Arc::clone(&metrics)).unwrap().store;
         let engine = Arc::new(Engine::new(
             Arc::clone(&store),
             Arc::clone(&clock) as Arc<dyn Clock>,

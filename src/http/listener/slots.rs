@@ -181,7 +181,7 @@ impl ConnectionSlots {
     }
 }
 
-#[expect(clippy::indexing_slicing, reason = "no slot is ever taken out, so that a number that was given stays one")]
+#[expect(clippy::indexing_slicing, reason = "slots are never removed, so that a number stays valid")]
 impl Table {
     const fn open(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -63,7 +63,7 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
         hash.update(wide(part.len()).to_be_bytes());
         hash.update(part);
     }
-    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else it is, the key is what was looked at last")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other errors have one message")]
     let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => TlsError(format!(
             "the key in {} does not belong to the certificate in {}",
@@ -179,7 +179,7 @@ fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
     bytes().map_err(pem::Error::Io)
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are told in the same words")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds have one message")]
 fn unreadable(path: &Path, what: &str, error: pem::Error) -> TlsError {
     let path = path.display();
     TlsError(match error {

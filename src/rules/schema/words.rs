@@ -25,7 +25,7 @@ pub(super) fn field_problem(error: &ValidationError<'_>) -> FieldProblem {
     FieldProblem { path: path.join("."), reason }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "what has no words of its own here is told in the general ones")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "other kinds have the general message")]
 fn reason(kind: &ValidationErrorKind) -> String {
     match kind {
         ValidationErrorKind::Required { .. } => "is required".into(),

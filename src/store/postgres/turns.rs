@@ -44,7 +44,7 @@ impl ConcurrencyLimits {
     ///
     /// # Errors
     /// It did not come.
-    #[expect(clippy::indexing_slicing, reason = "a merchant's queue is one of so many")]
+    #[expect(clippy::indexing_slicing, reason = "the bucket is below the number of queues")]
     pub(super) async fn to_decide(&self, merchant: &MerchantId) -> Result<[SemaphorePermit<'_>; 2], StoreError> {
         let turn = async {
             let own = self.of_merchants[queue_of(merchant)].acquire().await?;

@@ -169,7 +169,7 @@ impl Begun {
                 let stepped = backup.step(STEP).map_err(failed)?;
                 let (all, left) = (pages(backup.progress().pagecount), pages(backup.progress().remaining));
                 progress((all - left.min(all)) * page_bytes, all * page_bytes);
-                #[expect(clippy::wildcard_enum_match_arm, reason = "no other result is one of success")]
+                #[expect(clippy::wildcard_enum_match_arm, reason = "no other result is a success")]
                 match stepped {
                     StepResult::Done => break,
                     StepResult::More if step % STEPS_A_SYNC == 0 => copy.file.sync_data().map_err(unsynced)?,
