@@ -87,7 +87,7 @@ fn assert_moved(gateway: &Gateway) {
     let is_refused = |ran: Ran| {
         assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
         let why = "data/paybridge.db: was moved to postgres://127.0.0.1:";
-        assert!(ran.err.contains(why) && ran.err.contains("name that in store.url"), "{}", ran.err);
+        assert!(ran.err.contains(why) && ran.err.contains("set store.url to it"), "{}", ran.err);
         assert!(!ran.err.contains("paybridge@"), "{}", ran.err);
     };
     is_refused(gateway.command().output().unwrap().into());
@@ -323,12 +323,12 @@ async fn a_copy_that_was_killed_goes_on() {
 
     // What was changed meanwhile is found.
     database.sql("UPDATE entries SET amount = amount + 1 WHERE amount > 0");
-    copy(&gateway, &database.url()).failed("entries of the target is not as in the source");
+    copy(&gateway, &database.url()).failed("entries of the target differs from the source");
     assert_eq!(count(), IDS + 1);
     assert_ne!(database.sql("SELECT count(*) FROM copying"), "0");
     database.sql("UPDATE entries SET amount = amount - 1 WHERE amount > 0");
     database.sql("INSERT INTO merchants VALUES (7, 'stranger')");
-    copy(&gateway, &database.url()).failed("merchants of the target is not as in the source");
+    copy(&gateway, &database.url()).failed("merchants of the target differs from the source");
     database.sql("DELETE FROM merchants WHERE merchant = 'stranger'");
 
     // As it is when the copy ends between the source's mark and the target's: neither is served, and it goes on.

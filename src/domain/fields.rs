@@ -33,14 +33,14 @@ pub const fn reserved_names(direction: Direction) -> &'static [&'static str] {
 /// The members of `fields` that a schema keeps; the others are left out of comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaFields {
-    /// There was no schema: all of them.
+    /// All of them: there was no schema.
     Everything,
     /// These names, sorted. Shared between the operations of a schema, and stored once.
     Names(Arc<[Box<str>]>),
 }
 
 impl SchemaFields {
-    /// Whether a member of this name is kept.
+    /// Reports whether the schema keeps a member of this name.
     #[must_use]
     pub fn keeps(&self, name: &str) -> bool {
         match self {

@@ -1,7 +1,7 @@
-//! The store's invariants (contract section 12, `store check`): once, for every backend.
+//! The invariants of the store (contract section 12, `store check`), for every backend.
 //!
-//! A backend reads its rows on one snapshot, a slice after the other in the order of their keys, and what stands around
-//! them; what they must be is said here.
+//! A backend reads the rows and their related rows on one snapshot, in slices, in the order of their keys. This module
+//! checks them.
 
 mod callbacks;
 mod journal;
@@ -23,44 +23,45 @@ use super::homes::Home;
 use super::vault::Vault;
 use crate::domain::{Bucket, Fingerprint, MerchantId};
 
-/// A place in the order of keys: a bucket, and a number in it. A store without buckets has the bucket 0.
+/// A position in the order of keys: a bucket, and a number in it. In a store without buckets the bucket is 0.
 pub(super) type RowPlace = (i16, i64);
 
-/// Before all places, and behind them.
+/// The positions before and behind all rows.
 pub(super) const FIRST: RowPlace = (i16::MIN, i64::MIN);
 pub(super) const LAST: RowPlace = (i16::MAX, i64::MAX);
 
-/// A row and its place; `None`: a column is of another type than it was made.
+/// A row and its position; `None`: a column has the wrong type.
 pub(super) type Found<T> = (RowPlace, Option<T>);
 
-/// What an audit looked at and found.
+/// The result of an audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// How many operations were looked at.
+    /// The count of checked operations.
     pub operations: u64,
-    /// How many entries of the ledger were looked at.
+    /// The count of checked ledger entries.
     pub entries: u64,
-    /// How many entries of the journal were looked at.
+    /// The count of checked journal entries.
     pub journal: u64,
-    /// How many callbacks were looked at.
+    /// The count of checked callbacks.
     pub callbacks: u64,
-    /// What is wrong, a line each; the first [`Audit::MAX_PROBLEMS`]. No account number and nothing of `fields` is in them.
+    /// The problems, a line each: at most [`Audit::MAX_PROBLEMS`]. They contain no account numbers and nothing of
+    /// `fields`.
     pub problems: Vec<String>,
-    /// How many things are wrong.
+    /// The count of all problems.
     pub problem_count: u64,
 }
 
 impl Audit {
-    /// The most problems that are told one by one.
+    /// The most problems that are listed.
     pub const MAX_PROBLEMS: usize = 100;
 
-    /// Whether everything is as it must be.
+    /// Reports whether there are no problems.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
         self.problem_count == 0
     }
 
-    /// Takes note of a problem.
+    /// Adds a problem.
     pub(super) fn problem(&mut self, text: String) {
         self.problem_count += 1;
         if self.problems.len() < Self::MAX_PROBLEMS {
@@ -69,24 +70,24 @@ impl Audit {
     }
 }
 
-/// How far an audit is.
+/// The progress of an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditProgress {
-    /// Operations, entries of the journal and callbacks looked at.
+    /// Operations, journal entries and callbacks checked so far.
     pub done: u64,
-    /// Operations, entries of the journal and callbacks in all.
+    /// Operations, journal entries and callbacks in total.
     pub total: u64,
 }
 
-/// What an audit remembers.
+/// The state of a running audit.
 pub(super) struct AuditFindings {
     pub(super) vault: Arc<Vault>,
     pub(super) found: Audit,
-    /// Whether keys begin with a bucket. Such a store locks accounts by making their rows.
+    /// Whether keys begin with a bucket. Such a store inserts the rows of accounts in order to lock them.
     has_buckets: bool,
-    /// Of what was looked at, the order's key and the home that it must have: to be compared after each slice.
+    /// The order keys of the rows in the current slice, and the home that each must have. Compared after each slice.
     pub(super) homes: Vec<(Fingerprint, Home)>,
-    /// What the entries of each account sum to.
+    /// The sum of the entries of each account.
     sums: HashMap<AuditedAccount, i128>,
     /// The merchants whose ledger was opened.
     opened: HashSet<Box<str>>,
@@ -104,25 +105,25 @@ impl AuditFindings {
         }
     }
 
-    /// Everything that was looked at slice by slice.
+    /// Returns the count of rows checked slice by slice.
     pub(super) const fn done(&self) -> u64 {
         self.found.operations + self.found.journal + self.found.callbacks
     }
 
-    /// Notes what is wrong with something.
+    /// Adds those of the problems whose condition holds.
     fn note<const N: usize>(&mut self, subject: impl Display, problems: [(bool, &str); N]) {
         for (_, problem) in problems.into_iter().filter(|(wrong, _)| *wrong) {
             self.found.problem(format!("{subject}: {problem}"));
         }
     }
 
-    /// Whether a row stands in the bucket of its merchant, which its number names, too.
+    /// Reports whether a row is in the bucket of its merchant, and has a number of that bucket.
     fn is_in_bucket(&self, (bucket, number): RowPlace, merchant: &str) -> bool {
         let own = MerchantId::new(merchant).map(|merchant| i64::from(Bucket::of(&merchant).number()));
         !self.has_buckets || own.is_ok_and(|own| own == i64::from(bucket) && own == (number >> 12) & 1023)
     }
 
-    /// Compares the homes that a slice must have, which are taken by that, with those that were found.
+    /// Compares the homes expected by the current slice with those that were read.
     pub(super) fn compare_homes(&mut self, found: impl IntoIterator<Item = Option<Home>>) {
         for ((_, home), found) in std::mem::take(&mut self.homes).into_iter().zip(found) {
             let (home, problems) = (
@@ -131,35 +132,35 @@ impl AuditFindings {
                     Home::Entry(id) => format!("journal entry {}", id.0),
                 },
                 [
-                    (found.is_none(), "its order has no home: it could be made twice"),
-                    (found.is_some_and(|found| found != home), "the home of its order is another"),
+                    (found.is_none(), "its order has no home: it could be created twice"),
+                    (found.is_some_and(|found| found != home), "its order has another home"),
                 ],
             );
             self.note(home, problems);
         }
     }
 
-    /// Compares the parts of which the schema is made with those that this release makes.
+    /// Compares the parts of the schema with those of this release.
     pub(super) fn structure(&mut self, made: impl IntoIterator<Item = (String, String)>, mut found: SchemaParts) {
         for (name, made) in made {
             match found.remove(&name) {
                 None => self.found.problem(format!("the schema: {name} is missing")),
                 Some(found) if found != made => {
-                    self.found.problem(format!("the schema: {name} is not as this release makes it"));
+                    self.found.problem(format!("the schema: {name} differs from this release"));
                 }
                 Some(_) => {}
             }
         }
         for name in found.into_keys() {
-            self.found.problem(format!("the schema: {name} is not of this release"));
+            self.found.problem(format!("the schema: {name} is unknown to this release"));
         }
     }
 }
 
-/// What a store is made of, and how, by type and name.
+/// The definitions of the parts of a schema, by type and name.
 pub(super) type SchemaParts = std::collections::BTreeMap<String, String>;
 
-/// What an error says of a row; it names no value.
+/// Returns the text of an error about a row; it contains no value.
 fn stated(error: StoreError) -> String {
     match error {
         StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,

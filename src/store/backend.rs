@@ -1,4 +1,4 @@
-//! What a backend does for the core: it runs work over the rows of a transaction, and reads beside.
+//! What a database backend implements: transactions over rows, and reads outside of them.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -33,32 +33,33 @@ pub(super) trait Backend: Send + Sync + 'static {
 
     fn contexts(&self) -> &Contexts;
 
-    /// Counts how often a server was lost, perhaps with commits that no other server has.
+    /// Returns how often a server was lost, perhaps with commits that no other server has.
     fn losses(&self) -> u64;
 
     fn random(&self) -> &dyn Random;
 
-    /// Told after a commit that queued a callback or made one due.
+    /// Returns the notification to send after a commit that queued a callback or made one due.
     fn queued(&self) -> &Notify;
 
-    /// Refuses work that goes by a clock which is known to be wrong.
+    /// Fails if this node's clock is known to be wrong, for work that depends on it.
     fn require_right_clock(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Runs work in a transaction and waits for its commit. The work is run again where others were in its way, or the word of
-    /// its commit was lost.
+    /// Runs `work` in a transaction and waits for its commit. Runs it again after a conflict with other transactions,
+    /// or when the outcome of the commit was lost.
     fn transact<T: Send + 'static>(
         &self,
         work: impl AsyncFn(&mut Self::Rows<'_>) -> Result<T, Self::Error> + Send + 'static,
     ) -> impl Future<Output = Result<T, StoreError>> + Send;
 
-    /// Creates an operation in a transaction, which is queued at once; `nonce` is of its callback's name.
+    /// Creates an operation in a transaction. Queues it before returning the future. `nonce` becomes part of its
+    /// callback's id.
     fn insert(
         &self,
         new: NewRow,
         nonce: u64,
     ) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<Self>;
 
-    /// Reads what stands under an order.
+    /// Reads what is stored under an order.
     fn standing(
         &self,
         merchant: &MerchantId,
@@ -68,32 +69,32 @@ pub(super) trait Backend: Send + Sync + 'static {
     /// Reads an operation.
     fn operation_row(&self, id: TransactionId) -> impl Future<Output = Result<Option<StoredRow>, StoreError>> + Send;
 
-    /// Reads operations, as far as they are there and readable, by their ids.
+    /// Reads operations by their ids; leaves out those that are missing or cannot be read.
     fn operation_rows(&self, ids: Vec<i64>)
     -> impl Future<Output = Result<HashMap<i64, StoredRow>, StoreError>> + Send;
 
-    /// Reads what v1 tells of the operation that a v1 request made under an order.
+    /// Reads the v1 status of the operation that was created through v1 under an order.
     fn v1_status_row(
         &self,
         merchant: &MerchantId,
         order: Fingerprint,
     ) -> impl Future<Output = Result<Option<V1Status>, StoreError>> + Send;
 
-    /// Reads what v2 tells of an operation, if it is this merchant's.
+    /// Reads the v2 status of an operation, if it belongs to this merchant.
     fn v2_status_row(
         &self,
         merchant: &MerchantId,
         id: TransactionId,
     ) -> impl Future<Output = Result<Option<V2Status>, StoreError>> + Send;
 
-    /// Reads what is sealed of an operation, its payer aside.
+    /// Reads the sealed details of an operation, without its payer.
     fn sealed_details(&self, id: TransactionId) -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
 
-    /// Reads the sealed preparation of an operation that is pending.
+    /// Reads the sealed preparation of a pending operation.
     fn sealed_preparation(&self, id: TransactionId)
     -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
 
-    /// Reads a page of a merchant's v1 list, newest first, between two ids; `listed` is the merchant's number.
+    /// Reads a page of a merchant's v1 list, newest first, between two ids. `listed` is the merchant's number.
     fn listed_rows(
         &self,
         query: HistoryQuery,
@@ -101,7 +102,7 @@ pub(super) trait Backend: Send + Sync + 'static {
         listed: i64,
     ) -> impl Future<Output = Result<Page<StoredRow>, StoreError>> + Send;
 
-    /// Reads whether a merchant is known.
+    /// Reports whether a merchant is known.
     fn knows(&self, merchant: &MerchantId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Reads a merchant's balances, by currency, sorted.
@@ -116,13 +117,13 @@ pub(super) trait Backend: Send + Sync + 'static {
         progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
     ) -> impl Future<Output = Result<Audit, StoreError>> + Send;
 
-    /// Commits something, to prove that it can.
+    /// Commits a change, to check that the store can.
     fn commit_probe(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Finishes what was accepted, then closes.
+    /// Finishes the accepted work, then closes.
     fn finish(&self) -> impl Future<Output = ()> + Send;
 
-    /// Reads where an order lives.
+    /// Reads the home of an order.
     fn home(
         &self,
         merchant: &MerchantId,
@@ -132,7 +133,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     /// Reads an entry.
     fn entry_row(&self, id: EntryId) -> impl Future<Output = Result<Option<EntryRow>, StoreError>> + Send;
 
-    /// Reads so many open entries after a number, in the order of their numbers, each with its number; some cannot be read.
+    /// Reads open entries after a number, ascending, each with its number and, if it cannot be read, an error.
     fn open_rows(
         &self,
         after: i64,
@@ -142,13 +143,13 @@ pub(super) trait Backend: Send + Sync + 'static {
     /// Reads a page of a merchant's answered entries, newest first.
     fn answered_rows(&self, query: HistoryQuery) -> impl Future<Output = Result<Page<EntryRow>, StoreError>> + Send;
 
-    /// Takes tasks that are due.
+    /// Claims tasks that are due.
     fn claim_tasks(&self, claim: TaskClaim) -> impl Future<Output = Result<Vec<ClaimedTask>, StoreError>> + Send;
 
     /// Reads the queues with tasks.
     fn task_queues(&self, kind: TaskKind) -> impl Future<Output = Result<Vec<TaskQueue>, StoreError>> + Send;
 
-    /// Makes claimed tasks due at another time that cannot be understood.
+    /// Makes claimed tasks that cannot be decoded due at another time.
     fn put_off(
         &self,
         kind: TaskKind,
@@ -157,18 +158,19 @@ pub(super) trait Backend: Send + Sync + 'static {
         until: UnixMillis,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Reads the random numbers of callbacks and what they are about, as far as it is there and readable, by their keys.
+    /// Reads the nonces and subjects of callbacks by their keys; leaves out those that are missing or cannot be read.
     fn subjects(&self, keys: Vec<i64>)
     -> impl Future<Output = Result<HashMap<i64, (i64, Subject)>, StoreError>> + Send;
 
-    /// Removes callbacks that were delivered or given up: see [`Outbox::forget_callbacks`](super::Outbox::forget_callbacks).
+    /// Deletes callbacks that were delivered or given up: see
+    /// [`Outbox::forget_callbacks`](super::Outbox::forget_callbacks).
     fn forget_delivered(
         &self,
         until: UnixMillis,
         limit: usize,
     ) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
-    /// Reads whom an order names, if it was made from v1 with the relay's address.
+    /// Reads the target of an order, if it was created through v1 with the relay's address.
     fn addressee_of(
         &self,
         merchant: &MerchantId,
@@ -181,42 +183,42 @@ pub(super) trait Backend: Send + Sync + 'static {
         id: CallbackId,
     ) -> impl Future<Output = Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError>> + Send;
 
-    /// Reads a slice of the list of callbacks, all of one moment.
+    /// Reads a slice of the list of callbacks from one snapshot.
     fn callback_slice(
         &self,
         query: CallbackQuery,
         scope: Scope,
     ) -> impl Future<Output = Result<Vec<ListedCallback>, StoreError>> + Send;
 
-    /// Reads the places of a slice of the list of callbacks.
+    /// Reads the positions of a slice of the list of callbacks.
     fn callback_places(
         &self,
         query: CallbackQuery,
         scope: Scope,
     ) -> impl Future<Output = Result<Vec<CallbackCursor>, StoreError>> + Send;
 
-    /// Counts what waits and what was given up.
+    /// Counts the pending and the failed callbacks.
     fn callback_counts(&self) -> impl Future<Output = Result<OutboxSize, StoreError>> + Send;
 }
 
-/// An entry and its number; some cannot be read.
+/// The number of an entry and its row, or an error if it cannot be read.
 pub(super) type NumberedEntry = (i64, Result<EntryRow, StoreError>);
 
-/// A place in the list of callbacks and what stands there, or the column of it that holds what was never written there.
+/// A position in the list of callbacks with its record, or the name of a column with an invalid value.
 pub(super) type ListedCallback = (CallbackCursor, Result<CallbackRecord, &'static str>);
 
-/// What a callback is about, still sealed.
+/// The subject of a callback, as read and still encrypted.
 pub(super) enum Subject {
     Operation(Box<StoredRow>),
     Entry(Box<EntryRow>),
 }
 
-/// Among which callbacks a query looks.
+/// The callbacks that a query covers.
 #[derive(Debug, Clone)]
 pub(super) enum Scope {
     All,
     Merchant(MerchantId),
-    /// Those of the orders of these keys, which are this merchant's.
+    /// Those of the orders with these keys, which belong to this merchant.
     Orders(MerchantId, [Fingerprint; 2]),
     Nothing,
 }

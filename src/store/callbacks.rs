@@ -1,13 +1,13 @@
-//! What happens to callbacks in a transaction: tries and what follows from them, announcements, and what is sent again.
+//! The transactions on callbacks: results of tries, announcements of remote engines, resends and expiry.
 //!
-//! | a try says | leased for it | pending, not leased for it | delivered | failed |
+//! | result of a try | lease valid | pending, lease lost | delivered | failed |
 //! |---|---|---|---|---|
-//! | the receiver has it | delivered | delivered | delivered | delivered |
-//! | given up | failed | as it is | as it is | as it is |
-//! | again at a time | due then | as it is | as it is | as it is |
+//! | delivered | delivered | delivered | delivered | delivered |
+//! | given up | failed | unchanged | unchanged | unchanged |
+//! | retry later | due then | unchanged | unchanged | unchanged |
 //!
-//! Every try is kept. In the columns to the right of the first it comes late: its lease had ended, and somebody else's
-//! lease or word, or a wish to resend, stands. A pending callback has a task in the queue of its target; others have none.
+//! Every try is stored. In all columns but the first the try is late: its lease had ended, and the callback was claimed
+//! again, finished or resent since. A pending callback has a task in the queue of its target; others have none.
 
 use super::journal::moves::EntryRows;
 use super::rows::callback::{kept, origin_of};
@@ -19,14 +19,14 @@ use super::{
 };
 use crate::domain::UnixMillis;
 
-/// Where a callback stands.
+/// A callback and its task, as stored.
 #[derive(Debug)]
 pub(super) struct CallbackRow {
     pub(super) subject: CallbackSubject,
     pub(super) nonce: i64,
     pub(super) state: CallbackState,
     pub(super) target: CallbackTarget,
-    /// Or last resent.
+    /// When it was queued or last resent.
     pub(super) queued_at: UnixMillis,
     pub(super) tries: i64,
     /// Present while it is pending.
@@ -34,25 +34,29 @@ pub(super) struct CallbackRow {
 }
 
 impl CallbackRow {
-    /// Whether this claim of it is the latest, and it was not queued anew since.
+    /// Reports whether this lease is of the latest claim, and the callback was not requeued since.
     fn is_leased_for(&self, lease: CallbackLease) -> bool {
         self.task
             .is_some_and(|task| task.is_leased && task.queued_at == lease.queued_at && task.attempts == lease.attempt())
     }
 
-    /// Whether an announcement has the engine asked once more: it was asked for before, or given up.
+    /// Reports whether an announcement makes the engine be queried again: it was queried before without success, or the
+    /// callback was given up.
     fn may_be_asked_anew(&self) -> bool {
         let asked = self.task.map_or(self.state == CallbackState::Failed, |task| task.attempts > 0);
         self.target == CallbackTarget::Engine && asked
     }
 }
 
-/// What a transaction does with callbacks.
+/// The row operations on callbacks.
 pub(super) trait CallbackRows: TaskRows {
-    /// Inserts a callback and its task, due at once. An error when its subject has one.
+    /// Inserts a callback and its task, due at once.
+    ///
+    /// # Errors
+    /// Its subject has a callback already.
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Self::Error>;
 
-    /// Reads a callback and its task; locked.
+    /// Reads a callback and its task, and locks them.
     async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, Self::Error>;
 
     /// Inserts a try of a callback.
@@ -63,14 +67,14 @@ pub(super) trait CallbackRows: TaskRows {
         tried: &CallbackTry,
     ) -> Result<(), Self::Error>;
 
-    /// Whether a try of a number is there and is this one.
+    /// Reports whether the try with this number exists and equals `tried`.
     async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry)
     -> Result<bool, Self::Error>;
 
-    /// Removes the tries of a callback up to a number.
+    /// Deletes the tries of a callback up to a number.
     async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), Self::Error>;
 
-    /// Writes the state of a callback, how many tries there were, and what came of the last one.
+    /// Updates a callback's state, count of tries and last outcome.
     async fn set_tried(
         &mut self,
         subject: CallbackSubject,
@@ -79,10 +83,10 @@ pub(super) trait CallbackRows: TaskRows {
         outcome: &TryOutcome,
     ) -> Result<(), Self::Error>;
 
-    /// Writes how many tries of a callback there were.
+    /// Updates a callback's count of tries.
     async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), Self::Error>;
 
-    /// Makes a callback pending, with nothing known of it but its tries; its task is queued beside.
+    /// Makes a callback pending and clears all but its count of tries. The caller queues its task.
     async fn set_queued(
         &mut self,
         subject: CallbackSubject,
@@ -90,28 +94,28 @@ pub(super) trait CallbackRows: TaskRows {
         queued_at: UnixMillis,
     ) -> Result<(), Self::Error>;
 
-    /// Reads the pending callbacks of an [`ExpireRequest`] that nobody is at, by their keys; locked. What another node changes at this
-    /// moment is left to it.
+    /// Reads and locks the pending callbacks that match an [`ExpireRequest`] and have no valid lease; returns their
+    /// keys. Skips rows that another node has locked.
     async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> Result<Vec<i64>, Self::Error>;
 
-    /// Gives callbacks up that are locked, and ends their tasks.
+    /// Marks locked callbacks failed, and ends their tasks.
     async fn give_up(&mut self, keys: &[i64], reason: &str) -> Result<(), Self::Error>;
 
-    /// Makes those of some callbacks pending and due that are failed; how many.
+    /// Requeues those of the callbacks that are failed; returns how many.
     async fn queue_failed(&mut self, keys: &[i64], now: UnixMillis) -> Result<usize, Self::Error>;
 
-    /// Removes a callback with its tries and its task, if there is one.
+    /// Deletes a callback with its tries and its task, if it exists.
     async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Self::Error>;
 }
 
-/// Reads the callback of a name; locked.
+/// Reads and locks the callback with this id.
 async fn of_name<R: CallbackRows>(rows: &mut R, id: CallbackId) -> Result<Option<CallbackRow>, R::Error> {
     let found = rows.locked_callback(id.subject()).await?;
     Ok(found.filter(|found| found.nonce == id.nonce().cast_signed()))
 }
 
-/// Keeps a try with what follows from it. What is kept already was committed before, and only the word of it lost: what comes
-/// in time was never kept before, since its lease would have ended with that.
+/// Stores a try and applies its result. A late try that is stored already was committed before, and only the
+/// confirmation was lost. A try in time cannot have been stored before, because that would have ended its lease.
 pub(super) async fn record<R: CallbackRows>(
     rows: &mut R,
     lease: CallbackLease,
@@ -145,7 +149,7 @@ pub(super) async fn record<R: CallbackRows>(
     Ok(())
 }
 
-/// Makes a claimed callback due at another time; nothing happens unless this is still the latest claim.
+/// Makes a claimed callback due at another time. Does nothing unless this is still the latest claim.
 pub(super) async fn postpone<R: CallbackRows>(
     rows: &mut R,
     lease: CallbackLease,
@@ -157,7 +161,8 @@ pub(super) async fn postpone<R: CallbackRows>(
     rows.release_task(TaskKind::Callback, lease.id.subject().key(), due).await
 }
 
-/// Moves a callback from the engine's queue to the one of its merchant's target, where its time begins; whether it did.
+/// Moves a callback from the engine's queue to the one of its merchant's target, where its age counts anew. Returns
+/// whether it did.
 pub(super) async fn ready<R: EntryRows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<bool, R::Error> {
     let CallbackSubject::Entry(entry) = id.subject() else { return Ok(false) };
     let Some(url) = rows.entry(entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
@@ -169,8 +174,8 @@ pub(super) async fn ready<R: EntryRows>(rows: &mut R, id: CallbackId, now: UnixM
     queue_again(rows, &callback, target, now).await.map(|()| true)
 }
 
-/// Removes a claimed callback of an entry with its tries, unless it was announced anew or claimed by somebody else since. An
-/// operation's result is always told.
+/// Deletes a claimed callback of an entry with its tries, unless it was announced or claimed again since. Never deletes
+/// the callback of an operation: that has a result to deliver.
 pub(super) async fn remove<R: CallbackRows>(rows: &mut R, lease: CallbackLease) -> Result<(), R::Error> {
     let subject = lease.id.subject();
     let CallbackSubject::Entry(_) = subject else { return Ok(()) };
@@ -180,16 +185,16 @@ pub(super) async fn remove<R: CallbackRows>(rows: &mut R, lease: CallbackLease) 
     }
 }
 
-/// Queues what a remote engine announced, unless there is nobody to be told or it is there. What waits for the engine's word
-/// and was asked for before, or given up, is asked for anew: whoever is at it now may have asked too early, and loses its
-/// lease.
+/// Queues the callback of an announced entry, unless it exists or the merchant gave no address. A callback for which
+/// the engine was queried before, or which was given up there, is requeued: a worker that holds it may have queried the
+/// engine too early, and loses its lease.
 pub(super) async fn relay<R: EntryRows>(
     rows: &mut R,
     entry: EntryId,
     nonce: u64,
     at: UnixMillis,
 ) -> Result<Relayed, R::Error> {
-    // An entry is told of once, and not withdrawn meanwhile.
+    // The lock makes sure that an entry gets one callback, and is not cancelled meanwhile.
     let Some(found) = rows.locked_entry(entry).await? else { return Ok(Relayed::Nothing) };
     let subject = CallbackSubject::Entry(entry);
     match rows.locked_callback(subject).await? {
@@ -205,8 +210,7 @@ pub(super) async fn relay<R: EntryRows>(
     }
 }
 
-/// Makes a callback pending and due, with nothing known of it but its earlier tries, unless somebody is at it: the end of a
-/// lease shows that nobody is.
+/// Makes a callback pending and due, and clears all but its tries, unless a worker holds a valid lease of it.
 pub(super) async fn resend<R: CallbackRows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<Resent, R::Error> {
     match of_name(rows, id).await? {
         None => Ok(Resent::Unknown),
@@ -225,15 +229,15 @@ async fn queue_again<R: CallbackRows>(
     target: CallbackTarget,
     now: UnixMillis,
 ) -> Result<(), R::Error> {
-    // A claim is told by when its callback was queued: that is never the same twice.
+    // A lease is identified by the time of queueing, so that time must be new.
     let queued_at = now.max(UnixMillis(callback.queued_at.0.saturating_add(1)));
     rows.set_queued(callback.subject, &target, queued_at).await?;
     let (kind, key) = (TaskKind::Callback, callback.subject.key());
     rows.put_task(NewTask { kind, key, queue: target.as_str(), queued_at, due_at: now }).await
 }
 
-/// Gives up what was queued until a time for some targets and what nobody is at: a lease that ended by then was somebody's who
-/// is gone. How many there were.
+/// Gives up callbacks of some targets that were queued until a time and have no valid lease: an expired lease belongs
+/// to a worker that is gone. Returns how many.
 pub(super) async fn expire<R: CallbackRows>(rows: &mut R, expiry: &ExpireRequest) -> Result<usize, R::Error> {
     let late = rows.late_callbacks(expiry).await?;
     rows.give_up(&late, expiry.reason).await.map(|()| late.len())

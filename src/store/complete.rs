@@ -1,4 +1,5 @@
-//! Completes an operation with all that follows from its result, and keeps what a provider prepared for one that is pending.
+//! Completes an operation with everything that follows from its result, and stores what a provider prepared for a
+//! pending operation.
 
 use super::rows::bare_state;
 use super::rows::callback::origin_of;
@@ -13,17 +14,17 @@ use crate::domain::{Direction, Outcome, Status, TransactionId, UnixMillis};
 pub(super) struct Completion {
     pub(super) id: TransactionId,
     pub(super) outcome: Outcome,
-    /// The payer that the outcome names, sealed.
+    /// The payer of the outcome, encrypted.
     pub(super) payer: Option<Vec<u8>>,
     pub(super) at: UnixMillis,
-    /// Of its callback's name.
+    /// Becomes part of the id of the operation's callback.
     pub(super) nonce: u64,
 }
 
-/// Writes a result, its postings and its callback. An operation that is finished has no work left, whoever finished it.
+/// Writes a result, its postings and its callback. Also ends the work of an operation that was completed before.
 ///
-/// The operation is written last: on a database where others write meanwhile, whoever repeats its create would wait for a row
-/// that was changed, and does not for one that is only locked.
+/// The operation's row is written last. In PostgreSQL a repeated create would wait for a row that has been updated, but
+/// not for one that is only locked.
 pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> Result<CompletionOutcome, R::Error> {
     let Completion { id, outcome, payer, at, nonce } = completion;
     let Some(operation) = rows.unfinished(*id).await? else { return Ok(CompletionOutcome::Unknown) };
@@ -45,7 +46,7 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
         rows.remove_preparation(*id).await?;
     }
     if let Some(finished) = &finished {
-        // A failure does not count for its customer's day.
+        // A failed operation does not count for its customer's day.
         let counts = operation.counted_day.filter(|_| finished.status() != Status::Failed);
         if let (None, Some(day), Some(customer)) = (counts, operation.counted_day, customer(&operation)) {
             rows.reduce_usage(customer, day, operation.amount).await?;
@@ -55,8 +56,8 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
     Ok(outcome)
 }
 
-/// Keeps what a provider prepared for the customer of a pending deposit, and ends the provider job; `false` when there is no
-/// such deposit.
+/// Stores what a provider prepared for the customer of a pending deposit, and ends the provider job. Returns `false`
+/// when there is no such deposit.
 pub(super) async fn prepare<R: Rows>(rows: &mut R, id: TransactionId, sealed: &[u8]) -> Result<bool, R::Error> {
     match rows.unfinished(id).await? {
         Some(OperationState { direction: Direction::Payin, status: Status::Pending, .. }) => {}

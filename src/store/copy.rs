@@ -1,14 +1,15 @@
-//! Moving a store from SQLite to PostgreSQL: what is copied, and as what (contract section 12, `store copy`).
+//! Defines how a store is copied from SQLite to PostgreSQL (contract section 12, `store copy`): the stages, the tables
+//! and the errors.
 //!
 //! ```text
-//! begun     the source's lock is held, the target is marked as unfinished: no gateway serves either
-//! filled    table by table in the order of the source's keys, some rows a commit, each with how many there are by then
-//! compared  of each table how many rows there are, and the sum of each column
-//! audited   as `store check` would
-//! moved     the source is marked as moved, and only then the target's mark goes: never are there two that serve
+//! begun     the source's lock is held, the target is marked as unfinished: no gateway can serve either
+//! filled    tables are copied in the order of the source's keys, some rows a commit, each commit with the count so far
+//! compared  the count of rows and the sums of the columns are compared for each table
+//! audited   the target is checked as by `store check`
+//! moved     the source is marked as moved, and only then the target's mark is removed: both never serve at once
 //! ```
 //!
-//! Rows are copied as they are, and so are the data keys, so that what is sealed and hashed stays good.
+//! Rows and data keys are copied unchanged, so that sealed values and hashes stay valid.
 
 use std::path::PathBuf;
 
@@ -18,13 +19,13 @@ use rusqlite::functions::FunctionFlags;
 use super::{OpenError, StoreError};
 use crate::domain::{Bucket, MerchantId};
 
-/// Why a store was not copied, in one line. What was copied stays, and the target stays marked.
+/// Why a store was not copied, in one line. The rows copied so far remain, and the target stays marked as unfinished.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     /// The source or the target cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// What was named as the source is none.
+    /// The file named as the source is not a store.
     #[error("{path}: there is no Paybridge store: check --from")]
     NoSource {
         /// Where it should be.
@@ -33,24 +34,24 @@ pub enum CopyError {
     /// The source cannot be read.
     #[error("the source cannot be read: {0}")]
     Source(#[from] rusqlite::Error),
-    /// The source cannot be marked.
+    /// The source cannot be marked as moved.
     #[error("the source cannot be marked as moved: {0}")]
     Mark(rusqlite::Error),
     /// The target cannot be read or written.
     #[error("the target: {0}")]
     Target(#[from] StoreError),
-    /// A row of the source is none.
-    #[error("the source holds what it should not, in {table}: paybridge store check tells more")]
+    /// A table of the source has an invalid row.
+    #[error("{table} of the source holds invalid data: paybridge store check shows details")]
     NotOurs {
         /// The table.
         table: &'static str,
     },
-    /// Somebody wrote to the source.
+    /// The source was written to during the copy.
     #[error("the source was changed meanwhile (by paybridge import-ids?): empty the database and copy again")]
     Changed,
-    /// The target is not what was copied.
+    /// A table of the target differs from the source.
     #[error(
-        "{table} of the target is not as in the source: did anything change either since the copy was begun? Empty the \
+        "{table} of the target differs from the source: one of them was changed since the copy began. Empty the \
          database and copy again"
     )]
     Differs {
@@ -60,7 +61,7 @@ pub enum CopyError {
 }
 
 impl CopyError {
-    /// Why the source cannot be opened: it is not the one that the rules name.
+    /// Wraps the error of opening the source, for which `store.url` is no remedy: `--from` names it.
     pub(super) fn of_source(error: OpenError) -> Self {
         if let OpenError::Missing { path } | OpenError::Foreign { path } = error {
             return Self::NoSource { path };
@@ -69,12 +70,12 @@ impl CopyError {
     }
 }
 
-/// A table. Its columns have the names that they have in the target.
+/// A table to copy. Its columns have the names of the target's columns.
 pub(super) struct CopiedTable {
     pub(super) name: &'static str,
-    /// What the target's `bucket` is in the source, which has none.
+    /// The SQL expression for the target's `bucket`: the source has no such column.
     bucket: &'static str,
-    /// By what its rows are read: an order that never changes.
+    /// The columns that define the order of reading, which never changes.
     key: &'static str,
 }
 
@@ -83,7 +84,7 @@ impl CopiedTable {
         Self { name, bucket, key }
     }
 
-    /// Returns what reads some columns of the rows after so many.
+    /// Returns the statement that selects some columns of the rows from an offset on.
     pub(super) fn rows<'a>(&self, columns: impl Iterator<Item = &'a str>) -> String {
         let columns: Vec<_> = columns.map(|name| if name == "bucket" { self.bucket } else { name }).collect();
         format!("SELECT {} FROM {} ORDER BY {} LIMIT -1 OFFSET ?1", columns.join(", "), self.name, self.key)
@@ -102,7 +103,7 @@ const OF_MERCHANT: &str = "bucket(merchant)";
 const OF_OPERATION: &str = "(transaction_id >> 12) & 1023";
 const OF_KEY: &str = "(abs(key) >> 12) & 1023";
 
-/// The tables, in the order in which they are copied.
+/// The tables, in the order of copying.
 pub(super) const TABLES: &[CopiedTable] = &[
     CopiedTable::new("contexts", OF_MERCHANT, "id"),
     CopiedTable::new("operations", OF_OPERATION, "transaction_id"),
@@ -119,10 +120,10 @@ pub(super) const TABLES: &[CopiedTable] = &[
     CopiedTable::new("forgotten", "", "id"),
 ];
 
-/// Makes `bucket(merchant)` known to the source, which has no buckets.
+/// Registers the SQL function `bucket(merchant)` in the source, which has no buckets.
 ///
 /// # Errors
-/// SQLite has no memory.
+/// SQLite is out of memory.
 pub(super) fn make_buckets_known(source: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     source.create_scalar_function("bucket", 1, flags, |context| {

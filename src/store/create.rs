@@ -1,5 +1,5 @@
-//! Creates an operation with everything that belongs to it. All that decides is read before the first write, which is the
-//! operation itself: where its order exists, nothing has to be taken back.
+//! Creates an operation with everything that belongs to it. All checks read before the first write, and the first write
+//! is the operation itself: when its order exists, nothing has to be undone.
 
 use super::rows::callback::address;
 use super::rows::posting::{LedgerEntry, PostingSource, of_creation, signed};
@@ -12,24 +12,24 @@ use crate::domain::{
 };
 use crate::store::rows::operation::{NewRow, StoredRow};
 
-/// What became of a create.
+/// The outcome of [`create`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It is stored.
+    /// The operation was stored.
     New {
         verdict: CreateOutcome,
-        /// A callback was queued.
+        /// Whether a callback was queued.
         queued: bool,
     },
-    /// Its order has a home, or its id is there; nothing was written that is to stay.
+    /// The order has a home, or the id exists. The transaction must not be committed.
     Taken,
 }
 
-/// What a create met.
+/// The outcome of a create, with the existing operation where there is one.
 pub(super) enum InsertedRow {
     Stored {
         verdict: CreateOutcome,
-        /// A callback was queued.
+        /// Whether a callback was queued.
         queued: bool,
     },
     Existing(Box<StoredRow>),
@@ -41,11 +41,11 @@ pub(super) enum InsertedRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decision {
     verdict: CreateOutcome,
-    /// The customer's usage with this operation, when it counts.
+    /// The customer's usage including this operation, when the operation counts.
     usage: Option<Usage>,
 }
 
-/// Creates an operation; `nonce` is of its callback's name. What is locked, is locked in this order: the merchant, the
+/// Creates an operation; `nonce` becomes part of its callback's id. Rows are locked in this order: the merchant, the
 /// customer's day, the balance, the order.
 pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> Result<Inserted, R::Error> {
     let draft = new.draft();
@@ -76,7 +76,8 @@ pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> R
     Ok(Inserted::New { verdict, queued })
 }
 
-/// Queues what has to be done for an operation in its first state; returns whether that is a callback.
+/// Queues the provider job or the callback of a new operation, depending on its state. Returns whether it queued a
+/// callback.
 async fn follow<R: Rows>(rows: &mut R, draft: &NewOperation, state: &State, nonce: u64) -> Result<bool, R::Error> {
     let operation = &draft.operation;
     match state {
@@ -97,7 +98,7 @@ async fn follow<R: Rows>(rows: &mut R, draft: &NewOperation, state: &State, nonc
     }
 }
 
-/// Applies the limits of a pending operation, in their order: the customer's day, then the balance.
+/// Applies the limits of a pending operation in order: the customer's daily limit, then the balance.
 async fn decide<R: Rows>(
     rows: &mut R,
     draft: &NewOperation,
@@ -129,7 +130,7 @@ async fn decide<R: Rows>(
     Ok(Decision { verdict: CreateOutcome::NotCovered, usage: None })
 }
 
-/// Returns what a customer's usage becomes with one more operation; `None` when that is over the limit.
+/// Returns a customer's usage including one more operation; `None` when that exceeds the limit.
 fn with_one_more(used: Usage, limit: &DailyLimit, amount: i64) -> Option<Usage> {
     let usage = Usage { operations: used.operations + 1, amount: used.amount.checked_add(amount)? };
     let over = limit.operations.is_some_and(|most| usage.operations > i64::from(most))
@@ -137,14 +138,15 @@ fn with_one_more(used: Usage, limit: &DailyLimit, amount: i64) -> Option<Usage> 
     (!over).then_some(usage)
 }
 
-/// Returns whether a withdrawal's amount can be held: it is covered, where that is asked for, and no balance leaves its range.
+/// Reports whether a withdrawal's amount can be held: it is covered, if `enforce` is set, and no balance overflows.
 fn can_be_held(available: Option<i64>, held: i64, amount: i64, enforce: bool) -> bool {
     let Some(available) = available else { return false };
     let in_range = available.checked_sub(amount).is_some() && held.checked_add(amount).is_some();
     in_range && (!enforce || available >= amount)
 }
 
-/// Opens the ledger of a merchant without an operation, unless it is known. `random` draws the number.
+/// Opens the ledger of a merchant that has no operation, unless the merchant is known. `random` becomes part of the
+/// number that its entries are posted under.
 pub(super) async fn open_alone<R: Rows>(
     rows: &mut R,
     merchant: &MerchantId,
@@ -155,8 +157,8 @@ pub(super) async fn open_alone<R: Rows>(
     if !rows.is_new_merchant(merchant).await? {
         return Ok(());
     }
-    // Merchants of the same bucket that are opened in the same millisecond may draw the same number: the next one is free. If
-    // all of them are taken, the entries of the last one are in the way, which is an error.
+    // Merchants of the same bucket that are opened in the same millisecond may draw the same number; then the next one
+    // is tried. If all are taken, posting fails on the existing entries of the last one.
     let mut source = PostingSource::opening(at, merchant, random);
     for step in 1..OPENING_IDS {
         if !rows.has_entries(source).await? {
@@ -167,10 +169,10 @@ pub(super) async fn open_alone<R: Rows>(
     open(rows, source, merchant, opening, at).await
 }
 
-/// How many numbers a bucket has in a millisecond.
+/// The count of numbers that a bucket has in a millisecond.
 const OPENING_IDS: u64 = 1 << 12;
 
-/// Makes a merchant known that is new, and posts its opening balances.
+/// Inserts a new merchant and posts its opening balances.
 async fn open<R: Rows>(
     rows: &mut R,
     source: PostingSource,
@@ -188,7 +190,7 @@ async fn open<R: Rows>(
 }
 
 impl PostingSource {
-    /// Draws the number of an opening alone.
+    /// Composes the number of an opening without an operation.
     fn opening(at: UnixMillis, merchant: &MerchantId, random: u64) -> Self {
         Self::Opening(TransactionId::compose(at, crate::domain::Bucket::of(merchant), random))
     }

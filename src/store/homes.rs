@@ -1,6 +1,6 @@
-//! Where the order of a merchant, direction and `order_id` lives, for ever (contract section 6). One insert into the table
-//! `homes` decides create, repeat and reservation. A home is given up in one case only: a remote engine refused the create for
-//! certain (see [`cancel`](super::journal::moves::cancel)).
+//! The home of an order (merchant, direction and `order_id`): where it is stored, for ever (contract section 6). One
+//! insert into the table `homes` decides between create, repeat and reservation. A home is released in one case only: a
+//! remote engine has certainly refused the create (see [`cancel`](super::journal::moves::cancel)).
 
 use super::rows::CorruptRow;
 use super::rows::operation::StoredRow;
@@ -8,29 +8,29 @@ use super::transaction::Transaction;
 use super::{EntryId, Reservations, V1Lookup};
 use crate::domain::{Bucket, Fingerprint, MerchantId, TransactionId, UnixMillis};
 
-/// Where an order lives. The bucket of its merchant is in each of the numbers.
+/// Where an order is stored. Each of the numbers contains the bucket of the merchant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
-    /// Here, as an operation.
+    /// In this store, as an operation.
     Operation(TransactionId),
-    /// At a remote engine, as an entry of the journal.
+    /// With a remote engine, as an entry of the journal.
     Entry(EntryId),
-    /// At the old v1 service; imported when the number says, which is made as a `transaction_id` is.
+    /// With the old v1 service. The number encodes the time of the import, in the form of a `transaction_id`.
     Imported(TransactionId),
 }
 
-/// `homes.home` of operations. Statements say it themselves.
+/// `homes.home` of operations. SQL statements contain the literal 0.
 const OPERATION: i64 = 0;
 const ENTRY: i64 = 1;
 const IMPORTED: i64 = 3;
 
 impl Home {
-    /// At the old v1 service, imported now.
+    /// The home of an order that is imported now.
     pub(super) fn imported(merchant: &MerchantId, at: UnixMillis) -> Self {
         Self::Imported(TransactionId::compose(at, Bucket::of(merchant), 0))
     }
 
-    /// The columns `home` and `ref`.
+    /// Returns the columns `home` and `ref`.
     pub(super) const fn columns(self) -> (i64, i64) {
         match self {
             Self::Operation(id) => (OPERATION, id.to_stored()),
@@ -39,7 +39,7 @@ impl Home {
         }
     }
 
-    /// Understands the columns `home` and `ref`.
+    /// Decodes the columns `home` and `ref`.
     ///
     /// # Errors
     /// They hold what was never written there.
@@ -54,16 +54,16 @@ impl Home {
     }
 }
 
-/// What stands under an order.
+/// What is stored under an order.
 pub(super) enum OrderRow {
     Free,
     Operation(Box<StoredRow>),
-    /// It lives elsewhere.
+    /// Its home is an entry or a reservation.
     Elsewhere,
 }
 
 impl V1Lookup {
-    /// What an order is to v1 that lives there.
+    /// Returns how an order with this home is known to v1.
     pub(super) const fn of(home: Home) -> Option<Self> {
         match home {
             Home::Entry(_) => Some(Self::Entry),
@@ -73,16 +73,17 @@ impl V1Lookup {
     }
 }
 
-/// What a transaction does with homes.
+/// The row operations on homes.
 pub(super) trait HomeRows: Transaction {
-    /// Claims a home for each of some orders of one merchant; gives for each where it lives already.
+    /// Claims a home for each of several orders of one merchant. Returns for each order its existing home, if any,
+    /// which is kept.
     async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, Self::Error>;
 
-    /// Reads where an order lives.
+    /// Reads the home of an order.
     async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, Self::Error>;
 }
 
-/// Reserves orders of a merchant for v1; those that live here are left alone.
+/// Reserves orders of a merchant for v1. Orders that have an operation or an entry are left unchanged.
 pub(super) async fn reserve<R: HomeRows>(
     rows: &mut R,
     orders: &[Fingerprint],

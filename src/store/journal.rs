@@ -1,5 +1,5 @@
-//! What passed through this gateway to a remote engine (contract section 6): written down before a request leaves, so
-//! that nothing is forgotten by a crash between the request and its reply.
+//! The journal of creates that are forwarded to a remote engine (contract section 6). An entry is committed before the
+//! request leaves, so that a crash between the request and its reply loses nothing.
 //!
 //! ```text
 //!            record_create          answer
@@ -10,9 +10,10 @@
 //!        cancel <------------+-------------+
 //! ```
 //!
-//! An entry in doubt is one for which a request may have been taken, and its caller got the reply that the outcome is unknown:
-//! it is resolved by sending the same body again when the caller repeats it or asks for it. An open entry at the start of a
-//! process was cut off by the end of the one before. Only what nothing can come of any more is cancelled.
+//! An entry is in doubt when the engine may have accepted its request, and the caller was answered that the outcome is
+//! unknown. It is resolved by sending the same body again, when the caller repeats the create or queries it. An entry
+//! that is open when a process starts was interrupted by the end of the previous process. An entry is cancelled only
+//! when nothing can come of its request any more.
 
 mod kept;
 pub(super) mod moves;
@@ -24,22 +25,22 @@ use crate::domain::{
     OrderId, Page, RedirectUrl, Status, UnixMillis,
 };
 
-/// What an `order_id` may be to v1.
+/// How an `order_id` is known to v1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum V1Lookup {
-    /// A request for it is written down.
+    /// It has a journal entry.
     Entry,
     /// It is reserved.
     Reservation,
 }
 
-/// The durable journal of a gateway before a remote engine. Each method is one transaction.
+/// The durable journal of a gateway in front of a remote engine. Each method is one transaction.
 pub trait Journal: Send + Sync + 'static {
-    /// Writes down a create that is about to leave, unless its merchant, direction and `order_id` name an entry already
-    /// or are reserved for v1. Resolves only after the commit is on disk.
+    /// Inserts an open entry for a create that is about to be sent, unless its merchant, direction and `order_id`
+    /// already name an entry or are reserved for v1. Resolves only after the commit is on disk.
     fn record_create(&self, intent: PendingCreate) -> StoreFuture<'_, JournalOutcome>;
 
-    /// What was written down under a merchant's `order_id`.
+    /// Returns the entry of a merchant's `order_id`.
     fn entry<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -47,7 +48,7 @@ pub trait Journal: Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, Option<JournalEntry>>;
 
-    /// What of v1's stands under a merchant's `order_id`, if anything: one look, without what it says.
+    /// Returns how a merchant's `order_id` is known to v1, if at all. Cheap: it does not read the entry.
     fn of_v1<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -55,47 +56,48 @@ pub trait Journal: Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, Option<V1Lookup>>;
 
-    /// Keeps the engine's answer to a create, and gives the entry as it stands. An answer that is there stands. An entry that
-    /// was withdrawn meanwhile is written down again, unless its order names something else by now.
+    /// Stores the engine's answer to a create and returns the resulting entry. An answer stored before is kept. An
+    /// entry that was cancelled meanwhile is inserted again, unless its order names something else by now.
     fn answer(&self, entry: JournalEntry, answer: EngineAnswer) -> StoreFuture<'_, Result<JournalEntry, NotKept>>;
 
-    /// A request for an entry without an answer may be under way still, or done, at this time: nobody knows its outcome.
+    /// Marks an entry without an answer as in doubt: at this time a request for it may still be under way, or done, and
+    /// its outcome is unknown.
     fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// A request for an open entry leaves again at this time. Whoever sent the one before, in another process maybe, cannot
-    /// cancel the entry any more.
+    /// Records that a request for an open entry is sent again at this time. After that the sender of the previous
+    /// request, perhaps in another process, can no longer cancel the entry.
     fn sent_again(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// The engine refused the create of an entry without an answer: its `order_id` may be used again. `since` is when a
-    /// request for it was last given up or sent again, as far as is known here: when that is not so any more, or the engine
-    /// has announced its result meanwhile, nothing happens, and it is `false`.
+    /// Cancels an entry without an answer, because the engine refused the create: its `order_id` may be used again.
+    /// `since` is when, as far as the caller knows, a request for the entry was last given up or sent again. Returns
+    /// `false`, with nothing changed, if that has changed, or if the engine has announced a result meanwhile.
     fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> StoreFuture<'_, bool>;
 
-    /// Open entries after `after`, oldest first.
+    /// Returns open entries after `after`, oldest first.
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<JournalEntry>>;
 
-    /// Keeps what the engine said of an answered entry: status and account until the status is terminal, and the shop
-    /// where it was not known.
+    /// Stores the status that the engine reported for an answered entry: status and account until the status is
+    /// terminal, and the shop if it was not known.
     fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()>;
 
-    /// A page of a merchant's answered entries, newest first, by what was last heard of them.
+    /// Returns a page of a merchant's answered entries, newest first. Filters apply to the status as last received.
     fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<JournalEntry>>;
 }
 
-/// Names an entry; ascends with time.
+/// The id of an entry; ascends with time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub i64);
 
-/// A create that is about to leave.
+/// A create that is about to be sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PendingCreate {
-    /// Whose.
+    /// The merchant.
     pub merchant: MerchantId,
     /// Payin or payout.
     pub direction: Direction,
     /// `external_id`.
     pub order_id: OrderId,
-    /// The key it came with.
+    /// The API key of the request.
     pub api_key: Box<str>,
     /// The amount.
     pub amount: Amount,
@@ -103,15 +105,15 @@ pub struct PendingCreate {
     pub currency: Currency,
     /// The selected shop's code, as the request or the merchant's default names it; it need not exist.
     pub shop: Option<Box<str>>,
-    /// The keyed hash of what the v1 body said.
+    /// The keyed hash of the v1 body.
     pub fingerprint: Fingerprint,
-    /// What of the v1 body the v2 body does not hold.
+    /// Fingerprints of the v1 body's members that the v2 body does not hold.
     pub v1_members: MemberFingerprints,
-    /// The merchant's address that the relay calls. `None`: nobody is called back.
+    /// The merchant's address that the relay calls. `None`: the merchant is not called back.
     pub callback_url: Option<CallbackUrl>,
     /// The v2 body, exactly as it is sent.
     pub body: Box<[u8]>,
-    /// When it came.
+    /// When the request was received.
     pub created_at: UnixMillis,
 }
 
@@ -124,51 +126,51 @@ impl std::fmt::Debug for PendingCreate {
 /// An entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalEntry {
-    /// Its name.
+    /// Its id.
     pub id: EntryId,
-    /// What was written down.
+    /// The create as recorded before it was sent.
     pub intent: PendingCreate,
-    /// What became of it.
+    /// Its state.
     pub progress: EntryProgress,
 }
 
 impl JournalEntry {
-    /// Whether the engine made an operation of it.
+    /// Reports whether the engine has created an operation for it.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
         matches!(self.progress, EntryProgress::Answered(_))
     }
 }
 
-/// What became of an entry.
+/// The state of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryProgress {
-    /// It is on its way, or was when the process ended.
+    /// Its request is being sent, or was when the process ended.
     Open,
-    /// The outcome is unknown.
+    /// The outcome of its request is unknown.
     InDoubt {
         /// When a request for it was last given up.
         since: UnixMillis,
     },
-    /// The engine made an operation of it.
+    /// The engine created an operation.
     Answered(RemoteOperation),
 }
 
-/// An operation of a remote engine, as far as it is known here.
+/// An operation of a remote engine, as far as it is known to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteOperation {
-    /// What the engine answered at first.
+    /// The engine's answer to the create.
     pub answer: EngineAnswer,
-    /// As last heard.
+    /// The status as last received.
     pub status: Status,
-    /// As last heard; the engine masks card numbers.
+    /// The account as last received; the engine masks card numbers.
     pub account: Option<AccountNumber>,
 }
 
-/// What an engine's status record says of an operation.
+/// An operation's status as reported by its engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUpdate {
-    /// Where it stands.
+    /// The status.
     pub status: Status,
     /// The account, masked where it looks like a card.
     pub account: Option<AccountNumber>,
@@ -179,27 +181,27 @@ pub struct StatusUpdate {
 /// A remote engine's answer to a create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineAnswer {
-    /// Its name for the operation: digits.
+    /// The engine's id of the operation: digits.
     pub transaction_id: Box<str>,
     /// A deposit's customer entry link.
     pub redirect_url: Option<RedirectUrl>,
 }
 
-/// Why an engine's answer was not kept: nothing was changed.
+/// Why an engine's answer was not stored; nothing was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotKept {
     /// Another order has this `transaction_id`.
     OtherOrder,
-    /// Its entry was withdrawn, and the order names something else by now.
+    /// The entry was cancelled, and the order names something else by now.
     Late,
 }
 
-/// What an intent met.
+/// The outcome of recording a create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JournalOutcome {
-    /// It is on disk, under this name.
+    /// The entry is on disk, with this id.
     Written(EntryId),
-    /// The order has an entry: nothing was written, and this is what stands.
+    /// The order has an entry already, which is returned: nothing was written.
     Existing(Box<JournalEntry>),
     /// The order is reserved for v1: nothing was written.
     Reserved,

@@ -1,4 +1,4 @@
-//! The store over whichever backend keeps it.
+//! Implements [`Store`] for every [`Backend`].
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl<B: Backend> Store for B {
         self.vault().fingerprint_key()
     }
 
-    /// Queues the create at once; what is given waits for its commit.
+    /// Queues the create before returning; the future waits for its commit.
     fn create(&self, draft: NewOperation) -> StoreFuture<'_, InsertOutcome> {
         let losses = self.losses();
         let new = NewRow::new(draft, self.vault(), self.contexts().since(losses));
@@ -45,7 +45,7 @@ impl<B: Backend> Store for B {
                 InsertedRow::Existing(row) => InsertOutcome::Existing(Box::new(row.decode(self.vault())?)),
                 InsertedRow::Reserved => InsertOutcome::Reserved,
                 InsertedRow::IdTaken => {
-                    // Or its context is gone with a server: it is stored again with the next id.
+                    // Perhaps the context was lost with a server: the create with the next id stores it again.
                     self.contexts().forget(&context);
                     InsertOutcome::IdTaken
                 }
@@ -110,7 +110,7 @@ impl<B: Backend> Store for B {
             let complete = async move |rows: &mut B::Rows<'_>| complete::complete(rows, &completion).await;
             let outcome = self.transact(complete).await?;
             if outcome == CompletionOutcome::Completed {
-                // To look for what nobody is told of costs the worker little.
+                // Not every result has a callback, but a needless wake-up costs the worker little.
                 self.queued().notify_one();
             }
             Ok(outcome)
@@ -173,7 +173,7 @@ impl<B: Backend> Store for B {
         at: UnixMillis,
     ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            // Almost every merchant is known: that costs no commit.
+            // Almost every merchant is known; then nothing is committed.
             if self.knows(merchant).await? {
                 return Ok(());
             }
@@ -190,7 +190,7 @@ impl<B: Backend> Store for B {
 
     fn history(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Operation>> {
         Box::pin(async move {
-            // An id names the millisecond in which its operation was created: times are bounds of ids.
+            // An id contains the millisecond of its operation's creation, so bounds of time are bounds of ids.
             let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
             let last = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
             let listed = merchant_number(self.fingerprint_key(), &query.merchant);
@@ -228,8 +228,10 @@ async fn claim<B: Backend>(backend: &B, claim: Claim) -> Result<Vec<ProviderJob>
     for task in claimed {
         match rows.remove(&task.key).map(|row| row.decode(backend.vault())) {
             Some(Ok(stored)) => jobs.push(ProviderJob { operation: stored.operation, attempts: task.attempts }),
-            // One bad row must not stop the queue.
-            Some(Err(error)) => tracing::error!(%error, "a provider job cannot be read and is left for later"),
+            // An unreadable row must not stop the queue.
+            Some(Err(error)) => {
+                tracing::error!(%error, "a provider job cannot be decoded and is skipped until its lease ends")
+            }
             None => {}
         }
     }

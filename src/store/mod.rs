@@ -1,18 +1,18 @@
-//! Where operations live. [`Store`] is the seam between the engine and a backend: few methods named for what the engine
-//! means, each one transaction. The same conformance suite runs over every backend.
+//! The durable store of operations, callbacks and journal entries. The engine uses it through [`Store`], a trait with
+//! few methods, each one transaction. Every backend passes the same conformance suite.
 //!
 //! ```text
-//! create, complete,  what happens in a transaction, once: over row operations that each of them declares
+//! create, complete,  the logic of each transaction, written once; each file declares the row operations that it needs
 //! callbacks, homes,
 //! journal, tasks
-//! backend            what a database does for the core; store, journal and outbox stand over it, in files named kept
-//! audit              what must hold of the rows, once
-//! rows, vault        what rows mean, and what is sealed in them
+//! backend            what a database implements; the files named kept implement Store, Journal and Outbox over it
+//! audit              the invariants of the rows
+//! rows, vault        conversion between domain values and columns; encryption
 //! sqlite, postgres   connections, batches and SQL
 //! ```
 //!
-//! Every backend seals account numbers, payer accounts and `fields` at rest and compares what must be compared by keyed
-//! hashes (contract section 11); the engine hands over and receives plain domain values.
+//! Every backend encrypts account numbers, payer accounts and `fields` at rest and compares requests by keyed hashes
+//! (contract section 11). The engine passes and receives plain domain values.
 
 mod audit;
 mod backend;
@@ -60,35 +60,36 @@ use crate::domain::{
     StatusRecord, TransactionId, UnixDay, UnixMillis,
 };
 
-/// The future of a store's answer.
+/// The future that a store method returns.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// Why a store could not answer. Nothing was acknowledged, and the same request may be sent again.
+/// Why a store operation failed. Nothing was acknowledged, and the caller may send the same request again.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// The disk is full or failing, the database is away or busy, the writer's queue is full. It passes.
+    /// A temporary failure: the disk is full or failing, the database is unreachable or busy, or the writer's queue is
+    /// full.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// What is stored cannot be understood: a defect, or a store that was tampered with.
-    #[error("the store holds what it should not: {0}")]
+    /// Stored data cannot be decoded: a defect, or the store was tampered with.
+    #[error("the store holds invalid data: {0}")]
     Corrupt(String),
 }
 
-/// The durable home of operations, and of what passed through to a remote engine.
+/// The durable store of operations, of callbacks and of the journal of creates that were forwarded to a remote engine.
 pub trait Store: Journal + Outbox + Send + Sync + 'static {
-    /// The keyed hash that comparisons use; its key never changes in the life of a store.
+    /// Returns the key of the hashes that requests are compared by. It never changes during the life of a store.
     fn fingerprint_key(&self) -> &FingerprintKey;
 
     /// Stores a new operation with everything that belongs to it in one commit, unless its merchant, direction and
-    /// `order_id` name one already or are reserved. Resolves only after the commit is on disk.
+    /// `order_id` already name an operation or are reserved. Resolves only after the commit is on disk.
     ///
-    /// In that commit, in this order: the merchant's opening balances, if the merchant is not known yet; for a pending operation
-    /// the customer's daily limit and then, for a withdrawal, the balance (either may turn it FAILED, see [`CreateOutcome`]);
-    /// the operation; the hold of a pending withdrawal; the provider job of a pending operation; what must be told of a
-    /// finished one.
+    /// The commit contains, in this order: the merchant's opening balances, if the merchant is not known yet; for a
+    /// pending operation the checks of the customer's daily limit and then, for a withdrawal, of the balance (either
+    /// may turn it FAILED, see [`CreateOutcome`]); the operation; the hold of a pending withdrawal; the provider job of
+    /// a pending operation; the callback of a finished one.
     fn create(&self, draft: NewOperation) -> StoreFuture<'_, InsertOutcome>;
 
-    /// What stands under a merchant's `order_id`.
+    /// Returns what is stored under a merchant's `order_id`.
     fn by_order<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -96,11 +97,11 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, OrderLookup>;
 
-    /// The operation of an id, whoever owns it.
+    /// Returns an operation by its id, of any merchant.
     fn by_id(&self, id: TransactionId) -> StoreFuture<'_, Option<Stored>>;
 
-    /// What a v1 merchant is told of the operation that its v1 request made under an `order_id`; `None` when there is
-    /// none, or one that was made through v2. It says what [`Store::by_order`] does, at a part of its cost.
+    /// Returns the v1 status of the operation that the merchant created through v1 under an `order_id`; `None` when
+    /// there is none, or it was created through v2. Cheaper than [`Store::by_order`].
     fn v1_status<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -108,41 +109,42 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, Option<OperationView>>;
 
-    /// What a v2 merchant is told of its operation of an id; `None` when there is none, or it is another merchant's. It
-    /// says what [`Store::by_id`] does, at a part of its cost.
+    /// Returns the v2 status of a merchant's operation; `None` when there is none, or it is another merchant's. Cheaper
+    /// than [`Store::by_id`].
     fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> StoreFuture<'a, Option<StatusRecord>>;
 
-    /// The `fields` of an operation, unsealed.
+    /// Returns the decrypted `fields` of an operation.
     fn fields(&self, id: TransactionId) -> StoreFuture<'_, Option<Fields>>;
 
-    /// Books a result in one commit with its ledger entries, with what must be told of it, with the daily usage that a
-    /// failure gives back, and with the end of the operation's provider job and preparation. A repeated result changes
+    /// Completes an operation. One commit writes the result, its ledger entries and its callback, gives back the daily
+    /// usage of a failed operation, and removes the provider job and the preparation. A repeated result changes
     /// nothing.
     fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> StoreFuture<'_, CompletionOutcome>;
 
-    /// Keeps what a provider prepared for the customer of a pending deposit, in place of what it prepared before, and
-    /// ends the operation's provider job, in one commit. `false` when there is no such pending deposit: nothing was kept.
+    /// Stores what a provider prepared for the customer of a pending deposit, replacing an earlier preparation, and
+    /// ends the operation's provider job, in one commit. Returns `false`, with nothing stored, when there is no such
+    /// pending deposit.
     fn prepare(&self, id: TransactionId, preparation: Preparation) -> StoreFuture<'_, bool>;
 
-    /// What a provider prepared for a deposit that is still pending.
+    /// Returns what a provider prepared for a deposit that is still pending.
     fn preparation(&self, id: TransactionId) -> StoreFuture<'_, Option<Preparation>>;
 
-    /// The shops that have provider jobs, each with the time when its earliest one is due (leased ones count with the end
-    /// of their lease).
+    /// Returns the shops that have provider jobs, each with the time when its earliest job is due (for a leased job,
+    /// when its lease ends).
     fn provider_queues(&self) -> StoreFuture<'_, Vec<ProviderQueue>>;
 
-    /// Takes a shop's provider jobs that are due, earliest first, and hides them from other claims until the lease ends:
-    /// the work of a process that died is taken up again then.
+    /// Claims a shop's due provider jobs, earliest first, and hides them from other claims until the lease ends. After
+    /// that the jobs of a process that died can be claimed again.
     fn claim_provider_jobs(&self, claim: Claim) -> StoreFuture<'_, Vec<ProviderJob>>;
 
-    /// Makes a claimed provider job due at another time; nothing happens when it has ended.
+    /// Makes a claimed provider job due at another time. Does nothing if the job has ended.
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// Ends the provider job of an operation without a result (there is nothing left to do for it).
+    /// Ends an operation's provider job without a result, because nothing is left to do for it.
     fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()>;
 
-    /// Reserves `order_id`s for v1 in one commit; those that name an operation or an entry of the journal here are left
-    /// alone (contract section 7, `import-ids`).
+    /// Reserves `order_id`s for v1 in one commit. Ids that already name an operation or a journal entry are left
+    /// unchanged (contract section 7, `import-ids`).
     fn reserve<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -151,7 +153,7 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         at: UnixMillis,
     ) -> StoreFuture<'a, Reservations>;
 
-    /// Books a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
+    /// Posts a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
     /// was opened before. Resolves only after the commit is on disk.
     fn open_ledger<'a>(
         &'a self,
@@ -160,28 +162,29 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         at: UnixMillis,
     ) -> StoreFuture<'a, ()>;
 
-    /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
+    /// Returns a merchant's balances, sorted by currency. Currencies without any ledger entry are absent.
     fn balances<'a>(&'a self, merchant: &'a MerchantId) -> StoreFuture<'a, Vec<(Currency, Balance)>>;
 
-    /// A page of a merchant's operations that were made through v1, newest first, all of one moment. It is read along one
-    /// index, which holds all that its filters ask, and then its rows; entries that are left out cost some 0.1 us each. Two
-    /// lists are read at once, away from the threads that serve; one that takes over two seconds, or waits as long for its
-    /// turn, is answered [`StoreError::Unavailable`].
+    /// Returns a page of a merchant's operations created through v1, newest first, from one snapshot. The query scans
+    /// one index, which covers all filters, and then reads the matching rows; skipped index entries cost some 0.1 us
+    /// each. Two lists are read at a time, on threads that serve no requests. A query that takes over two seconds, or
+    /// waits as long for its turn, fails with [`StoreError::Unavailable`].
     ///
-    /// Times are those that the `transaction_id`s tell (see [`TransactionId::first_of`]): to the millisecond `created_at`.
+    /// Times are the ones encoded in the `transaction_id`s (see [`TransactionId::first_of`]): `created_at` to the
+    /// millisecond.
     fn history(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Operation>>;
 
-    /// Proves on one snapshot, beside whoever writes: the entries of a merchant and currency sum to zero and its accounts are
-    /// their sums; every operation has the postings that its state demands, and no posting lacks its operation; what
-    /// must be told is queued; callbacks and their tries are of something that has a result to tell, and of its target;
-    /// jobs and preparations belong to pending operations; entries of the journal are what their states demand; what is
-    /// sealed opens. `progress` is called now and then, from another thread.
+    /// Checks the invariants on one snapshot, without blocking writers: the entries of a merchant and currency sum to
+    /// zero, and its accounts are their sums; every operation has the postings that its state requires, and no posting
+    /// lacks its operation; every result has its callback; callbacks and their tries belong to a completed operation or
+    /// entry, and to its target; jobs and preparations belong to pending operations; journal entries match their
+    /// states; everything sealed can be decrypted. `progress` is called from time to time, from another thread.
     fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> StoreFuture<'_, Audit>;
 
-    /// Proves that the store can still commit.
+    /// Checks that the store can still commit.
     fn probe(&self) -> StoreFuture<'_, ()>;
 
-    /// Finishes what was accepted, then closes. Later calls are answered [`StoreError::Unavailable`].
+    /// Finishes the accepted work, then closes. Later calls fail with [`StoreError::Unavailable`].
     fn close(&self) -> StoreFuture<'_, ()>;
 }
 
@@ -190,19 +193,20 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
 pub struct NewOperation {
     /// The operation; its state may already be finished ("created FAILED").
     pub operation: Operation,
-    /// What the store's [`FingerprintKey::order_key`] makes of the operation's order, where whoever drafts has asked already.
+    /// The store's [`FingerprintKey::order_key`] of the operation's order, if the caller has computed it already.
     pub order_key: Option<Fingerprint>,
     /// The key it was created with, which signs its callbacks.
     pub api_key: Box<str>,
     /// The `fields` of the request.
     pub fields: Fields,
-    /// What a repeat is compared with.
+    /// What a repeated request is compared with.
     pub comparison: RequestFingerprint,
-    /// Of an operation that was translated from v1: where its merchant is called back.
+    /// How the merchant is called back, for an operation translated from v1.
     pub v1: Option<CallbackSender>,
-    /// When the provider has to be asked; `None` when it has nothing to do.
+    /// When the provider job is due; `None` when the provider has nothing to do.
     pub provider_job: Option<UnixMillis>,
-    /// `balance.opening`: booked in the same commit if the store does not know the merchant yet. `None`: it is known to.
+    /// `balance.opening`: posted in the same commit if the store does not know the merchant yet. `None`: the merchant
+    /// is known to the store.
     pub opening: Option<Arc<[(Currency, Amount)]>>,
     /// A withdrawal that the available balance does not cover is created FAILED.
     pub enforce_balance: bool,
@@ -210,26 +214,26 @@ pub struct NewOperation {
     pub daily_limit: Option<DailyLimit>,
 }
 
-/// What a customer (`customer_account_id` of a merchant) may do in a shop and direction on one UTC day. Operations that
-/// are pending or succeeded count; one that would exceed a limit is created FAILED and does not.
+/// The limits of a customer (`customer_account_id` of a merchant) in a shop and direction on one UTC day. Pending and
+/// succeeded operations count. An operation that would exceed a limit is created FAILED and does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DailyLimit {
-    /// The day, which is the one of the operation's creation.
+    /// The day on which the operation is created.
     pub day: UnixDay,
-    /// At most so many operations.
+    /// The most operations.
     pub operations: Option<u32>,
-    /// At most this much in all.
+    /// The highest total amount.
     pub amount: Option<Amount>,
 }
 
-/// The JSON text of an operation's `fields`. `Debug` shows nothing: they hold customer data.
+/// The JSON text of an operation's `fields`. `Debug` prints none of it: they hold customer data.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fields {
     /// The object as the caller sent it, less the members that the schema dropped.
     pub sent: Box<str>,
     /// The object of members that the schema's defaults added.
     pub defaults: Box<str>,
-    /// What of the v1 request that the operation was translated from it holds nowhere else.
+    /// Fingerprints of v1 request members that the translated operation does not hold otherwise.
     pub v1_members: MemberFingerprints,
 }
 
@@ -245,40 +249,41 @@ impl std::fmt::Debug for Fields {
     }
 }
 
-/// What a repeat of an operation is compared with (contract section 7, "repeat").
+/// What a repeated request is compared with (contract section 7, "repeat").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestFingerprint {
-    /// The keyed hash of the canonical request; of an operation that was translated from v1, of its v1 body.
+    /// The keyed hash of the canonical request; for an operation translated from v1, of the v1 body.
     pub fingerprint: Fingerprint,
-    /// Which members of `fields` the schema in force at creation kept.
+    /// The members of `fields` that the schema in force at creation kept.
     pub kept: SchemaFields,
 }
 
-/// What the gateway keeps of a v1 create that became a v2 request.
+/// What the gateway stores of a v1 create that became a v2 request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Request {
-    /// The keyed hash of what the v1 body said, decoded and canonical.
+    /// The keyed hash of the v1 body, decoded and canonical.
     pub fingerprint: Fingerprint,
-    /// What of the body the v2 request does not hold.
+    /// Fingerprints of the body's members that the v2 request does not hold.
     pub members: MemberFingerprints,
-    /// Who tells the merchant of the result.
+    /// How the merchant receives the result.
     pub sender: CallbackSender,
     /// The [`FingerprintKey::order_key`] of its order.
     pub order: Fingerprint,
 }
 
-/// Who tells a merchant of the result of an operation that was made from v1.
+/// How the merchant receives the result of an operation created through v1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallbackSender {
-    /// The engine itself, as v2 tells: the merchant's rules said `callbacks = "v2"`. The journal does not keep this: it is
-    /// a remote engine's own affair, and read back as nobody's.
+    /// From the engine itself, in the v2 format: the merchant's rules have `callbacks = "v2"`. The journal does not
+    /// store this, since only the remote engine acts on it; an entry read back has `Relayed(None)`.
     Directly,
-    /// The relay, at this address of the merchant's, in its dialect. `None`: there is none, and nobody is told.
+    /// From the relay, at this address of the merchant, in its dialect. `None`: the merchant gave no address and is not
+    /// called back.
     Relayed(Option<CallbackUrl>),
 }
 
 impl CallbackSender {
-    /// The merchant's address that the relay calls.
+    /// Returns the merchant's address that the relay calls.
     #[must_use]
     pub const fn relayed_to(&self) -> Option<&CallbackUrl> {
         match self {
@@ -295,25 +300,25 @@ pub struct Stored {
     pub operation: Operation,
     /// The key it was created with.
     pub api_key: Box<str>,
-    /// What a repeat is compared with.
+    /// What a repeated request is compared with.
     pub comparison: RequestFingerprint,
-    /// Present when it was translated from v1.
+    /// How the merchant is called back; present when the operation was translated from v1.
     pub v1: Option<CallbackSender>,
 }
 
-/// What stands under an `order_id`.
+/// What is stored under an `order_id`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum OrderLookup {
     /// Nothing.
     Free,
     /// An operation.
     Operation(Box<Stored>),
-    /// A reservation for v1: the old service has an operation of this name.
+    /// A reservation for v1: the old service has an operation under this `order_id`.
     Reserved,
 }
 
 impl OrderLookup {
-    /// The operation, if it is one.
+    /// Returns the operation, if there is one.
     #[must_use]
     pub fn operation(self) -> Option<Stored> {
         match self {
@@ -323,23 +328,23 @@ impl OrderLookup {
     }
 }
 
-/// What became of a [`NewOperation`].
+/// The outcome of storing a [`NewOperation`].
 #[derive(Debug)]
 pub enum InsertOutcome {
-    /// It is on disk.
+    /// The operation is on disk.
     Created(CreateOutcome),
-    /// The order exists: nothing was stored, and this is what stands.
+    /// The order exists: nothing was stored. Holds the existing operation.
     Existing(Box<Stored>),
     /// The order is reserved for v1: nothing was stored.
     Reserved,
-    /// Another operation has this transaction id: nothing was stored; draw another id.
+    /// Another operation has this transaction id: nothing was stored. The caller has to draw another id.
     IdTaken,
 }
 
-/// How a created operation stands.
+/// The result of the limit checks of a created operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateOutcome {
-    /// As its draft says.
+    /// Created in the state of its draft.
     AsDrafted,
     /// Created FAILED: over the customer's daily limit.
     OverDailyLimit,
@@ -347,36 +352,36 @@ pub enum CreateOutcome {
     NotCovered,
 }
 
-/// What became of ids to be reserved.
+/// The outcome of reserving ids: how many of them were found in which state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reservations {
     /// Reserved now.
     pub new: u64,
     /// Reserved before.
     pub known: u64,
-    /// They name an operation, or an entry of the journal, and were left alone.
+    /// Left unchanged: they name an operation or a journal entry.
     pub operations: u64,
 }
 
-/// What became of a result.
+/// The outcome of completing an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompletionOutcome {
-    /// It was booked now.
+    /// The result was stored now.
     Completed,
-    /// The same result was booked before.
+    /// The same result was stored before.
     AlreadyCompleted,
-    /// The other result was booked before; it stands.
+    /// The opposite result was stored before, and is kept.
     Contradicts(Status),
     /// There is no such operation.
     Unknown,
 }
 
-/// A piece of work for a provider.
+/// A claimed task of a provider.
 #[derive(Debug, Clone)]
 pub struct ProviderJob {
-    /// The operation to be moved.
+    /// The operation to process.
     pub operation: Operation,
-    /// How often it was claimed before.
+    /// How often the job was claimed before.
     pub attempts: u32,
 }
 
@@ -394,20 +399,20 @@ impl ProviderQueue {
         let tasks::TaskQueue { queue, due_at, .. } = queue;
         match ShopCode::new(&queue) {
             Ok(shop) => Ok(Self { shop, due: due_at }),
-            Err(_) => Err(StoreError::Corrupt("a provider job names no shop".to_owned())),
+            Err(_) => Err(StoreError::Corrupt("a provider job names no valid shop".to_owned())),
         }
     }
 }
 
-/// Which provider jobs to take.
+/// Selects the provider jobs to claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Of this shop.
+    /// The shop whose jobs to claim.
     pub shop: ShopCode,
-    /// Due at this time.
+    /// The current time: jobs due by then are claimed.
     pub now: UnixMillis,
-    /// Hidden until this time.
+    /// When the lease ends.
     pub lease_until: UnixMillis,
-    /// At most so many.
+    /// The most jobs to claim.
     pub limit: usize,
 }

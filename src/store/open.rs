@@ -1,4 +1,4 @@
-//! Opening the store that the rules name.
+//! Opens the store that the rules configure.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,16 +12,17 @@ use crate::clock::{Clock, Random};
 use crate::rules::{Secret, StoreKeys, StoreRules, StoreUrl};
 use crate::telemetry::Metrics;
 
-/// A store that was opened.
+/// An opened store.
 #[derive(Debug)]
 pub struct Opened<S> {
     /// The store.
     pub store: S,
-    /// What it held at that moment.
+    /// What it contained when it was opened.
     pub holds: Holds,
 }
 
-/// What a store holds. Stores of the embedded engine hold operations, those of a gateway before a remote one a journal.
+/// What a store contains. A store of the embedded engine contains operations, one of a gateway in front of a remote
+/// engine contains journal entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holds {
     /// Operations of the embedded engine.
@@ -31,18 +32,18 @@ pub struct Holds {
 }
 
 impl Holds {
-    /// Whether it holds anything that was answered for: secrets that belong to it must not be made anew then (contract
-    /// section 2).
+    /// Reports whether the store contains anything that was acknowledged. If so, secrets that belong to it must not be
+    /// created anew (contract section 2).
     #[must_use]
     pub const fn any(self) -> bool {
         self.operations || self.journal
     }
 }
 
-/// Opens the store that the rules name, making and migrating it as needed.
+/// Opens the store that the rules configure, and creates or migrates it as needed.
 ///
 /// # Errors
-/// One clear line for the operator: what was tried, on which path, and what to do.
+/// One line for the operator: what failed, on which path, and what to do.
 pub fn open_store(
     rules: &StoreRules,
     clock: Arc<dyn Clock>,
@@ -61,11 +62,11 @@ pub fn open_store(
     }
 }
 
-/// Opens the store that the rules name for a tool, beside a gateway that may be serving it: nothing is made or migrated, and
-/// what the gateway leased or keeps in its log stays as it is.
+/// Opens the store that the rules configure for a tool, while a gateway may be serving it. Creates and migrates
+/// nothing, and leaves the gateway's leases and write-ahead log unchanged.
 ///
 /// # Errors
-/// As [`open_store`]; also that there is no store, or one of an older version.
+/// As [`open_store`]; also when there is no store, or its schema is older.
 pub fn open_beside(
     rules: &StoreRules,
     random: Arc<dyn Random>,
@@ -77,20 +78,21 @@ pub fn open_beside(
     }
 }
 
-/// What came of wrapping a store's data keys anew.
+/// The result of rewrapping a store's data keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrapped {
-    /// How many data keys the store has.
+    /// The count of data keys in the store.
     pub all: usize,
-    /// How many of them another key than the first of `store.keys` wrapped until now, by its position there, from 1.
+    /// How many data keys another key than the first of `store.keys` wrapped before, by that key's position in the
+    /// list, from 1.
     pub before: BTreeMap<usize, usize>,
 }
 
-/// Wraps the data keys of the store that the rules name with the first of `store.keys`, in one transaction, beside gateways
-/// that may be serving it: those have the data keys already.
+/// Wraps the data keys of the configured store with the first of `store.keys`, in one transaction. Gateways that are
+/// serving the store are not affected: they have the unwrapped data keys in memory.
 ///
 /// # Errors
-/// As [`open_beside`]. Nothing is changed then, unless the word of a commit was lost with a database's connection.
+/// As [`open_beside`]. Nothing is changed then, unless the connection to the database was lost during the commit.
 pub fn rewrap_keys(rules: &StoreRules, random: Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
     match &rules.url {
         StoreUrl::Sqlite(path) => sqlite::rewrap_keys(path, &rules.keys, &random),
@@ -98,7 +100,8 @@ pub fn rewrap_keys(rules: &StoreRules, random: Arc<dyn Random>) -> Result<Rewrap
     }
 }
 
-/// The keys of the rules, or the key file that the rules say to make when the store is new (contract section 2).
+/// Returns the keys of the rules, or the key of the configured key file, which is created for a new store (contract
+/// section 2).
 pub(super) fn wrapping_keys(
     path: &Path,
     keys: &StoreKeys,
@@ -112,148 +115,148 @@ pub(super) fn wrapping_keys(
     }
 }
 
-/// Why a store or a secret's file cannot be opened: one line, with the path and what to do; it holds no secret.
+/// Why a store or the file of a secret cannot be opened: one line with the path and what to do. Contains no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{path}: cannot {action}: {source}")]
     Io {
-        /// What was touched.
+        /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// Why it failed.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file of a key is gone that must not be replaced by another.
+    /// A key file is missing, and a new key could not replace it.
     #[error("{path}: the key file is missing, and a new key could not open what exists: restore it from a backup")]
     KeyMissing {
-        /// Where it should be.
+        /// Where the file should be.
         path: PathBuf,
     },
-    /// The file of a key is missing on a new store that several nodes serve.
+    /// A key file is missing for a new store that several nodes share.
     #[error(
-        "{path}: the key file is missing, and for PostgreSQL none is made: put the same on every node, made once by openssl \
-         rand -base64 32"
+        "{path}: the key file is missing, and none is created for PostgreSQL: create one with openssl rand -base64 32 \
+         and put the same file on every node"
     )]
     KeyNotMade {
-        /// Where it should be.
+        /// Where the file should be.
         path: PathBuf,
     },
-    /// The rules name no key and no place to make one.
-    #[error("{path}: the store needs a key: name one in store.keys")]
+    /// The rules name neither a key nor a file in which to create one.
+    #[error("{path}: the store needs a key: set one in store.keys")]
     NoKey {
         /// The store.
         path: PathBuf,
     },
-    /// The file of a key holds something else.
+    /// A key file does not contain a key.
     #[error("{path}: does not hold 32 bytes in base64: restore the file, or remove it if the store is new")]
     KeyFile {
         /// The file.
         path: PathBuf,
     },
-    /// `store.keys` do not fit the store.
-    #[error("{path}: {source}: name the key that the store was made with in store.keys")]
+    /// None of `store.keys` opens the store.
+    #[error("{path}: {source}: add the key that the store was created with to store.keys")]
     Keys {
         /// The store.
         path: PathBuf,
-        /// What does not fit.
+        /// Why not.
         source: VaultError,
     },
-    /// A newer release has written the store.
-    #[error("{path}: has schema version {found}, this paybridge knows {known} at most: start the newer release")]
+    /// The store was written by a newer release.
+    #[error("{path}: has schema version {found}, but this release supports at most {known}: start the newer release")]
     Newer {
         /// The store.
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// The newest version known.
+        /// The newest version that this release knows.
         known: i64,
     },
-    /// An older release has written the store, and who opens it migrates nothing.
+    /// The store was written by an older release, and must not be migrated here.
     #[error(
-        "{path}: has schema version {found}, this paybridge needs {known}: start this release's gateway once to migrate it"
+        "{path}: has schema version {found}, but this release needs {known}: start this release's gateway once to migrate it"
     )]
     Older {
         /// The store.
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// The version needed.
+        /// The version that this release needs.
         known: i64,
     },
-    /// Another process serves the store.
-    #[error("{path}: another process serves this store: stop it first, one gateway serves a SQLite store")]
+    /// Another process serves the store, or holds its lock.
+    #[error("{path}: another process serves this store: stop it first; only one gateway can serve a SQLite store")]
     Served {
         /// The store.
         path: PathBuf,
     },
-    /// It is being copied, or that came to no end.
+    /// A copy to this store is under way, or was interrupted.
     #[error("{path}: is an unfinished copy of another store: run paybridge store copy again to finish it")]
     Unfinished {
         /// The store.
         path: PathBuf,
     },
-    /// It was copied to a database, which serves in its place.
-    #[error("{path}: was moved to {to}: name that in store.url")]
+    /// The store was moved to another database.
+    #[error("{path}: was moved to {to}: set store.url to it")]
     Moved {
         /// The store.
         path: PathBuf,
-        /// Where it is now, without a password.
+        /// The URL of that database, without a password.
         to: String,
     },
-    /// A copy needs an empty database.
+    /// The target of a copy contains a store already.
     #[error("{path}: holds a store already: name an empty database")]
     Occupied {
         /// The store.
         path: PathBuf,
     },
-    /// Somebody began to copy another store to it.
+    /// The target of a copy contains an unfinished copy of another store.
     #[error("{path}: is an unfinished copy of another store than this one: name an empty database")]
     OtherCopy {
         /// The store.
         path: PathBuf,
     },
-    /// There is nothing to open.
-    #[error("{path}: there is no store: check store.url, or start the gateway once to make it")]
+    /// There is no store.
+    #[error("{path}: there is no store: check store.url, or start the gateway once to create it")]
     Missing {
         /// Where it should be.
         path: PathBuf,
     },
-    /// A database of something else.
-    #[error("{path}: is not a Paybridge store: name another file in store.url")]
+    /// The file is a database of another program.
+    #[error("{path}: is not a Paybridge store: set store.url to another file")]
     Foreign {
         /// The file.
         path: PathBuf,
     },
-    /// A database with tables of something else.
-    #[error("{path}: is not empty, and no Paybridge store ({found}): name an empty database")]
+    /// The database contains tables of another program.
+    #[error("{path}: is not empty and not a Paybridge store ({found}): name an empty database")]
     NotEmpty {
         /// The database.
         path: PathBuf,
-        /// What is there, in the database's own words.
+        /// The error message of the database.
         found: String,
     },
-    /// The file system cannot carry a write-ahead log.
+    /// The file system does not support a write-ahead log.
     #[error("{path}: the file system does not support SQLite's write-ahead log: use a local disk")]
     NoWal {
         /// The store.
         path: PathBuf,
     },
-    /// The database refused, or does not answer.
+    /// The database refused the connection, or did not answer.
     #[error("{store}: cannot open the store: {reason}")]
     Database {
         /// The store.
         store: String,
-        /// Why, in words that hold no password.
+        /// The reason, without a password.
         reason: String,
     },
-    /// SQLite refused.
+    /// SQLite reported an error.
     #[error("{path}: cannot open the store: {source}")]
     Sqlite {
         /// The store.
         path: PathBuf,
-        /// SQLite's own words.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
 }

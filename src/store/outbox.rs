@@ -1,4 +1,5 @@
-//! What merchants must be told (contract section 10): queued in the commit that makes the result, and kept with every try.
+//! Callbacks (contract section 10). A callback is queued in the commit that completes its operation, and stored with
+//! every try.
 //!
 //! ```text
 //!   result, relayed                 tried: a 2xx
@@ -10,8 +11,9 @@
 //!                                  resend
 //! ```
 //!
-//! A pending callback waits in the queue of its [`CallbackTarget`], so that a target that is dead or slow holds up nobody
-//! else's. What a remote engine announced waits for the engine's word first, in a queue of its own.
+//! A pending callback waits in the queue of its [`CallbackTarget`], so that a dead or slow target delays only its own
+//! callbacks. The callback of a journal entry first waits in the queue of the remote engine, until the engine has
+//! confirmed the result.
 
 mod kept;
 
@@ -26,69 +28,71 @@ use super::tasks::TaskQueue;
 use super::{EntryId, JournalEntry, StoreFuture, Stored};
 use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId, OrderId, TransactionId, UnixMillis};
 
-/// The durable outbox. Each method is one transaction.
+/// The durable outbox of callbacks. Each method is one transaction.
 pub trait Outbox: Send + Sync + 'static {
-    /// Told after a commit that queued a callback or made one due.
+    /// Returns the notification that is sent after a commit that queued a callback or made one due.
     fn callbacks_queued(&self) -> &Notify;
 
-    /// The targets with pending callbacks, each with the time when its earliest one is due (leased ones count with the end
-    /// of their lease).
+    /// Returns the targets with pending callbacks, each with the time when its earliest callback is due (for a leased
+    /// one, when its lease ends).
     fn callback_queues(&self) -> StoreFuture<'_, Vec<CallbackQueue>>;
 
-    /// Takes pending callbacks that are due, of each target the earliest first, and hides them from other claims until the
-    /// lease ends: the work of a process that died is taken up again then.
+    /// Claims pending callbacks that are due, the earliest of each target first, and hides them from other claims until
+    /// the lease ends. After that the callbacks of a process that died can be claimed again.
     fn claim_callbacks(&self, claim: CallbackClaim) -> StoreFuture<'_, Vec<CallbackJob>>;
 
-    /// Keeps a try of a claimed callback with what follows from it. Of one callback the latest
-    /// [`CallbackRecord::MAX_TRIES`] tries are kept, to the microsecond. A try that comes late, when its lease is over and
-    /// the callback was claimed by somebody else, resent, told or given up meanwhile, is kept; what follows from it counts
-    /// only if the receiver has the callback.
+    /// Stores a try of a claimed callback and applies its result. The latest [`CallbackRecord::MAX_TRIES`] tries of a
+    /// callback are stored, with times to the microsecond. A late try, one whose lease is over and whose callback was
+    /// claimed again, resent, delivered or given up since, is stored too; its result is applied only if the callback
+    /// was delivered.
     fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> StoreFuture<'_, ()>;
 
-    /// Makes a claimed callback due at another time, without a try of its target: it could not be made. Counts as an
-    /// attempt, so that waits grow. Nothing happens unless this is still the latest claim.
+    /// Makes a claimed callback due at another time, because its target could not be called. Counts as an attempt, so
+    /// that the intervals grow. Does nothing unless this is still the latest claim.
     fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// The result that an entry's callback waited for is known: it moves to the queue of the merchant's target, queued and
-    /// due now, with a fresh count of attempts. Nothing happens when it does not wait for the engine.
+    /// Moves the callback of an entry, whose result is now known, to the queue of the merchant's target, due now, with
+    /// a fresh count of attempts. Does nothing unless the callback waits for the engine.
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// Forgets a claimed callback of an entry that has nothing to tell: its operation has no result after all. One that was
-    /// announced anew or claimed by somebody else since it was claimed stays: they may have heard of a result.
+    /// Removes the claimed callback of an entry whose operation has no result after all. Keeps it if it was announced
+    /// or claimed again since this claim, because the result may be known by now.
     fn drop_callback(&self, lease: CallbackLease) -> StoreFuture<'_, ()>;
 
-    /// Gives up pending callbacks that waited too long behind dead targets: they become failed without another try. How many there were.
+    /// Gives up pending callbacks that waited too long behind dead targets: marks them failed without another try.
+    /// Returns how many.
     fn expire_callbacks(&self, expiry: ExpireRequest) -> StoreFuture<'_, usize>;
 
-    /// Forgets callbacks that were delivered or given up, with their tries: those that were queued or last resent until a
-    /// time, oldest first, at most so many of each. How many there were.
+    /// Removes delivered and failed callbacks, with their tries, that were queued or last resent at or before `until`:
+    /// oldest first, at most `limit` of each kind. Returns how many.
     fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> StoreFuture<'_, usize>;
 
-    /// Whom a relay address names: what this merchant's order of this key (see [`super::FingerprintKey::order_key`]) is, if it was
-    /// made from v1 with the relay's address.
+    /// Returns the order that a relay address names: the one of this merchant with this key (see
+    /// [`super::FingerprintKey::order_key`]), if it was created through v1 with the relay's address.
     fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> StoreFuture<'a, Option<RelayTarget>>;
 
-    /// A remote engine announced the result of an entry: queues its callback in the queue of [`CallbackTarget::Engine`],
-    /// unless it was told or has nobody to be told to. One that waits there and was asked for in vain, or was given up, is
-    /// asked for anew, due now; whoever has claimed it loses its lease.
+    /// Queues the callback of an entry whose result a remote engine announced, in the queue of
+    /// [`CallbackTarget::Engine`]. Does nothing if the callback exists or the merchant gave no address. An existing
+    /// callback for which the engine was queried without success, or which was given up there, becomes due now for
+    /// another query; a worker that has claimed it loses its lease.
     fn relayed(&self, entry: EntryId, at: UnixMillis) -> StoreFuture<'_, Relayed>;
 
-    /// A callback with its tries, oldest first.
+    /// Returns a callback with its tries, oldest first.
     fn callback(&self, id: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
 
-    /// Callbacks, newest first: a slice of the list, read aside of the threads that serve.
+    /// Returns callbacks, newest first: one slice of the list. Read on threads that serve no requests.
     fn callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, Vec<CallbackRecord>>;
 
-    /// Makes a callback pending and due now, whatever became of it, with a fresh count of attempts. A lease that has ended
-    /// at this time is nobody's.
+    /// Makes a callback pending and due now, from any state, with a fresh count of attempts. A lease that has ended by
+    /// `now` is ignored.
     fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, Resent>;
 
-    /// Makes failed callbacks pending and due now, as [`Outbox::resend_callback`] does: of those that `query` finds (its
-    /// `states` are not looked at), the newest `query.limit`. How many, and where the next slice goes on; `None`: there is
-    /// none.
+    /// Makes failed callbacks pending and due now, as [`Outbox::resend_callback`] does: of those that match `query`,
+    /// the newest `query.limit`. The `states` of `query` are ignored. Returns how many, and where the next slice
+    /// begins; `None` when there is none.
     fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)>;
 
-    /// How much waits, and since when.
+    /// Returns how many callbacks are in the outbox, and how old the oldest pending one is.
     fn outbox_size(&self) -> StoreFuture<'_, OutboxSize>;
 }
 
@@ -101,7 +105,7 @@ pub enum CallbackSubject {
     Entry(EntryId),
 }
 
-/// Names a callback, the same at every try: whom it is about, and a random number. Written as `cb_` and 32 lowercase
+/// The id of a callback, the same at every try: its subject and a random number. Written as `cb_` and 32 lowercase
 /// hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallbackId {
@@ -110,20 +114,20 @@ pub struct CallbackId {
 }
 
 impl CallbackId {
-    /// The name of a subject's callback with its random number.
+    /// Makes the id of a subject's callback from its random number.
     #[must_use]
     pub const fn new(subject: CallbackSubject, nonce: u64) -> Self {
         Self { subject, nonce }
     }
 
-    /// Returns whether a text has the form of a name. Not everything that has it names a callback that there can be.
+    /// Reports whether a text has the form of a callback id. Not every text of this form is a possible id.
     #[must_use]
     pub fn has_form(text: &str) -> bool {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         text.strip_prefix("cb_").is_some_and(|digits| digits.len() == 32 && digits.bytes().all(is_digit))
     }
 
-    /// Reads a name as it is written.
+    /// Parses the written form of an id.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("cb_").filter(|_| Self::has_form(text))?;
@@ -132,13 +136,13 @@ impl CallbackId {
         Some(Self { subject: CallbackSubject::from_key(key)?, nonce: u64::from_str_radix(nonce, 16).ok()? })
     }
 
-    /// What it is about.
+    /// Returns what the callback is about.
     #[must_use]
     pub const fn subject(self) -> CallbackSubject {
         self.subject
     }
 
-    /// Its random number.
+    /// Returns the random number.
     #[must_use]
     pub const fn nonce(self) -> u64 {
         self.nonce
@@ -152,7 +156,7 @@ impl fmt::Display for CallbackId {
 }
 
 impl CallbackSubject {
-    /// A number for either kind: a `transaction_id`, or an entry's number below zero.
+    /// Returns one number for both kinds: a `transaction_id`, or the negated number of an entry.
     #[must_use]
     pub const fn key(self) -> i64 {
         match self {
@@ -161,7 +165,7 @@ impl CallbackSubject {
         }
     }
 
-    /// What a number names; `None` for zero and what no number of an entry can be.
+    /// Returns the subject with this number; `None` for zero and for numbers that no entry can have.
     #[must_use]
     pub fn from_key(key: i64) -> Option<Self> {
         match TransactionId::from_stored(key) {
@@ -171,23 +175,23 @@ impl CallbackSubject {
     }
 }
 
-/// Whose queue a callback waits in.
+/// The queue in which a callback waits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallbackTarget {
-    /// A remote engine, which has to tell the status first.
+    /// A remote engine, which has to confirm the status first.
     Engine,
     /// Scheme, host and port of the address, such as `https://shop.example:443`.
     Origin(Box<str>),
 }
 
 impl CallbackTarget {
-    /// The target of an address.
+    /// Returns the target of an address.
     #[must_use]
     pub fn of(url: &CallbackUrl) -> Self {
         Self::Origin(url.origin().into())
     }
 
-    /// For people, logs and metrics.
+    /// Returns the text shown in logs, metrics and lists.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -200,11 +204,11 @@ impl CallbackTarget {
 /// A target's queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackQueue {
-    /// Whose.
+    /// The target.
     pub target: CallbackTarget,
     /// When its earliest callback is due.
     pub due: UnixMillis,
-    /// Whether that one was attempted before.
+    /// Whether that callback was attempted before.
     pub tried: bool,
 }
 
@@ -214,80 +218,81 @@ impl CallbackQueue {
     }
 }
 
-/// Which callbacks to take.
+/// Selects the callbacks to claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackClaim {
-    /// At most so many of each target.
+    /// The most callbacks to claim for each target.
     pub shares: Vec<(CallbackTarget, usize)>,
-    /// Due at this time.
+    /// The current time: callbacks due by then are claimed.
     pub now: UnixMillis,
-    /// Hidden until this time.
+    /// When the lease ends.
     pub lease_until: UnixMillis,
 }
 
-/// Which callbacks to give up: pending ones that nobody is at.
+/// Selects the callbacks to give up: pending ones without a valid lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpireRequest {
-    /// In the queues of these targets.
+    /// The targets in whose queues to look.
     pub targets: HashSet<CallbackTarget>,
     /// Queued or last resent at or before this time.
     pub queued_until: UnixMillis,
-    /// Their last error from then on.
+    /// The error to store as their last one.
     pub reason: &'static str,
-    /// At most so many.
+    /// The most callbacks to give up.
     pub limit: usize,
 }
 
 /// A claimed callback.
 #[derive(Debug, Clone)]
 pub struct CallbackJob {
-    /// Its name.
+    /// The callback's id.
     pub id: CallbackId,
-    /// In whose queue it waited.
+    /// The target in whose queue it waited.
     pub target: CallbackTarget,
     /// How many attempts were made before, since it was queued or last resent.
     pub attempts: u32,
-    /// When it was queued or last resent, by a clock that never stands still: what is queued anew in the same millisecond,
-    /// or by a clock that was set back, is a millisecond later than before.
+    /// When it was queued or last resent. Strictly ascending for each callback: one that is requeued in the same
+    /// millisecond, or after a clock was set back, gets a time one millisecond after its previous one.
     pub queued_at: UnixMillis,
-    /// What it tells.
+    /// The result to deliver.
     pub news: ResultChange,
 }
 
 impl CallbackJob {
-    /// By what its claim is told from others.
+    /// Returns what identifies this claim.
     #[must_use]
     pub const fn lease(&self) -> CallbackLease {
         CallbackLease { id: self.id, queued_at: self.queued_at, attempts: self.attempts }
     }
 }
 
-/// A claim of a callback. Whoever claims the callback once the lease is over, or once it was queued anew, has another one:
-/// each claim counts as an attempt, and a callback is never queued twice at the same time, see [`CallbackJob::queued_at`].
+/// Identifies one claim of a callback. A later claim, after the lease has ended or the callback was requeued, has
+/// another value: each claim counts as an attempt, and a callback is never queued twice at the same time, see
+/// [`CallbackJob::queued_at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallbackLease {
-    /// The callback's name.
+    /// The callback's id.
     pub id: CallbackId,
-    /// When it had been queued or last resent.
+    /// When the callback had been queued or last resent.
     pub queued_at: UnixMillis,
     /// How many attempts had been made since then.
     pub attempts: u32,
 }
 
 impl CallbackLease {
-    /// The count of attempts that the claim left behind.
+    /// Returns the count of attempts including this claim.
     #[must_use]
     pub fn attempt(self) -> i64 {
         i64::from(self.attempts) + 1
     }
 }
 
-/// What a callback tells.
+/// The result that a callback delivers.
 #[derive(Debug, Clone)]
 pub enum ResultChange {
-    /// Of an operation that is finished.
+    /// Of a completed operation.
     Operation(Box<Stored>),
-    /// Of an entry of the journal, with what was last heard of it.
+    /// Of a journal entry, with its status as last received.
     Entry(Box<JournalEntry>),
 }
 
@@ -298,20 +303,20 @@ pub struct CallbackTry {
     pub at: UnixMillis,
     /// How long it took.
     pub duration: Duration,
-    /// What came of it.
+    /// Its result.
     pub outcome: TryOutcome,
 }
 
-/// What came of a try.
+/// The result of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TryOutcome {
-    /// The receiver answered with this HTTP status.
+    /// The receiver replied with this HTTP status.
     Status(u16),
-    /// No answer, and why: nothing of what was sent, and at most the target of where.
+    /// No reply, and why. The text holds nothing of the request, and of the address at most the target.
     Error(Box<str>),
 }
 
-/// For people: `HTTP 503`, or why there was no answer.
+/// Formats the outcome for people: `HTTP 503`, or why there was no reply.
 impl fmt::Display for TryOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -321,23 +326,23 @@ impl fmt::Display for TryOutcome {
     }
 }
 
-/// What follows from a try.
+/// What happens to a callback after a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackNext {
-    /// The receiver has it.
+    /// It was delivered.
     Delivered,
-    /// It is given up until it is resent by hand.
+    /// It is given up until an operator resends it.
     Failed,
     /// It is tried again at this time.
     RetryAt(UnixMillis),
 }
 
-/// Where a callback stands.
+/// The state of a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallbackState {
-    /// It is tried, or will be.
+    /// It is being tried, or will be.
     Pending,
-    /// The receiver has it.
+    /// The receiver accepted it.
     Delivered,
     /// It was given up.
     Failed,
@@ -347,7 +352,7 @@ impl CallbackState {
     /// Every state.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Failed];
 
-    /// The word of lists and filters.
+    /// Returns the word used in lists and filters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -358,86 +363,87 @@ impl CallbackState {
     }
 }
 
-/// A callback as lists show it.
+/// A callback as shown in lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackRecord {
-    /// Its name.
+    /// The callback's id.
     pub id: CallbackId,
-    /// Whose operation it tells of.
+    /// The merchant of the operation.
     pub merchant: MerchantId,
     /// The operation's direction.
     pub direction: Direction,
-    /// The operation's name for its merchant.
+    /// The merchant's id of the operation.
     pub order_id: OrderId,
-    /// The operation's name for the service: digits. `None` for an entry whose engine has not told it.
+    /// The service's id of the operation: digits. `None` for an entry whose engine has not sent it.
     pub transaction_id: Option<Box<str>>,
-    /// Where it is sent.
+    /// The address it is sent to.
     pub url: CallbackUrl,
-    /// In the merchant's v1 dialect, or as v2 tells it.
+    /// Whether it has the merchant's v1 format; otherwise the v2 format.
     pub is_v1: bool,
-    /// Where it stands.
+    /// Its state.
     pub state: CallbackState,
-    /// In whose queue it waits, or waited last.
+    /// The target in whose queue it waits, or waited last.
     pub target: CallbackTarget,
-    /// Somebody has claimed it; when that was long ago, see [`CallbackRecord::is_under_way`].
+    /// Whether it has been claimed; the lease may be over, see [`CallbackRecord::is_under_way`].
     pub is_claimed: bool,
     /// When it was queued or last resent.
     pub queued_at: UnixMillis,
     /// When it is tried next, while it is pending.
     pub due: UnixMillis,
-    /// How many tries were made in all.
+    /// How many tries were made in total.
     pub tries: u32,
-    /// The last try's status or error, or why it was given up without one.
+    /// The last try's outcome, or why it was given up without one.
     pub last: Option<TryOutcome>,
 }
 
 impl CallbackRecord {
-    /// How many tries of a callback are kept: more than fit into the default `give_up_after`.
+    /// The most tries stored for a callback: more than fit into the default `give_up_after`.
     pub const MAX_TRIES: usize = 1000;
 
-    /// Whether somebody is at it: a claim ends when the callback is due.
+    /// Reports whether a worker holds a valid lease of it: a lease ends when the callback is due.
     #[must_use]
     pub fn is_under_way(&self, now: UnixMillis) -> bool {
         self.is_claimed && self.due > now
     }
 
-    /// Its place in the list.
+    /// Returns its position in the list.
     #[must_use]
     pub const fn place(&self) -> CallbackCursor {
         CallbackCursor { queued_at: self.queued_at, key: self.id.subject().key() }
     }
 }
 
-/// A place in the list of callbacks.
+/// A position in the list of callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallbackCursor {
     /// When the callback was queued or last resent.
     pub queued_at: UnixMillis,
-    /// What it is about, see [`CallbackSubject::key`].
+    /// The subject's number, see [`CallbackSubject::key`].
     pub key: i64,
 }
 
-/// Which callbacks to list.
+/// Selects the callbacks to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackQuery {
-    /// In these states.
+    /// Only callbacks in these states.
     pub states: Vec<CallbackState>,
-    /// Of this merchant.
+    /// Only callbacks of this merchant.
     pub merchant: Option<MerchantId>,
-    /// Of operations with this name: in either direction. Needs `merchant`, else nothing is found.
+    /// Only callbacks of operations with this `order_id`, in either direction. Requires `merchant`; without it nothing
+    /// matches.
     pub order_id: Option<OrderId>,
     /// Queued or last resent at or after this time.
     pub since: Option<UnixMillis>,
     /// Queued or last resent at or before this time.
     pub until: Option<UnixMillis>,
-    /// Behind this place: older ones.
+    /// Only callbacks after this position: older ones.
     pub after: Option<CallbackCursor>,
-    /// At most so many.
+    /// The most callbacks to return.
     pub limit: usize,
 }
 
 impl CallbackQuery {
-    /// What is found is before this place.
+    /// Returns the position before which all results are.
     pub(super) fn end(&self) -> CallbackCursor {
         let until = self.until.map_or(CallbackCursor { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
             CallbackCursor { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
@@ -445,13 +451,13 @@ impl CallbackQuery {
         self.after.map_or(until, |after| after.min(until))
     }
 
-    /// What is found was queued or last resent then or later.
+    /// Returns the earliest time at which results were queued or last resent.
     pub(super) fn begin(&self) -> UnixMillis {
         self.since.unwrap_or(UnixMillis(i64::MIN))
     }
 }
 
-/// What became of a wish to resend a callback.
+/// The outcome of resending a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resent {
     /// It is pending and due now.
@@ -462,34 +468,34 @@ pub enum Resent {
     Unknown,
 }
 
-/// Whom a relay address names.
+/// The order that a relay address names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayTarget {
-    /// Whose order it is.
+    /// The merchant of the order.
     pub merchant: MerchantId,
     /// The order's direction.
     pub direction: Direction,
     /// The order.
     pub order_id: OrderId,
-    /// The key it came with.
+    /// The API key that created it.
     pub api_key: Box<str>,
-    /// Its entry, when it passed to a remote engine; the embedded one tells by itself.
+    /// Its journal entry, if it was forwarded to a remote engine. The embedded engine queues its callbacks itself.
     pub entry: Option<EntryId>,
 }
 
-/// What became of a remote engine's announcement.
+/// The outcome of a remote engine's announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relayed {
-    /// It is on disk, and will be told.
+    /// The callback is queued, on disk.
     Queued,
-    /// It was before, or nobody is to be told.
+    /// Nothing was changed: the callback exists, or the merchant gave no address.
     Nothing,
 }
 
-/// How much waits in the outbox.
+/// The size of the outbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutboxSize {
-    /// Callbacks that are tried, or will be.
+    /// Callbacks that are being tried, or will be.
     pub pending: u64,
     /// Callbacks that were given up.
     pub failed: u64,

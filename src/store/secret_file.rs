@@ -1,4 +1,4 @@
-//! Files with a secret of 32 bytes, made when they are missing: the store's key and the default `pages.secret`
+//! Files that contain a secret of 32 bytes and are created if missing: the store's key and the default `pages.secret`
 //! (contract section 2).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -12,12 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use super::OpenError;
 use crate::clock::Random;
 
-/// Reads the 32 bytes that `path` holds in base64, space around it aside. When the file is missing and
-/// `may_create` is set, it is made with 32 random bytes and mode 0600, in one step that survives a crash and never
-/// replaces a file that another process made meanwhile.
+/// Reads the 32 bytes that `path` contains in base64, ignoring surrounding whitespace. If the file is missing and
+/// `may_create` is set, creates it with 32 random bytes and mode 0600. Creation is atomic, survives a crash, and never
+/// replaces a file that another process created meanwhile.
 ///
 /// # Errors
-/// The file is missing and must not be made, cannot be read or written, or holds something else.
+/// The file is missing and must not be created, cannot be read or written, or has other contents.
 pub fn secret_file(path: &Path, may_create: bool, random: &dyn Random) -> Result<[u8; 32], OpenError> {
     match fs::read_to_string(path) {
         Ok(text) => decode(path, &text),
@@ -28,7 +28,7 @@ pub fn secret_file(path: &Path, may_create: bool, random: &dyn Random) -> Result
     }
 }
 
-/// Makes a directory and its missing parents, readable by their owner only.
+/// Creates a directory and its missing parents, accessible to their owner only.
 pub(super) fn private_directory(path: &Path) -> Result<(), OpenError> {
     DirBuilder::new()
         .recursive(true)
@@ -37,7 +37,7 @@ pub(super) fn private_directory(path: &Path) -> Result<(), OpenError> {
         .map_err(|error| OpenError::io(path, "create the directory", error))
 }
 
-/// The directory that a file is in.
+/// Returns the directory of a file.
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -55,7 +55,7 @@ fn create(path: &Path, random: &dyn Random) -> Result<[u8; 32], OpenError> {
     private_directory(directory)?;
     let temporary = temporary_beside(path, random.number());
     let written = write_durably(&temporary, &secret).and_then(|()| publish(&temporary, path));
-    // The name that counts is the other one; a left-over of a crash is only a stray file.
+    // On success the file has its final name as well; a left-over temporary file is harmless.
     let _ = fs::remove_file(&temporary);
     match written {
         Ok(()) => {
@@ -70,7 +70,7 @@ fn create(path: &Path, random: &dyn Random) -> Result<[u8; 32], OpenError> {
     }
 }
 
-/// A name in the same directory that nobody else uses.
+/// Returns a name in the same directory that no other process uses.
 pub(super) fn temporary_beside(path: &Path, number: u64) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -84,8 +84,8 @@ fn write_durably(path: &Path, secret: &[u8; 32]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives the finished file its name. A link refuses to replace a file, where a rename would destroy a key that another
-/// process has just sealed with; the rename is for file systems without links.
+/// Gives the finished file its final name. A hard link fails if the file exists, where a rename would replace a key
+/// that another process has just used; the rename is for file systems without hard links.
 fn publish(temporary: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(temporary, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => fs::rename(temporary, path),

@@ -1,23 +1,23 @@
-//! The durable queue: what has to be done, by when, and who is at it. Provider jobs wait in the queues of their shops, callbacks
-//! in those of their targets.
+//! The durable task queue: what has to be done, when it is due, and whether it is leased. Provider jobs wait in the
+//! queues of their shops, callbacks in those of their targets.
 //!
-//! A claim leases what is due: it is hidden from other claims until the lease ends. The work of a process that died is taken up
-//! again then; whoever comes back late finds another claim.
+//! A claim leases due tasks: they are hidden from other claims until the lease ends. After that the tasks of a process
+//! that died can be claimed again. A late worker finds that another claim has replaced its own.
 
 use super::transaction::Transaction;
 use crate::domain::{ShopCode, TransactionId, UnixMillis};
 
-/// What a task is.
+/// The kind of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TaskKind {
-    /// A provider has to be asked of an operation.
+    /// Work of a provider on an operation.
     ProviderJob,
-    /// A merchant has to be told of a result.
+    /// A callback to a merchant.
     Callback,
 }
 
 impl TaskKind {
-    /// `tasks.kind`.
+    /// Returns the value of `tasks.kind`.
     pub(super) const fn number(self) -> i64 {
         match self {
             Self::ProviderJob => 0,
@@ -26,11 +26,11 @@ impl TaskKind {
     }
 }
 
-/// A task about to be queued, in place of one that there is.
+/// A task about to be queued. Replaces an existing one.
 #[derive(Debug)]
 pub(super) struct NewTask<'a> {
     pub(super) kind: TaskKind,
-    /// What it is about: see [`CallbackSubject::key`](super::CallbackSubject::key).
+    /// The number of its subject: see [`CallbackSubject::key`](super::CallbackSubject::key).
     pub(super) key: i64,
     pub(super) queue: &'a str,
     pub(super) queued_at: UnixMillis,
@@ -38,7 +38,7 @@ pub(super) struct NewTask<'a> {
 }
 
 impl<'a> NewTask<'a> {
-    /// The provider job of an operation.
+    /// Makes the provider job of an operation.
     pub(super) fn provider_job(
         id: TransactionId,
         shop: &'a ShopCode,
@@ -50,18 +50,18 @@ impl<'a> NewTask<'a> {
     }
 }
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaskState {
     pub(super) queued_at: UnixMillis,
-    /// While it is leased: when the lease ends.
+    /// When the task is due; when the lease ends, while it is leased.
     pub(super) due_at: UnixMillis,
     pub(super) is_leased: bool,
     /// How often it was claimed since it was queued.
     pub(super) attempts: i64,
 }
 
-/// Which tasks to take, and how many of each queue.
+/// Selects the tasks to claim, with the most for each queue.
 #[derive(Debug)]
 pub(super) struct TaskClaim {
     pub(super) kind: TaskKind,
@@ -90,14 +90,14 @@ pub(super) struct TaskQueue {
     pub(super) tried: bool,
 }
 
-/// What a transaction does with tasks.
+/// The row operations on tasks.
 pub(super) trait TaskRows: Transaction {
-    /// Queues a task, in place of one that there is.
+    /// Inserts a task, or replaces the existing one.
     async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Self::Error>;
 
-    /// Ends the lease of a task, if it is there, with another time to be due at.
+    /// Ends the lease of a task and makes it due at another time, if it exists.
     async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Self::Error>;
 
-    /// Ends a task, if it is there.
+    /// Deletes a task, if it exists.
     async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Self::Error>;
 }

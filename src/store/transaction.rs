@@ -1,5 +1,5 @@
-//! The row operations of one open transaction: what a database does, and nothing that decides. What happens in a transaction
-//! is said over them, once for every backend.
+//! The row operations of one open transaction, implemented by each backend. They make no decisions: the logic over them
+//! is written once for all backends.
 
 use crate::domain::{
     Currency, Direction, LedgerAccount, MerchantId, Posting, State, Status, TransactionId, UnixDay, UnixMillis,
@@ -15,25 +15,26 @@ pub(super) trait Transaction {
     type Error: From<CorruptRow>;
 }
 
-/// One open transaction, and what creates and results do with its rows. What an operation says is locked stays so to the transaction's end, in a database where others write
-/// meanwhile.
+/// The row operations that creating and completing operations need. Rows documented as locked stay locked until the end
+/// of the transaction, in a database with concurrent writers.
 pub(super) trait Rows: CallbackRows {
-    /// Whether a merchant is not known yet; locked.
+    /// Reports whether a merchant is not known yet, and locks it. A backend may insert its row for that.
     async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, Self::Error>;
 
-    /// Makes a merchant known that is new.
+    /// Inserts a merchant for which [`Rows::is_new_merchant`] returned `true`.
     async fn add_merchant(&mut self, merchant: &MerchantId) -> Result<(), Self::Error>;
 
-    /// Reads what a customer did on a day; locked.
+    /// Reads and locks a customer's usage on a day.
     async fn usage(&mut self, customer: Customer<'_>, day: UnixDay) -> Result<Usage, Self::Error>;
 
-    /// Writes what a customer did on a day. Some rows of days long ago are removed.
+    /// Writes a customer's usage on a day. Also deletes some rows of days long past.
     async fn set_usage(&mut self, customer: Customer<'_>, day: UnixDay, usage: Usage) -> Result<(), Self::Error>;
 
-    /// Takes an operation out of what a customer did on a day, down to nothing; does nothing where the day was removed.
+    /// Subtracts an operation from a customer's usage on a day, down to zero. Does nothing if the day's row was
+    /// deleted.
     async fn reduce_usage(&mut self, customer: Customer<'_>, day: UnixDay, amount: i64) -> Result<(), Self::Error>;
 
-    /// Reads the balance of an account, zero when nothing was posted; locked if `lock` says so.
+    /// Reads the balance of an account, zero if nothing was posted. Locks it if `lock` is set.
     async fn balance(
         &mut self,
         merchant: &MerchantId,
@@ -42,8 +43,8 @@ pub(super) trait Rows: CallbackRows {
         lock: bool,
     ) -> Result<i64, Self::Error>;
 
-    /// Inserts an operation in a state, which counts for its customer on a day, and claims the home of its order; `false`, and
-    /// nothing is to stay: its order has a home, or its id exists.
+    /// Inserts an operation in a state, counted for its customer on a day, and claims the home of its order. Returns
+    /// `false` when the order has a home or the id exists; the transaction must not be committed then.
     async fn insert_operation(
         &mut self,
         new: &NewRow,
@@ -51,22 +52,22 @@ pub(super) trait Rows: CallbackRows {
         counted_day: Option<UnixDay>,
     ) -> Result<bool, Self::Error>;
 
-    /// Posts entries and changes the balances of their accounts.
+    /// Inserts ledger entries and updates the balances of their accounts.
     async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> Result<(), Self::Error>;
 
-    /// Whether anything was posted with this.
+    /// Reports whether any entry was posted under this source.
     async fn has_entries(&mut self, source: PostingSource) -> Result<bool, Self::Error>;
 
-    /// Keeps the sealed preparation of an operation, in place of an earlier one.
+    /// Writes the sealed preparation of an operation, replacing an earlier one.
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Self::Error>;
 
-    /// Removes the preparation of an operation, if it has one.
+    /// Deletes the preparation of an operation, if it has one.
     async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), Self::Error>;
 
-    /// Reads what decides about the result of an operation; locked.
+    /// Reads and locks the columns that completing an operation needs.
     async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Self::Error>;
 
-    /// Writes the result of an operation and the day for which it still counts.
+    /// Writes the result of an operation, and the day for which it still counts.
     async fn finish(
         &mut self,
         id: TransactionId,
@@ -76,7 +77,7 @@ pub(super) trait Rows: CallbackRows {
     ) -> Result<(), Self::Error>;
 }
 
-/// Whose usage is counted together, beside its day.
+/// Identifies the operations whose usage is counted together, with the day.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Customer<'a> {
     pub(super) merchant: &'a str,
@@ -85,7 +86,7 @@ pub(super) struct Customer<'a> {
     pub(super) account_id: i64,
 }
 
-/// What a customer did on a day: how many operations, of how many hundredths.
+/// A customer's usage on a day: the count of operations and their sum in hundredths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) operations: i64,
@@ -97,12 +98,12 @@ pub(super) struct Usage {
 pub(super) struct NewCallback<'a> {
     pub(super) id: CallbackId,
     pub(super) merchant: &'a str,
-    /// As [`CallbackTarget::as_str`](crate::store::CallbackTarget::as_str) says it.
+    /// The text of [`CallbackTarget::as_str`](crate::store::CallbackTarget::as_str).
     pub(super) target: &'a str,
     pub(super) at: UnixMillis,
 }
 
-/// What of an operation decides about its result.
+/// The columns that completing an operation needs.
 #[derive(Debug)]
 pub(super) struct OperationState {
     pub(super) direction: Direction,
@@ -114,6 +115,6 @@ pub(super) struct OperationState {
     pub(super) shop: Box<str>,
     pub(super) customer_account_id: Option<i64>,
     pub(super) counted_day: Option<UnixDay>,
-    /// Where its merchant is called back; `None`: nowhere.
+    /// The merchant's callback address; `None`: the merchant is not called back.
     pub(super) callback_url: Option<Box<str>>,
 }

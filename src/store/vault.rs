@@ -1,8 +1,9 @@
-//! The store's data keys, and what is sealed with them (contract section 11).
+//! The store's data keys, and the encryption of sealed values (contract section 11).
 //!
-//! A store has two kinds of data keys, drawn when it is made: `seal` keys encrypt account numbers, payer accounts,
-//! `fields`, preparations and the journal's bodies; the one `compare` key feeds the [`FingerprintKey`] and never changes. They live in the store, wrapped by the
-//! first key of `store.keys`; any key of that list unwraps them, so that `store.keys` is rotated without touching a row.
+//! A store has two kinds of data keys, drawn when the store is created. `seal` keys encrypt account numbers, payer
+//! accounts, `fields`, preparations and the journal's bodies. The one `compare` key is the [`FingerprintKey`] and never
+//! changes. The data keys are stored wrapped by the first key of `store.keys`. Any key of that list unwraps them, so
+//! that `store.keys` is rotated without touching a row.
 //!
 //! Both formats begin with a format byte and use AES-256-GCM with a random 96-bit nonce:
 //!
@@ -11,8 +12,8 @@
 //! sealed value  1 | key id 2 | nonce 12 | ciphertext | tag 16      with: format, key id, column, row
 //! ```
 //!
-//! Random nonces allow 2^32 values under one key; the key id lets a store have further `seal` keys before that. The
-//! newest seals, all of them open.
+//! Random nonces allow 2^32 values under one key; the key id allows a store to add `seal` keys before that. The newest
+//! one seals, and all of them open.
 
 mod rewrap;
 
@@ -32,7 +33,7 @@ const NONCE_BYTES: usize = 12;
 const TAG_BYTES: usize = 16;
 const SEALED_HEADER_BYTES: usize = 3;
 
-/// What a data key is for.
+/// The purpose of a data key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Encrypts values.
@@ -42,7 +43,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// As the store writes it.
+    /// Returns the stored form.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,29 +52,29 @@ impl Purpose {
         }
     }
 
-    /// Reads what [`Purpose::as_str`] wrote.
+    /// Parses the form returned by [`Purpose::as_str`].
     #[must_use]
     pub fn from_stored(text: &str) -> Option<Self> {
         [Self::Seal, Self::Compare].into_iter().find(|purpose| purpose.as_str() == text)
     }
 }
 
-/// A data key as the store keeps it.
+/// A data key as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrappedKey {
     /// Its number, from 1; never reused.
     pub id: u16,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The key, encrypted.
     pub wrapped: Vec<u8>,
 }
 
-/// Where a sealed value stands. It is authenticated with the value, so that a value moved to another column or row does
-/// not open. The numbers are part of the stored format.
+/// The column of a sealed value. It is authenticated with the value, so that a value moved to another column or row
+/// does not open. The numbers are part of the stored format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// What of an operation is never searched for: `operations.sealed`.
+    /// The details of an operation, which no query searches: `operations.sealed`.
     Details = 1,
     /// A deposit's payer: `operations.payer`.
     Payer = 2,
@@ -92,14 +93,14 @@ impl Column {
     }
 }
 
-/// The row a sealed value stands in. A table's rows are named in one of these ways, each column always in the same.
+/// The row of a sealed value. Each column always identifies its rows in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealedPlace {
     /// By an operation's id.
     Operation(TransactionId),
     /// By a journal entry's number.
     Entry(EntryId),
-    /// By an order key: what is sealed before its row has a number.
+    /// By an order key, for a value that is sealed before its row has a number.
     Order(Fingerprint),
 }
 
@@ -109,10 +110,10 @@ impl From<TransactionId> for SealedPlace {
     }
 }
 
-/// Why a vault cannot be opened. Names no key.
+/// Why a vault cannot be opened. Contains no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
-    /// `store.keys` holds something that is no key.
+    /// `store.keys` contains a value that is not a key.
     #[error("a key of store.keys does not have 32 bytes")]
     KeyLength,
     /// None of `store.keys` unwraps a data key.
@@ -123,13 +124,13 @@ pub enum VaultError {
     Incomplete,
 }
 
-/// A sealed value that does not open: it was changed or moved, or its key is gone.
+/// Why a sealed value does not open: it was changed or moved, or its key is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecryptError;
 
 /// The unwrapped data keys of an open store.
 pub struct Vault {
-    /// By id, ascending; the last one seals.
+    /// By id, ascending; the last one is used for sealing.
     seal: Vec<(u16, LessSafeKey)>,
     fingerprint_key: FingerprintKey,
     random: Arc<dyn Random>,
@@ -145,7 +146,7 @@ impl Vault {
     /// Draws the data keys of a new store, wrapped by the first of `keys`.
     ///
     /// # Errors
-    /// There is no key, or the first has another length than 32 bytes.
+    /// There is no key, or the first one does not have 32 bytes.
     pub fn draw(keys: &[Secret], random: &dyn Random) -> Result<Vec<WrappedKey>, VaultError> {
         let wrapping = aes(keys.first().ok_or(VaultError::WrongKey)?.expose())?;
         [(1, Purpose::Compare), (2, Purpose::Seal)]
@@ -161,7 +162,7 @@ impl Vault {
     /// Unwraps the data keys of a store.
     ///
     /// # Errors
-    /// No key fits, or a data key is missing.
+    /// No key of `keys` unwraps them, or a data key is missing.
     pub fn unlock(keys: &[Secret], stored: &[WrappedKey], random: Arc<dyn Random>) -> Result<Self, VaultError> {
         let wrapping = keys.iter().map(|key| aes(key.expose())).collect::<Result<Vec<_>, _>>()?;
         let mut seal = Vec::new();
@@ -180,13 +181,13 @@ impl Vault {
         }
     }
 
-    /// The hash that comparisons use.
+    /// Returns the key of the hashes that comparisons use.
     #[must_use]
     pub const fn fingerprint_key(&self) -> &FingerprintKey {
         &self.fingerprint_key
     }
 
-    /// Encrypts a value for its place.
+    /// Encrypts a value for its column and row.
     ///
     /// # Panics
     /// Never: a vault has a seal key, and AES-GCM takes values of any length that fits in memory.
@@ -201,7 +202,7 @@ impl Vault {
         sealed
     }
 
-    /// Decrypts what [`Vault::seal`] made for the same place.
+    /// Decrypts a value that [`Vault::seal`] encrypted for the same column and row.
     ///
     /// # Errors
     /// The value was changed or moved, or its key is not in this store.
@@ -233,7 +234,7 @@ fn wrap(
     Ok(WrappedKey { id, purpose, wrapped })
 }
 
-/// A data key, and the position of the key that it was wrapped with.
+/// Unwraps a data key. Returns it with the position of its wrapping key in `wrapping`.
 fn unwrap(wrapping: &[LessSafeKey], key: &WrappedKey) -> Result<(usize, [u8; 32]), VaultError> {
     let (&FORMAT, body) = key.wrapped.split_first().ok_or(VaultError::Incomplete)? else {
         return Err(VaultError::Incomplete);
@@ -248,7 +249,7 @@ fn wrapping_context(id: u16, purpose: Purpose) -> Vec<u8> {
     format!("paybridge data key {id} {}", purpose.as_str()).into_bytes()
 }
 
-/// What a sealed value is authenticated with: format, key id, column, row.
+/// The associated data of a sealed value: format, key id, column, row.
 struct Context {
     bytes: [u8; 20],
     length: usize,
@@ -300,7 +301,7 @@ fn encrypt(
     Ok(())
 }
 
-/// The plain text of nonce, ciphertext and tag; `None` when they are not authentic.
+/// Decrypts nonce, ciphertext and tag; `None` when they are not authentic.
 fn decrypt(key: &LessSafeKey, context: &[u8], body: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = body.split_first_chunk::<NONCE_BYTES>()?;
     let nonce = Nonce::assume_unique_for_key(*nonce);
@@ -363,7 +364,7 @@ mod tests {
         }
     }
 
-    /// What stores of released versions hold.
+    /// Released versions have stored values with this context.
     #[test]
     fn the_context_of_an_operation_stays() {
         let context = Context::new(0x0102, Column::Details, id(0x0304).into());

@@ -1,23 +1,23 @@
-//! The outbox. That every result has its callback is seen with the operations.
+//! Checks callbacks. That every result has its callback is checked with the operations.
 
 use super::{AuditFindings, Found, LAST, RowPlace};
 use crate::domain::CallbackUrl;
 use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, kept};
 use crate::store::{CallbackSubject, CallbackTarget};
 
-/// A callback, and what stands under the number of what it is about.
+/// A callback, and the operation or entry with its number.
 pub(in crate::store) struct Callback {
     pub(in crate::store) state: i64,
-    /// Its task, whose data are whole.
+    /// Its task, if it has one.
     pub(in crate::store) task: Option<AuditedTask>,
     pub(in crate::store) tries: i64,
     pub(in crate::store) merchant: Box<str>,
     pub(in crate::store) target: Box<str>,
-    /// Whether something came of its last try.
+    /// Whether it has a last outcome, or the column with an invalid value.
     pub(in crate::store) last: Result<bool, &'static str>,
     /// The merchant of the operation or entry.
     pub(in crate::store) about: Option<Box<str>>,
-    /// Where that is told.
+    /// The callback address of that operation or entry.
     pub(in crate::store) url: Option<Box<str>>,
 }
 
@@ -25,30 +25,30 @@ pub(in crate::store) struct Callback {
 pub(in crate::store) struct AuditedTask {
     pub(in crate::store) leased: i64,
     pub(in crate::store) attempts: i64,
-    /// Whether its queue is the target, and it was queued when the callback was.
+    /// Whether its queue is the callback's target, and both have the same time of queueing.
     pub(in crate::store) fits: bool,
 }
 
 impl Callback {
-    /// The target of where it is told; `None`: nobody is told.
+    /// Returns the target of the callback address; `None`: the merchant is not called back.
     fn origin(&self) -> Option<String> {
         CallbackUrl::new_allowing_http(self.url.as_deref()?).ok().map(|url| url.origin())
     }
 }
 
-/// The tries of a callback together.
+/// A summary of a callback's tries.
 pub(in crate::store) struct Tries {
     pub(in crate::store) place: RowPlace,
     pub(in crate::store) count: i64,
-    /// The numbers of the first and the last one.
+    /// The numbers of the first and the last try.
     pub(in crate::store) first: i64,
     pub(in crate::store) last: i64,
-    /// How many say nothing or two things.
+    /// How many have invalid data.
     pub(in crate::store) senseless: i64,
 }
 
 impl AuditFindings {
-    /// Looks at a slice of callbacks and at the tries up to its last one, both in the order of their places.
+    /// Checks a slice of callbacks and the tries up to its last one, both in the order of their positions.
     pub(in crate::store) fn callbacks(&mut self, rows: Vec<Found<Callback>>, tries: Vec<Tries>) {
         let mut tries = tries.into_iter().peekable();
         for (place, row) in rows {
@@ -73,7 +73,7 @@ impl AuditFindings {
 
     fn callback(&mut self, key: i64, callback: &Callback, own: Option<&Tries>) {
         let Some(merchant) = &callback.about else {
-            return self.found.problem(format!("{}: what it is about does not exist", name(key)));
+            return self.found.problem(format!("{}: its operation or entry does not exist", name(key)));
         };
         let (pending, task) = (callback.state == PENDING, callback.task.as_ref());
         let claimed = |task: &AuditedTask| task.leased == 0 || task.leased == 1 && task.attempts > 0;
@@ -87,27 +87,27 @@ impl AuditFindings {
         let problems = [
             (pending && task.is_none(), "it is pending and has no task"),
             (!pending && task.is_some(), "it was delivered or given up and has a task"),
-            (task.is_some_and(|task| !task.fits), "its task is not in the queue of its target, or of another time"),
-            (*merchant != callback.merchant, "its merchant is another one"),
-            (origin.is_none(), "nobody is to be told"),
+            (task.is_some_and(|task| !task.fits), "its task has another queue or time of queueing"),
+            (*merchant != callback.merchant, "its operation or entry has another merchant"),
+            (origin.is_none(), "its operation or entry has no callback address"),
             (
                 !waits_for_engine && origin.is_some_and(|origin| *origin != *callback.target),
-                "its target is not the one of its address",
+                "its target is not that of its callback address",
             ),
-            (![PENDING, DELIVERED, FAILED].contains(&callback.state), "its state is none"),
-            (task.is_some_and(|task| !claimed(task)), "nobody can have claimed it"),
-            (task.is_some_and(|task| task.attempts < 0), "its attempts are less than none"),
+            (![PENDING, DELIVERED, FAILED].contains(&callback.state), "its state is invalid"),
+            (task.is_some_and(|task| !claimed(task)), "its lease and its attempts do not match"),
+            (task.is_some_and(|task| task.attempts < 0), "its count of attempts is negative"),
             (callback.state == DELIVERED && callback.tries == 0, "it was delivered without a try"),
-            (callback.state == FAILED && callback.last == Ok(false), "it was given up for no reason"),
-            (callback.last.is_err(), "its last outcome is none"),
-            (!whole, "its tries are not those that were made"),
-            (own.is_some_and(|own| own.senseless > 0), "what came of a try is not ours"),
+            (callback.state == FAILED && callback.last == Ok(false), "it was given up without an error"),
+            (callback.last.is_err(), "its last outcome is invalid"),
+            (!whole, "its tries do not match their count"),
+            (own.is_some_and(|own| own.senseless > 0), "a try has invalid data"),
         ];
         self.note(name(key), problems);
     }
 }
 
-/// As people find it: by what it is about.
+/// Returns the name by which an operator finds the callback.
 fn name(key: i64) -> String {
     match CallbackSubject::from_key(key) {
         Some(CallbackSubject::Operation(id)) => format!("the callback of operation {id}"),

@@ -1,4 +1,4 @@
-//! The journal.
+//! Checks journal entries.
 
 use super::{AuditFindings, Found, RowPlace, stated};
 use crate::domain::Fingerprint;
@@ -6,14 +6,14 @@ use crate::store::JournalEntry;
 use crate::store::homes::Home;
 use crate::store::rows::entry::EntryRow;
 
-/// What stands around an entry.
+/// What is stored about an entry in other rows.
 pub(in crate::store) struct AroundEntry {
-    /// Its `transaction_id` is another entry's, too.
+    /// Whether another entry has the same `transaction_id`.
     pub(in crate::store) named_twice: bool,
 }
 
 impl AuditFindings {
-    /// Looks at a slice of entries.
+    /// Checks a slice of entries.
     pub(in crate::store) fn journal(&mut self, rows: Vec<Found<(EntryRow, AroundEntry)>>) {
         for (place, row) in rows {
             self.found.journal += 1;
@@ -24,7 +24,7 @@ impl AuditFindings {
         }
     }
 
-    /// That its state has what it demands, and that what is sealed opens, is shown by decoding it.
+    /// Checks an entry. Decoding it checks its state and that its sealed columns open.
     fn entry(&mut self, place: RowPlace, row: EntryRow, around: &AroundEntry) {
         let stored_key = Fingerprint(row.order_key);
         let JournalEntry { id, intent, .. } = match row.decode(&self.vault) {
@@ -35,7 +35,7 @@ impl AuditFindings {
         let problems = [
             (key != stored_key, "its order key is not the one of its order_id"),
             (!self.is_in_bucket(place, intent.merchant.as_str()), "its bucket is not the one of its merchant"),
-            (around.named_twice, "its transaction_id is another entry's as well"),
+            (around.named_twice, "another entry has the same transaction_id"),
         ];
         self.note(format_args!("journal entry {}", id.0), problems);
         self.homes.push((key, Home::Entry(id)));

@@ -1,4 +1,4 @@
-//! The ledger: entries, the balances that are kept with them, and merchants whose ledger was opened.
+//! Checks the ledger: entries, balances, and the merchants whose ledger was opened.
 
 use std::collections::HashMap;
 use std::fmt::Arguments;
@@ -10,14 +10,14 @@ use crate::store::rows::booked::{LedgerRow, are_an_opening, booked_as_demanded};
 /// An account: bucket, merchant, currency, number.
 pub(in crate::store) type AuditedAccount = (i16, Box<str>, Box<str>, i64);
 
-/// What was booked on one occasion.
+/// The entries posted for one operation or opening.
 pub(super) struct PostedEntries {
     pub(super) place: RowPlace,
     entries: Vec<LedgerRow>,
 }
 
 impl PostedEntries {
-    /// All that entries in the order of their places tell of.
+    /// Groups entries, which are in the order of their positions.
     pub(super) fn all(entries: Vec<(RowPlace, LedgerRow)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (place, entry) in entries {
@@ -38,7 +38,7 @@ impl AuditFindings {
         *self.sums.entry(account).or_default() += i128::from(entry.amount);
     }
 
-    /// What was booked without an operation has a number below zero and is an opening.
+    /// Checks entries without an operation: they must have a number below zero and be an opening.
     pub(super) fn booked_alone(&mut self, booked: &PostedEntries) {
         let (PostedEntries { place, entries }, Some(first)) = (booked, booked.entries.first()) else { return };
         let (_, of) = place;
@@ -53,7 +53,7 @@ impl AuditFindings {
         self.opening(&first.merchant, format_args!("opening {of}"), entries);
     }
 
-    /// What was booked with an operation: what its state demands, and maybe its merchant's opening.
+    /// Checks the entries of an operation: those that its state requires, perhaps after its merchant's opening.
     pub(super) fn booked_with(&mut self, operation: &Operation, booked: Option<PostedEntries>) {
         let mut entries = booked.map(|booked| booked.entries).unwrap_or_default();
         let rest = entries.split_off(entries.partition_point(LedgerRow::is_opening));
@@ -65,20 +65,21 @@ impl AuditFindings {
         }
     }
 
-    /// A ledger is opened once: with any one operation of its merchant, or alone.
+    /// Checks an opening. A ledger is opened once: with one operation of its merchant, or alone.
     fn opening(&mut self, merchant: &str, with: Arguments<'_>, entries: &[LedgerRow]) {
         if entries.is_empty() {
             return;
         }
         if !are_an_opening(entries, merchant) {
-            self.found.problem(format!("{with}: the opening booked with it is not one"));
+            self.found.problem(format!("{with}: the opening posted with it is invalid"));
         }
         if !self.opened.insert(merchant.into()) {
             self.found.problem(format!("merchant {merchant}: its ledger was opened more than once"));
         }
     }
 
-    /// The running balances are the sums of the entries, which sum to zero. To be told once all entries were looked at.
+    /// Checks that the balances are the sums of the entries, and that these sum to zero. Must be called after all
+    /// entries were counted.
     pub(in crate::store) fn balances(&mut self, balances: impl IntoIterator<Item = (AuditedAccount, i128)>) {
         let mut totals: HashMap<(&str, &str), i128> = HashMap::new();
         for ((_, merchant, currency, _), sum) in &self.sums {
@@ -89,7 +90,7 @@ impl AuditFindings {
         }
         for (account, balance) in balances {
             let sum = self.sums.remove(&account);
-            // Whoever decides by a balance makes its row, before anything is booked.
+            // A transaction that locks a balance inserts its row before anything is posted.
             if sum != Some(balance) && !(self.has_buckets && sum.is_none() && balance == 0) {
                 let (_, merchant, currency, account) = account;
                 self.found.problem(format!(
@@ -102,19 +103,19 @@ impl AuditFindings {
         }
     }
 
-    /// Merchants whose ledger was opened are known: others would be given their opening balances again. To be told once all
-    /// entries were looked at.
+    /// Checks that merchants whose ledger was opened are known: otherwise their opening balances would be posted again.
+    /// Must be called after all entries were checked.
     pub(in crate::store) fn merchants(&mut self, known: impl IntoIterator<Item = (i16, Box<str>)>) {
         for (bucket, merchant) in known {
-            // The number names the same bucket.
+            // A number of the same bucket.
             if self.is_in_bucket((bucket, i64::from(bucket) << 12), &merchant) {
                 self.opened.remove(&merchant);
             } else {
-                self.found.problem(format!("merchant {merchant}: it is known in a bucket that is not its own"));
+                self.found.problem(format!("merchant {merchant}: it is stored in a bucket that is not its own"));
             }
         }
         for merchant in std::mem::take(&mut self.opened) {
-            self.found.problem(format!("merchant {merchant}: its ledger was opened and it is not known"));
+            self.found.problem(format!("merchant {merchant}: its ledger was opened, but the merchant is not stored"));
         }
     }
 }

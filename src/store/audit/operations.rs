@@ -1,4 +1,4 @@
-//! Operations, and what stands around them.
+//! Checks operations, with their entries and related rows.
 
 use super::ledger::PostedEntries;
 use super::{AuditFindings, Found, RowPlace, stated};
@@ -9,21 +9,21 @@ use crate::store::rows::booked::LedgerRow;
 use crate::store::rows::operation::StoredRow;
 use crate::store::rows::{callback, preparation};
 
-/// What stands around an operation.
+/// What is stored about an operation in other rows.
 pub(in crate::store) struct Around {
-    /// It has a callback.
+    /// Whether it has a callback.
     pub(in crate::store) notified: bool,
-    /// It has a provider job.
+    /// Whether it has a provider job.
     pub(in crate::store) job: bool,
     pub(in crate::store) preparation: Option<Vec<u8>>,
-    /// It counts for a day of its customer.
+    /// Whether it counts for a day of its customer.
     pub(in crate::store) counted: bool,
-    /// It was finished before the time until which callbacks are forgotten.
+    /// Whether it was finished so early that its callback may have been forgotten.
     pub(in crate::store) forgotten: bool,
 }
 
 impl AuditFindings {
-    /// Looks at a slice of operations and at the entries up to its last one, both in the order of their places.
+    /// Checks a slice of operations and the entries up to its last one, both in the order of their positions.
     pub(in crate::store) fn operations(
         &mut self,
         rows: Vec<Found<(StoredRow, Around)>>,
@@ -64,12 +64,12 @@ impl AuditFindings {
         let failed = operation.state.status() == Status::Failed;
         let problems = [
             (!self.is_in_bucket(place, merchant.as_str()), "its bucket is not the one of its merchant"),
-            (finished == pending, "its time of being finished does not fit its status"),
-            (tells && !around.notified && !around.forgotten, "its result is not queued to be told"),
-            (!tells && around.notified, "it is queued to be told of, and nobody is to be told"),
+            (finished == pending, "its time of completion does not match its status"),
+            (tells && !around.notified && !around.forgotten, "its result has no callback"),
+            (!tells && around.notified, "it has a callback, but no result or no callback address"),
             (around.job && !pending, "it is finished and has a provider job"),
-            (around.counted && failed, "it failed and counts for its customer's day"),
-            (around.counted && !customer, "it counts for a day of no customer"),
+            (around.counted && failed, "it failed, but counts for its customer's day"),
+            (around.counted && !customer, "it counts for a customer's day, but has no customer"),
             (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),
         ];
         self.note(format_args!("operation {id}"), problems);
@@ -83,13 +83,13 @@ impl AuditFindings {
         }
     }
 
-    /// Notes that rows of a table stand without their operation: some of them are told, and how many there are.
+    /// Adds the problem that rows of a table lack their operation: for some of them, and the count of all.
     pub(in crate::store) fn orphans(&mut self, table: &str, ids: impl IntoIterator<Item = i64>, count: u64) {
         let notified = ids.into_iter().map(|id| format!("operation {id}: is in {table} but does not exist"));
         self.problems(notified.collect(), count);
     }
 
-    /// Notes problems that a statement found: some of them are told, and how many there are.
+    /// Adds the problems that a statement found: some of them, and the count of all.
     pub(in crate::store) fn problems(&mut self, notified: Vec<String>, count: u64) {
         let unreported = count.saturating_sub(wide(notified.len()));
         for problem in notified {

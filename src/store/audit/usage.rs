@@ -1,11 +1,11 @@
-//! Daily usage.
+//! Checks the daily usage of customers.
 
 use super::AuditFindings;
 use crate::domain::Direction;
 use crate::store::rows::direction_of;
 
-/// Finds usage that is not the sum of its operations, or is missing: some of it, each with the number of all. The parameter is
-/// the first day whose rows are not removed yet. Both databases understand it.
+/// Selects usage rows that are wrong or missing: some of them, each with the count of all. The parameter is the first
+/// day whose rows are not yet deleted. Both databases accept the statement.
 pub(in crate::store) const WRONG: &str = "SELECT coalesce(u.day, o.counted_day), coalesce(u.merchant, o.merchant), \
     coalesce(u.shop, o.shop), coalesce(u.direction, o.direction), \
     coalesce(u.customer_account_id, o.customer_account_id), count(*) OVER () FROM daily_usage u FULL JOIN \
@@ -18,11 +18,12 @@ pub(in crate::store) const WRONG: &str = "SELECT coalesce(u.day, o.counted_day),
     AND (coalesce(u.operations, 0) <> coalesce(o.operations, 0) OR coalesce(u.amount, 0) <> coalesce(o.amount, 0)) \
     ORDER BY 1, 2, 3, 4, 5 LIMIT 100";
 
-/// A row of [`WRONG`], without the number of all.
+/// A row of [`WRONG`], without the count.
 pub(in crate::store) type WrongUsage = (i64, Box<str>, Box<str>, i64, i64);
 
 impl AuditFindings {
-    /// What customers did on a day is what their operations of that day sum to. The rows of old days may be gone.
+    /// Adds the problems that [`WRONG`] found: usage must be the sum of the customer's operations of the day, unless
+    /// the day's rows were deleted.
     pub(in crate::store) fn usage(&mut self, wrong: Vec<WrongUsage>, count: u64) {
         let reported = wrong.into_iter().map(|(day, merchant, shop, direction, customer)| {
             let of = direction_of(direction).map_or("unknown", Direction::as_str);

@@ -1,4 +1,4 @@
-//! The journal over whichever backend keeps it.
+//! Implements [`Journal`] for every [`Backend`].
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -81,7 +81,8 @@ impl<B: Backend> Journal for B {
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| moves::sent_again(rows, id, at).await))
     }
 
-    /// A withdrawal that was committed is one, whatever an earlier try of it heard.
+    /// A transaction may be run again after it was committed, and then finds that the entry is gone: that counts as
+    /// cancelled.
     fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> StoreFuture<'_, bool> {
         let removed = Cell::new(false);
         let cancel = async move |rows: &mut B::Rows<'_>| {
@@ -94,7 +95,7 @@ impl<B: Backend> Journal for B {
         Box::pin(self.transact(cancel))
     }
 
-    /// One bad row must not keep the others from being settled.
+    /// An unreadable row must not keep the other entries from being resolved.
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<JournalEntry>> {
         Box::pin(async move {
             let (mut after, limit) = (after.map_or(i64::MIN, |id| id.0), usize::from(limit));
@@ -110,7 +111,7 @@ impl<B: Backend> Journal for B {
                         Ok(entry) => entries.push(entry),
                         Err(error) => tracing::error!(
                             %error,
-                            "an open entry of the journal cannot be read and is left as it is"
+                            "an open journal entry cannot be decoded and is skipped"
                         ),
                     }
                 }
@@ -122,7 +123,7 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    /// Callers poll: what says nothing new costs no commit.
+    /// Callers poll, so an update without news must not cost a commit.
     fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let known = self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()?;

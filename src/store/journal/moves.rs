@@ -1,5 +1,5 @@
-//! The moves of an entry: from nothing over open and in doubt to answered, or back to nothing. A move from another state than
-//! its own changes nothing.
+//! The state transitions of a journal entry: none, open, in doubt, answered, and cancelled back to none. A transition
+//! that does not apply to the entry's state changes nothing.
 
 use crate::domain::{Fingerprint, Status, UnixMillis};
 use crate::store::callbacks::CallbackRows;
@@ -8,22 +8,22 @@ use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{CorruptRow, status_number};
 use crate::store::{CallbackState, CallbackSubject, EngineAnswer, EntryId, NotKept};
 
-/// What a transaction does with entries of the journal.
+/// The row operations on journal entries.
 pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
-    /// Inserts an open entry of the journal under a number, and claims the home of its order; `false`, and nothing was
-    /// inserted: its order has a home, or its number exists.
+    /// Inserts an open entry with this number, and claims the home of its order. Returns `false`, with nothing
+    /// inserted, when the order has a home or the number exists.
     async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Self::Error>;
 
     /// Reads an entry.
     async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
 
-    /// Reads an entry; locked.
+    /// Reads and locks an entry.
     async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
 
-    /// Whether the engine's name for an operation was given to another order than this; the name is locked.
+    /// Reports whether another order than this one has the engine's `transaction_id`, and locks that id.
     async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, Self::Error>;
 
-    /// Writes the engine's answer into an entry without one.
+    /// Writes the engine's answer to an entry without one.
     async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Self::Error>;
 
     /// Writes the state of an entry without an answer, and when a request for it was last given up or sent again.
@@ -32,26 +32,26 @@ pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
     /// Writes the shop, the status and the account of an entry.
     async fn set_received(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
 
-    /// Removes an entry that is locked.
+    /// Deletes a locked entry.
     async fn remove_entry(&mut self, id: EntryId) -> Result<(), Self::Error>;
 
-    /// Gives the home of an entry up that is locked.
+    /// Deletes the home of a locked entry.
     async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
 }
 
-/// What an intent met.
+/// Why a create was not recorded.
 pub(in crate::store) enum EntryConflict {
-    /// It was written.
+    /// It was recorded.
     Nothing,
     Entry(Box<EntryRow>),
-    /// Its order lives elsewhere.
+    /// The home of its order is not an entry.
     Reservation,
-    /// Another entry has its number.
+    /// Another entry has its number, or the order's entry was just cancelled.
     Number,
 }
 
-/// Writes an open entry under a number, unless its order has a home. `again`: an earlier try may have been committed, and only the
-/// word of it lost.
+/// Inserts an open entry with this number, unless its order has a home. `again`: an earlier run may have been
+/// committed, with its confirmation lost.
 pub(in crate::store) async fn record_create<R: EntryRows>(
     rows: &mut R,
     new: &NewEntry,
@@ -65,7 +65,7 @@ pub(in crate::store) async fn record_create<R: EntryRows>(
         Some(Home::Entry(standing)) if again && standing == id => EntryConflict::Nothing,
         Some(Home::Entry(standing)) => match rows.entry(standing).await? {
             Some(row) => EntryConflict::Entry(Box::new(row)),
-            // It was withdrawn since.
+            // It was cancelled since.
             None => EntryConflict::Number,
         },
         Some(Home::Operation(_) | Home::Imported(_)) => EntryConflict::Reservation,
@@ -73,10 +73,10 @@ pub(in crate::store) async fn record_create<R: EntryRows>(
     })
 }
 
-/// How often an order is looked for anew, when somebody withdraws its entry or is faster to claim it.
+/// How often an order's home is read, when its entry is cancelled or claimed by another transaction meanwhile.
 const LOOKS: usize = 4;
 
-/// Writes the engine's answer to the entry of this number, and gives what stands then.
+/// Writes the engine's answer to the entry with this number, and returns the resulting entry.
 pub(in crate::store) async fn answer<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
@@ -104,7 +104,7 @@ pub(in crate::store) async fn answer<R: EntryRows>(
     Err(CorruptRow("homes.ref").into())
 }
 
-/// The outcome of an entry without an answer is unknown, at this time the latest.
+/// Marks an entry without an answer as in doubt, at this time or a later one that is stored.
 pub(in crate::store) async fn mark_unknown<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
@@ -119,8 +119,8 @@ pub(in crate::store) async fn mark_unknown<R: EntryRows>(
     }
 }
 
-/// A request for an open entry leaves again. The time always changes, however far the clocks of nodes differ: that is what
-/// keeps the sender before from withdrawing the entry.
+/// Records that a request for an open entry is sent again. The stored time always changes, however far the clocks of
+/// nodes differ: the previous sender cannot cancel the entry then.
 pub(in crate::store) async fn sent_again<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
@@ -135,14 +135,14 @@ pub(in crate::store) async fn sent_again<R: EntryRows>(
     }
 }
 
-/// Removes an entry without an answer and gives its home up, if nothing was sent for it since, and no result of it that the
-/// engine announced is being asked for. A result that was asked for in vain until it was given up goes with it.
+/// Deletes an entry without an answer and releases its home, if no request was sent for it since, and no announced
+/// result is pending. A callback that was given up is deleted with it.
 pub(in crate::store) async fn cancel<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
     since: Option<UnixMillis>,
 ) -> Result<bool, R::Error> {
-    // While it is locked, whoever announces a result waits for it, and finds none.
+    // While the entry is locked, a concurrent announcement waits, and then finds no entry.
     let Some(entry) = rows.locked_entry(id).await? else { return Ok(false) };
     if entry.is_answered() || entry.doubted_at.map(UnixMillis) != since {
         return Ok(false);
@@ -157,8 +157,8 @@ pub(in crate::store) async fn cancel<R: EntryRows>(
     Ok(true)
 }
 
-/// Keeps what was heard of an answered entry: while it is PENDING its status and an account, which stays until another is
-/// heard; its shop where it was not known.
+/// Stores a received update of an answered entry: the status and the account while it is PENDING, where an account is
+/// only replaced by another one; the shop if it was not known.
 pub(in crate::store) async fn update_status<R: EntryRows>(
     rows: &mut R,
     id: EntryId,

@@ -1,7 +1,7 @@
-//! Numbers of entries. They are made as a `transaction_id` is, so that no two nodes have to agree on them and each names
-//! its bucket; a clash is found by the primary key and drawn again. None is given twice.
+//! Draws the numbers of entries. They have the form of a `transaction_id`, so that nodes need not agree on them and
+//! each contains its bucket. A number that exists is rejected by the primary key, and another is drawn.
 //!
-//! Those that a process gives in a bucket ascend, even within a millisecond and when a clock is set back.
+//! The numbers that one process draws in a bucket ascend, even within a millisecond and when the clock is set back.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -9,17 +9,17 @@ use crate::clock::Random;
 use crate::domain::{BUCKETS, Bucket, TransactionId};
 use crate::store::{EntryId, PendingCreate, StoreError};
 
-/// The bits of a number below its time: those of the bucket, and below them those that tell numbers of a bucket apart.
+/// The bits of a number below its time: those of the bucket, and below them those that are unique in the bucket.
 const BITS_BELOW_TIME: u32 = 22;
 const MASK_BELOW_BUCKET: i64 = (1 << 12) - 1;
 
 #[expect(clippy::as_conversions, reason = "`usize::from` is no constant function")]
 const PLACES: usize = BUCKETS as usize;
 
-/// What this process gave.
+/// The numbers drawn by this process.
 pub(in crate::store) static NUMBERS: Numbers = Numbers::new();
 
-/// The last number given in each bucket; 0 before the first.
+/// The last number drawn in each bucket; 0 before the first.
 pub(in crate::store) struct Numbers([AtomicI64; PLACES]);
 
 impl Numbers {
@@ -27,7 +27,7 @@ impl Numbers {
         Self([const { AtomicI64::new(0) }; PLACES])
     }
 
-    /// A number for an intent, greater than those that were given in its bucket before.
+    /// Returns a number for an entry, greater than all that were drawn in its bucket before.
     pub(in crate::store) fn draw(&self, intent: &PendingCreate, random: &dyn Random) -> EntryId {
         let bucket = Bucket::of(&intent.merchant);
         let drawn = TransactionId::compose(intent.created_at, bucket, random.number()).to_stored();
@@ -39,21 +39,21 @@ impl Numbers {
     }
 }
 
-/// The next number of the same bucket: in the next millisecond when this one has no more.
+/// Returns the next number of the same bucket, in the next millisecond when this one has none left.
 fn after(last: i64) -> i64 {
     if last & MASK_BELOW_BUCKET < MASK_BELOW_BUCKET {
         return last + 1;
     }
-    // The last millisecond of all goes round.
+    // The greatest possible time wraps around to zero.
     last.wrapping_add(1 << BITS_BELOW_TIME) & !MASK_BELOW_BUCKET & i64::MAX
 }
 
-/// How often a number is drawn for an entry: a clash is rare, two in a row are rarer.
+/// How often a number is drawn for an entry. A clash is rare, two in a row are rarer.
 pub(in crate::store) const DRAWS: usize = 8;
 
-/// Every number that was drawn is another's.
+/// The error when all drawn numbers exist.
 pub(in crate::store) fn none_is_left() -> StoreError {
-    StoreError::Unavailable("no number is left for an entry in this millisecond".to_owned())
+    StoreError::Unavailable("no free number was found for a journal entry".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The outbox over whichever backend keeps it.
+//! Implements [`Outbox`] for every [`Backend`].
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::vault::Vault;
 use crate::store::{EntryId, StoreError, StoreFuture};
 
-/// How long a callback is left alone that cannot be read.
+/// How long an unreadable callback is postponed.
 const PUT_OFF_MILLIS: i64 = 60_000;
 
 async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
@@ -37,8 +37,8 @@ async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<Call
         match job(backend.vault(), task, subject) {
             Ok(job) => jobs.push(job),
             Err(error) => {
-                // One bad row must not stop the queue.
-                tracing::error!(%error, "a callback cannot be read and is left for later");
+                // An unreadable row must not stop the queue.
+                tracing::error!(%error, "a callback cannot be decoded and is postponed");
                 unreadable.push(key);
             }
         }
@@ -51,7 +51,8 @@ async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<Call
 }
 
 fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Result<CallbackJob, StoreError> {
-    let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", task.key));
+    let missing =
+        || StoreError::Corrupt(format!("callback {}: the operation or entry that it belongs to is missing", task.key));
     let (nonce, about) = subject.ok_or_else(missing)?;
     let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
     let news = match about {
@@ -68,7 +69,7 @@ fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Res
     Ok(CallbackJob { id, target: target_of(queue.into()), attempts, queued_at, news })
 }
 
-/// Runs a change, and tells the worker if it queued something, or may have before it had to be run again.
+/// Runs a change in a transaction, and wakes the worker if it queued a callback, or may have in a run before the last.
 async fn queueing<B: Backend, T: Send + 'static>(
     backend: &B,
     change: impl AsyncFn(&mut B::Rows<'_>) -> Result<T, B::Error> + Send + 'static,
@@ -86,7 +87,7 @@ async fn queueing<B: Backend, T: Send + 'static>(
     Ok(done)
 }
 
-/// Among which callbacks a query looks: an order that it names is looked for in either direction.
+/// Returns the callbacks that a query covers. An `order_id` matches in either direction.
 fn scope<B: Backend>(backend: &B, query: &CallbackQuery) -> Scope {
     match (&query.merchant, &query.order_id) {
         (None, Some(_)) => Scope::Nothing,
@@ -172,10 +173,10 @@ impl<B: Backend> Outbox for B {
                 for (_, record) in slice {
                     match record {
                         Ok(record) => records.push(record),
-                        Err(column) => tracing::error!(column, "a callback cannot be read and is not listed"),
+                        Err(column) => tracing::error!(column, "a callback cannot be decoded and is not listed"),
                     }
                 }
-                // Others take the places of those that cannot be read: a slice that is not full is the last one.
+                // Later records replace unreadable ones; a slice that is not full is the last one.
                 if last.is_none() || count < rest.limit || records.len() == query.limit {
                     return Ok(records);
                 }
@@ -196,7 +197,8 @@ impl<B: Backend> Outbox for B {
             let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };
             let limit = query.limit;
             let places = self.callback_places(query, scope).await?;
-            // Others may have taken some of them since: whether there are more is told by what was found.
+            // Other transactions may have changed some of them since, so the count of found callbacks decides whether
+            // there are more.
             let next = places.last().copied().filter(|_| places.len() == limit);
             let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
             let resend = async move |rows: &mut B::Rows<'_>| rows.queue_failed(&keys, now).await;

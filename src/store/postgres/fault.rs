@@ -183,6 +183,6 @@ mod tests {
     fn operators_are_reported_once_what_it_is_about() {
         assert_eq!(PgError::Silence.reported_to_operators(), "the database does not answer");
         let corrupt = PgError::Said(StoreError::Corrupt("no".to_owned())).reported_to_operators();
-        assert_eq!(corrupt, "the store holds what it should not: no");
+        assert_eq!(corrupt, "the store holds invalid data: no");
     }
 }

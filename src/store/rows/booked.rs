@@ -1,9 +1,9 @@
-//! What the ledger holds of an occasion, as audits prove it.
+//! The ledger entries that belong to an operation or an opening, as audits check them.
 
 use super::posting::{account_number, of_creation, of_result, posting_number, signed};
 use crate::domain::{Direction, Operation, Posting, Status};
 
-/// A row of the ledger. The order is the one of its key.
+/// A row of the ledger. The order of the fields is the order of its key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::store) struct LedgerRow {
     pub(in crate::store) posting: i64,
@@ -19,7 +19,7 @@ impl LedgerRow {
     }
 }
 
-/// Whether entries, in order, are an opening of this merchant's ledger: two a currency, which sum to zero.
+/// Reports whether entries, in order, open this merchant's ledger: two entries per currency, which sum to zero.
 pub(in crate::store) fn are_an_opening(entries: &[LedgerRow], merchant: &str) -> bool {
     let (from, to) = Posting::Opened.from_to();
     entries.chunks(2).all(|pair| match pair {
@@ -34,12 +34,12 @@ pub(in crate::store) fn are_an_opening(entries: &[LedgerRow], merchant: &str) ->
     })
 }
 
-/// Whether entries, in order, are those that the state of their operation demands.
+/// Reports whether entries, in order, are exactly those that the state of their operation requires.
 pub(in crate::store) fn booked_as_demanded(operation: &Operation, booked: &[LedgerRow]) -> bool {
     let (direction, status) = (operation.direction(), operation.state.status());
     let mut demanded = entries_of(operation, of_creation(direction, status));
     if demanded.is_empty() && !booked.is_empty() && direction == Direction::Payout {
-        // It failed after it was pending.
+        // The operation failed after it had been pending.
         demanded = entries_of(operation, of_creation(direction, Status::Pending));
         demanded.extend(entries_of(operation, of_result(direction, status)));
         demanded.sort_unstable();

@@ -1,4 +1,4 @@
-//! Callbacks: their numbers and texts in columns.
+//! Conversion of callbacks between domain values and columns.
 
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::CallbackUrl;
@@ -8,7 +8,8 @@ pub(in crate::store) const PENDING: i64 = state_number(CallbackState::Pending);
 pub(in crate::store) const DELIVERED: i64 = state_number(CallbackState::Delivered);
 pub(in crate::store) const FAILED: i64 = state_number(CallbackState::Failed);
 
-/// `callbacks.state`. Statements that need the partial index of pending callbacks say 0 themselves.
+/// Returns the value of `callbacks.state`. Statements that use the partial index of pending callbacks contain the
+/// literal 0.
 pub(in crate::store) const fn state_number(state: CallbackState) -> i64 {
     match state {
         CallbackState::Pending => 0,
@@ -26,12 +27,12 @@ pub(in crate::store) const fn state_of(number: i64) -> Option<CallbackState> {
     }
 }
 
-/// `callbacks.target` as it was written: no origin is the engine's word.
+/// Decodes `callbacks.target`. The text of [`CallbackTarget::Engine`] is never an origin.
 pub(in crate::store) fn target_of(text: String) -> CallbackTarget {
     if text == CallbackTarget::Engine.as_str() { CallbackTarget::Engine } else { CallbackTarget::Origin(text.into()) }
 }
 
-/// Where the result of an operation is told; `None`: nobody is.
+/// Returns the address to which an operation's result is sent; `None`: the merchant is not called back.
 pub(in crate::store) const fn address<'a>(
     callback_url: &'a CallbackUrl,
     v1: Option<&'a CallbackSender>,
@@ -42,20 +43,20 @@ pub(in crate::store) const fn address<'a>(
     }
 }
 
-/// The target of an address that the store holds.
+/// Returns the target of a stored address.
 ///
 /// # Errors
-/// It is no address.
+/// The text is not a valid address.
 pub(in crate::store) fn origin_of(url: &str) -> Result<String, CorruptRow> {
     Ok(CallbackUrl::new_allowing_http(url).or_corrupt("callback_url")?.origin())
 }
 
-/// How many tries of a callback are kept.
+/// Returns the most tries that are stored for a callback.
 pub(in crate::store) fn kept() -> i64 {
     i64::try_from(CallbackRecord::MAX_TRIES).unwrap_or(i64::MAX)
 }
 
-/// The columns of an outcome: its status, its error.
+/// Returns the columns of an outcome: its status and its error.
 pub(in crate::store) fn columns_of(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
     match outcome {
         TryOutcome::Status(status) => (Some(*status), None),
@@ -63,10 +64,10 @@ pub(in crate::store) fn columns_of(outcome: &TryOutcome) -> (Option<u16>, Option
     }
 }
 
-/// The outcome that two columns hold, if they hold one.
+/// Decodes the outcome in two columns, if there is one.
 ///
 /// # Errors
-/// They hold what was never written there.
+/// A column contains an invalid value.
 pub(in crate::store) fn outcome_of(
     status: Option<i64>,
     error: Option<String>,

@@ -1,4 +1,5 @@
-//! What many operations have in common, stored once as a row of `contexts`: who made them, through which shop, and how.
+//! Contexts: the properties that many operations share, such as merchant, API key and shop. Each is stored once, as a
+//! row of `contexts`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,17 +9,17 @@ use super::{direction_number, provider_number};
 use crate::domain::{FingerprintInput, FingerprintKey, MerchantId, SchemaFields, ShopCode};
 use crate::store::{CallbackSender, NewOperation};
 
-/// The most contexts remembered; they are forgotten together when there are more. There is one for every combination that
-/// rules and callers bring about, some a shop.
+/// The most contexts remembered; when there are more, all are forgotten. Rules and API keys give rise to a few for each
+/// shop.
 const MAX_CONTEXTS: usize = 16_384;
 
-/// What [`NewContext::origin`] may be: made through v2; translated from v1, and the engine tells its merchant of the result;
-/// translated from v1, and the relay does.
+/// The values of [`NewContext::origin`]: created through v2; translated from v1, with the result sent by the engine;
+/// translated from v1, with the result sent by the relay.
 pub(in crate::store) const OF_V2: i64 = 0;
 pub(in crate::store) const OF_V1: i64 = 1;
 pub(in crate::store) const OF_V1_RELAYED: i64 = 2;
 
-/// The columns of a draft's context.
+/// The columns of a new operation's context.
 pub(in crate::store) struct NewContext<'a> {
     pub(in crate::store) direction: i64,
     pub(in crate::store) provider: i64,
@@ -56,7 +57,7 @@ impl<'a> NewContext<'a> {
         }
     }
 
-    /// Returns the names of the `fields` that were kept as a JSON array; `None`: there was no schema.
+    /// Returns the names of the kept `fields` as a JSON array; `None`: there was no schema.
     pub(in crate::store) fn kept(&self) -> Option<String> {
         let names = self.kept?.iter().map(AsRef::as_ref);
         Some(names.collect::<serde_json::Value>().to_string())
@@ -81,7 +82,7 @@ impl<'a> NewContext<'a> {
     }
 }
 
-/// The names that a context keeps; `None` when it is no list of names.
+/// Decodes the names that a context keeps; `None` when the JSON is not a list of names.
 pub(super) fn kept_of(json: Option<&str>) -> Option<SchemaFields> {
     match json {
         None => Some(SchemaFields::Everything),
@@ -89,18 +90,19 @@ pub(super) fn kept_of(json: Option<&str>) -> Option<SchemaFields> {
     }
 }
 
-/// The numbers of a context and of its merchant: the first eight bytes of keyed hashes, so that every node gives the same ones.
+/// The numbers of a context and of its merchant: the first eight bytes of keyed hashes, so that all nodes compute the
+/// same ones.
 #[derive(Debug, Clone, Copy)]
 struct Numbers {
     context: i64,
     merchant: i64,
 }
 
-/// How a new operation names its context.
+/// The context of a new operation.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct ContextId {
     numbers: Numbers,
-    /// What it says, unless it is known to be stored.
+    /// The context's content, unless the context is known to be stored.
     unknown: Option<FingerprintInput>,
 }
 
@@ -109,21 +111,21 @@ impl ContextId {
         self.numbers.context
     }
 
-    /// Returns whether it is known to be stored.
+    /// Reports whether the context is known to be stored.
     pub(in crate::store) const fn is_known(&self) -> bool {
         self.unknown.is_none()
     }
 
-    /// Returns the number of its merchant.
+    /// Returns the number of the merchant.
     pub(in crate::store) const fn merchant(&self) -> i64 {
         self.numbers.merchant
     }
 }
 
-/// The contexts known to be stored.
+/// The cache of contexts that are known to be stored.
 pub(in crate::store) struct Contexts {
     fingerprint_key: FingerprintKey,
-    /// How often a server had been lost when they were last forgotten.
+    /// The count of lost servers when the cache was last checked.
     losses: AtomicU64,
     known: RwLock<HashMap<FingerprintInput, Numbers>>,
 }
@@ -154,13 +156,13 @@ impl Contexts {
         known.insert(parts.clone(), id.numbers);
     }
 
-    /// Forgets that a context is stored.
+    /// Forgets a context that turned out not to be stored.
     pub(in crate::store) fn forget(&self, id: &ContextId) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, numbers| numbers.context != id.numbers.context);
     }
 
-    /// Forgets all of them when a server was lost since they were last asked for.
+    /// Clears the cache if a server was lost since the last call.
     pub(in crate::store) fn since(&self, losses: u64) -> &Self {
         if self.losses.swap(losses, Ordering::AcqRel) != losses {
             self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
@@ -169,7 +171,7 @@ impl Contexts {
     }
 }
 
-/// Returns the number of a merchant, by which its v1 list is kept.
+/// Returns the number of a merchant, by which its v1 list is indexed.
 pub(in crate::store) fn merchant_number(fingerprint_key: &FingerprintKey, merchant: &MerchantId) -> i64 {
     let mut parts = FingerprintInput::of("merchant");
     parts.part(merchant.as_str().as_bytes());

@@ -1,14 +1,15 @@
-//! What of an operation is never searched for, in one sealed column: its `fields`, its URLs, the account of a recipient.
+//! The details of an operation, which no query searches, in one sealed column: its `fields`, its URLs, and the
+//! recipient's account.
 //!
 //! ```text
 //! sent, defaults     the texts of `fields`
 //! members            the fingerprints of v1 members
-//! relay              the relay's address in the engine's callbacks, where the relay tells the merchant
+//! relay              the relay's address for the engine's callbacks, if the relay calls the merchant
 //! account, channel   of a withdrawal
-//! success, pending, fail, redirect   of a deposit; pending and fail only where they are not success
+//! success, pending, fail, redirect   of a deposit; pending and fail only where they differ from success
 //! ```
 //!
-//! A text is its length plus one in LEB128, and its bytes; zero: it is absent.
+//! A text is stored as its length plus one in LEB128, and its bytes. Zero means absent.
 
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::{
@@ -18,10 +19,10 @@ use crate::domain::{
 use crate::store::vault::{Column, DecryptError, Vault};
 use crate::store::{CallbackSender, Fields, NewOperation, StoreError};
 
-/// What a reader says of a column that holds what was never written there.
+/// The error for a column with an invalid value.
 const NOT_OURS: CorruptRow = CorruptRow("sealed");
 
-/// Seals what of a draft is never searched for.
+/// Encodes and seals the details of a new operation.
 pub(super) fn sealed(vault: &Vault, draft: &NewOperation) -> Vec<u8> {
     let (operation, fields) = (&draft.operation, &draft.fields);
     let mut plain = Vec::with_capacity(256 + fields.sent.len() + fields.defaults.len());
@@ -46,10 +47,10 @@ pub(super) fn sealed(vault: &Vault, draft: &NewOperation) -> Vec<u8> {
     vault.seal(Column::Details, operation.id, &plain)
 }
 
-/// What was sealed, opened.
+/// The opened details.
 pub(super) struct Details {
     plain: Vec<u8>,
-    /// Where what follows `fields` begins.
+    /// The offset behind `fields` and the v1 members.
     rest: usize,
 }
 
@@ -72,7 +73,7 @@ impl Details {
         Ok(Fields { sent, defaults, v1_members: texts.members()? })
     }
 
-    /// Reads the relay's address and what is particular to a direction.
+    /// Decodes the relay's address and the data of the direction.
     pub(super) fn understand(&self, direction: Direction) -> Result<(Option<CallbackUrl>, Kind), CorruptRow> {
         let mut texts = Texts(self.plain.get(self.rest..).unwrap_or_default());
         let relay = texts.take()?.map(CallbackUrl::new_allowing_http).transpose().or_corrupt("sealed")?;
@@ -87,7 +88,7 @@ impl Details {
 /// Unseals the `fields` of an operation.
 ///
 /// # Errors
-/// They were never written there.
+/// The column contains an invalid value.
 pub(in crate::store) fn opened_fields(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Fields, StoreError> {
     let fields = Details::open(vault, id, sealed).and_then(|details| details.fields());
     fields.map_err(|not_ours| not_ours.of_operation(id.to_stored()))
@@ -111,7 +112,7 @@ fn put(plain: &mut Vec<u8>, text: Option<&str>) {
     plain.extend_from_slice(text.unwrap_or_default().as_bytes());
 }
 
-/// The texts that are still to be read.
+/// Reads the texts in order; holds the remaining bytes.
 struct Texts<'a>(&'a [u8]);
 
 impl<'a> Texts<'a> {

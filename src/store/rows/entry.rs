@@ -1,4 +1,4 @@
-//! Entries of the journal: from an [`PendingCreate`] into columns, and back.
+//! Conversion of journal entries between [`PendingCreate`] or [`JournalEntry`] and columns.
 
 use super::{CorruptRow, OrCorrupt, direction_of, status_number, status_of};
 use crate::domain::{
@@ -17,13 +17,13 @@ pub(in crate::store) const IN_DOUBT: i64 = 1;
 /// `journal.state`.
 pub(in crate::store) const ANSWERED: i64 = 2;
 
-/// An entry about to be written, with all that costs time done: the writer's thread only binds and steps.
+/// An entry about to be inserted, prepared so that the writer's thread has only to bind and execute.
 #[derive(Debug)]
 pub(in crate::store) struct NewEntry {
-    /// Its body is where it is sealed.
+    /// Its `body` is empty: it is in the sealed one.
     pub(in crate::store) intent: PendingCreate,
     pub(in crate::store) order_key: Fingerprint,
-    /// Sealed, with the fingerprints of v1 members before it.
+    /// The sealed body, preceded by the fingerprints of v1 members.
     pub(in crate::store) body: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl NewEntry {
     }
 }
 
-/// An entry's columns, as read: still sealed, not yet understood.
+/// An entry's columns as read: still sealed and not decoded.
 pub(in crate::store) struct EntryRow {
     pub(in crate::store) id: i64,
     pub(in crate::store) direction: i64,
@@ -46,7 +46,7 @@ pub(in crate::store) struct EntryRow {
     pub(in crate::store) status: i64,
     pub(in crate::store) created_at: i64,
     pub(in crate::store) amount: i64,
-    /// Of its home.
+    /// The key of its home.
     pub(in crate::store) order_key: [u8; 16],
     pub(in crate::store) fingerprint: [u8; 16],
     pub(in crate::store) currency: Box<str>,
@@ -71,10 +71,10 @@ impl EntryRow {
         self.state == ANSWERED
     }
 
-    /// Understands and unseals the columns.
+    /// Decodes and unseals the columns.
     ///
     /// # Errors
-    /// A column holds what was never written there.
+    /// A column contains an invalid value.
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<JournalEntry, StoreError> {
         let id = self.id;
         self.understand(vault).map_err(|CorruptRow(column)| {
@@ -112,7 +112,7 @@ impl EntryRow {
         columns.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, column)| Err(CorruptRow(column)))
     }
 
-    /// What was written down, without the body.
+    /// Decodes the recorded create, without the body.
     fn intent(&self) -> Result<PendingCreate, CorruptRow> {
         Ok(PendingCreate {
             merchant: MerchantId::new(&self.merchant).or_corrupt("merchant")?,
@@ -154,7 +154,7 @@ fn key_of(intent: &PendingCreate, vault: &Vault) -> Fingerprint {
     vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id)
 }
 
-/// Whether what was heard of an entry adds to what is known of it.
+/// Reports whether an update changes anything of an entry.
 pub(in crate::store) fn is_news(entry: &JournalEntry, update: &StatusUpdate) -> bool {
     let EntryProgress::Answered(passed) = &entry.progress else { return false };
     let account_is = update.account.is_some() && update.account != passed.account;
@@ -162,7 +162,7 @@ pub(in crate::store) fn is_news(entry: &JournalEntry, update: &StatusUpdate) -> 
         || (passed.status == Status::Pending && (update.status != Status::Pending || account_is))
 }
 
-/// Seals what the engine calls an entry's account.
+/// Seals the account that the engine reported for an entry.
 pub(in crate::store) fn sealed_account(vault: &Vault, id: EntryId, account: &AccountNumber) -> Vec<u8> {
     vault.seal(Column::JournalAccount, SealedPlace::Entry(id), account.expose().as_bytes())
 }

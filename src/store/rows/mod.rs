@@ -1,5 +1,5 @@
-//! What rows mean: domain values to columns and back, sealed where they must be, whatever database holds them. How they
-//! get there is each backend's own.
+//! Conversion between domain values and columns, including encryption, for every backend. Reading and writing the rows
+//! is up to the backends.
 
 pub(in crate::store) mod booked;
 pub(in crate::store) mod callback;
@@ -15,11 +15,11 @@ use super::StoreError;
 use super::vault::DecryptError;
 use crate::domain::{Direction, InvalidValue, Outcome, ProviderKind, State, Status, UnixMillis};
 
-/// The column that holds what was never written there.
+/// The name of a column that contains an invalid value.
 pub(in crate::store) struct CorruptRow(pub(in crate::store) &'static str);
 
 impl CorruptRow {
-    /// What is said of a column of an operation.
+    /// Returns the error for a column of an operation.
     pub(in crate::store) fn of_operation(self, id: i64) -> StoreError {
         let Self(column) = self;
         StoreError::Corrupt(format!("operation {id}: the column {column} is not ours"))
@@ -49,7 +49,7 @@ pub(in crate::store) const fn finished_at(state: &State) -> Option<i64> {
     }
 }
 
-/// The state of a status and of a time, without what is sealed in it.
+/// Returns the state of a status and a time. Leaves out the payer, which is sealed.
 pub(in crate::store) const fn bare_state(status: Status, finished_at: Option<i64>) -> State {
     let outcome = match status {
         Status::Pending => return State::Pending,

@@ -1,4 +1,4 @@
-//! Operations: from a [`NewOperation`] into columns, and back.
+//! Conversion of operations between [`NewOperation`] or [`Stored`] and columns.
 
 use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, kept_of};
 use super::details::{self, Details};
@@ -11,7 +11,7 @@ use crate::store::rows::callback::address;
 use crate::store::vault::{Column, Vault};
 use crate::store::{CallbackSender, NewOperation, RequestFingerprint, StoreError, Stored};
 
-/// A draft with all that costs time done: the writer's thread only binds and steps.
+/// A new operation, prepared so that the writer's thread has only to bind and execute.
 #[derive(Debug)]
 pub(in crate::store) struct NewRow {
     draft: NewOperation,
@@ -41,18 +41,18 @@ impl NewRow {
         &self.draft
     }
 
-    /// Returns the number of the merchant whose v1 list it is on.
+    /// Returns the number of the merchant whose v1 list contains the operation.
     pub(in crate::store) fn listed(&self) -> Option<i64> {
         self.draft.v1.as_ref().map(|_| self.context.merchant())
     }
 
-    /// Returns where its result is told; `None`: nobody is told.
+    /// Returns the merchant's address for the result; `None`: the merchant is not called back.
     pub(in crate::store) fn callback_url(&self) -> Option<&str> {
         address(&self.draft.operation.callback_url, self.draft.v1.as_ref()).map(CallbackUrl::as_str)
     }
 }
 
-/// An operation's columns, as read: still sealed, not yet understood.
+/// An operation's columns as read: still sealed and not decoded.
 #[derive(Debug)]
 pub(in crate::store) struct StoredRow {
     pub(in crate::store) id: i64,
@@ -86,10 +86,10 @@ pub(in crate::store) struct StoredContext {
 }
 
 impl StoredRow {
-    /// Understands and unseals the columns.
+    /// Decodes and unseals the columns.
     ///
     /// # Errors
-    /// A column holds what was never written there.
+    /// A column contains an invalid value.
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<Stored, StoreError> {
         let id = self.id;
         self.understand(vault).map_err(|not_ours| not_ours.of_operation(id))
@@ -160,7 +160,7 @@ pub(in crate::store) fn sealed_payer(
     payer.map(|payer| vault.seal(Column::Payer, id, payer.expose().as_bytes()))
 }
 
-/// The payer that a state names.
+/// Returns the payer of a state.
 pub(in crate::store) const fn payer_of(state: &State) -> Option<&AccountNumber> {
     match state {
         State::Finished { outcome: Outcome::Success { payer }, .. } => payer.as_ref(),

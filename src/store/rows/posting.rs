@@ -1,14 +1,14 @@
-//! What results mean to the ledger, and its numbers.
+//! The postings of operations, and their stored numbers.
 
 use crate::domain::{Amount, Direction, LedgerAccount, Posting, Status, TransactionId, UnixMillis};
 
-/// What entries are booked with.
+/// The operation or opening that ledger entries belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum PostingSource {
-    /// An operation; an opening is booked with its merchant's first one.
+    /// An operation. An opening may be posted with the first operation of its merchant.
     Operation(TransactionId),
-    /// An opening alone, before its merchant has operations. The id is drawn like an operation's and kept below zero,
-    /// with the same bucket in it, so that it can never be taken for one.
+    /// An opening without an operation. The id is composed like an operation's, with the same bucket in it, and stored
+    /// below zero, so that it never equals one.
     Opening(TransactionId),
 }
 
@@ -21,7 +21,7 @@ impl PostingSource {
     }
 }
 
-/// Whose money moves, on which occasion.
+/// The common columns of the entries posted for one operation or opening.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) struct LedgerEntry<'a> {
     pub(in crate::store) source: PostingSource,
@@ -32,7 +32,7 @@ pub(in crate::store) struct LedgerEntry<'a> {
     pub(in crate::store) at: UnixMillis,
 }
 
-/// What the creation of an operation in this state books.
+/// Returns what is posted when an operation is created with this status.
 pub(in crate::store) const fn of_creation(direction: Direction, status: Status) -> &'static [Posting] {
     match (direction, status) {
         (Direction::Payin, Status::Success) => &[Posting::Credited],
@@ -42,7 +42,7 @@ pub(in crate::store) const fn of_creation(direction: Direction, status: Status) 
     }
 }
 
-/// What the result of a pending operation books.
+/// Returns what is posted when a pending operation is completed with this status.
 pub(in crate::store) const fn of_result(direction: Direction, status: Status) -> &'static [Posting] {
     match (direction, status) {
         (Direction::Payin, Status::Success) => &[Posting::Credited],
@@ -52,7 +52,7 @@ pub(in crate::store) const fn of_result(direction: Direction, status: Status) ->
     }
 }
 
-/// An amount, which always fits.
+/// Returns an amount as a signed number, which always fits.
 pub(in crate::store) const fn signed(amount: Amount) -> i64 {
     amount.hundredths().cast_signed()
 }

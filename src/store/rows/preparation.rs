@@ -1,4 +1,5 @@
-//! What providers prepared for customers of pending deposits. Instructions may hold account numbers, so all is sealed.
+//! Conversion of preparations, which providers make for the customers of pending deposits. Instructions may contain
+//! account numbers, so the whole is sealed.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ enum Form<'a> {
 /// Seals a preparation for its operation.
 ///
 /// # Errors
-/// It has no JSON, which every text has.
+/// It cannot be encoded as JSON, which does not happen.
 pub(in crate::store) fn sealed(
     vault: &Vault,
     id: TransactionId,
@@ -44,10 +45,10 @@ pub(in crate::store) fn sealed(
     Ok(vault.seal(Column::Preparation, id, &json))
 }
 
-/// Unseals what [`sealed`] made.
+/// Unseals a preparation that [`sealed`] encoded.
 ///
 /// # Errors
-/// It was never written there.
+/// The value is invalid.
 pub(in crate::store) fn opened(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Preparation, StoreError> {
     let plain = vault.open(Column::Preparation, id, sealed).ok();
     plain

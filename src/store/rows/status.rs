@@ -1,4 +1,4 @@
-//! What status replies tell of an operation: some of its columns. Nothing else of it is unsealed or understood.
+//! The columns that status replies need. Nothing else of an operation is unsealed or decoded.
 
 use super::details::opened_account;
 use super::operation::opened_payer;
@@ -9,12 +9,12 @@ use crate::domain::{
 use crate::store::StoreError;
 use crate::store::vault::Vault;
 
-/// What both API versions tell of, as read: still sealed, not yet understood.
+/// The columns that both API versions need, as read: still sealed and not decoded.
 pub(in crate::store) struct StatusColumns {
     pub(in crate::store) status: i64,
     pub(in crate::store) amount: i64,
     pub(in crate::store) currency: Result<Currency, InvalidValue>,
-    /// What holds the account: all that is sealed of a payout, the payer of a payin.
+    /// The sealed column with the account: the details of a payout, the payer of a payin.
     pub(in crate::store) account: Option<Vec<u8>>,
 }
 
@@ -42,7 +42,7 @@ impl StatusColumns {
     }
 }
 
-/// What v1 tells of an operation, as read.
+/// The columns of a v1 status, as read.
 pub(in crate::store) struct V1Status {
     pub(in crate::store) columns: StatusColumns,
     pub(in crate::store) id: i64,
@@ -51,10 +51,10 @@ pub(in crate::store) struct V1Status {
 }
 
 impl V1Status {
-    /// Understands and unseals what was read of the order.
+    /// Decodes and unseals the columns.
     ///
     /// # Errors
-    /// A column holds what was never written there.
+    /// A column contains an invalid value.
     pub(in crate::store) fn understand(
         self,
         vault: &Vault,
@@ -81,7 +81,7 @@ impl V1Status {
     }
 }
 
-/// What v2 tells of an operation, as read.
+/// The columns of a v2 status, as read.
 pub(in crate::store) struct V2Status {
     pub(in crate::store) columns: StatusColumns,
     pub(in crate::store) direction: i64,
@@ -90,10 +90,10 @@ pub(in crate::store) struct V2Status {
 }
 
 impl V2Status {
-    /// Understands and unseals what was read of the operation.
+    /// Decodes and unseals the columns.
     ///
     /// # Errors
-    /// A column holds what was never written there.
+    /// A column contains an invalid value.
     pub(in crate::store) fn understand(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, StoreError> {
         self.record(vault, id).map_err(|not_ours| not_ours.of_operation(id.to_stored()))
     }

@@ -1,4 +1,4 @@
-//! Exchanging the key that data keys are wrapped with (contract section 12, `store rekey`).
+//! Replaces the key that wraps the data keys (contract section 12, `store rekey`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use crate::clock::Random;
 use crate::rules::Secret;
 use crate::store::Rewrapped;
 
-/// Data keys that are to be stored in place of those of the same ids.
+/// Data keys to store in place of those with the same ids.
 #[derive(Debug)]
 pub struct Rewrap {
     /// The keys that change.
     pub changed: Vec<WrappedKey>,
-    /// What is told of it.
+    /// The summary for the operator.
     pub reported: Rewrapped,
 }
 
-/// Wraps data keys with the first of `keys` that are not yet. The data keys stay what they are.
+/// Wraps with the first of `keys` all data keys that another key wraps. The data keys themselves do not change.
 ///
 /// # Errors
 /// As [`Vault::unlock`].
 pub fn rewrap(keys: &[Secret], stored: &[WrappedKey], random: &Arc<dyn Random>) -> Result<Rewrap, VaultError> {
-    // A store that cannot be opened is not changed either.
+    // A store that does not open must not be changed.
     Vault::unlock(keys, stored, Arc::clone(random))?;
     let wrapping = keys.iter().map(|key| aes(key.expose())).collect::<Result<Vec<_>, _>>()?;
     let first = wrapping.first().ok_or(VaultError::WrongKey)?;
@@ -56,7 +56,7 @@ mod tests {
         let old = Vault::unlock(&[key(1)], &stored, Arc::clone(&random)).unwrap();
         let id = TransactionId::from_stored(7).unwrap();
         let sealed = old.seal(Column::Details, id, b"account");
-        // One key of the two, as a store with seal keys of several times may have it.
+        // Only one of the two data keys, as after an interrupted change of a store with several seal keys.
         let second = rewrap(&[key(2), key(1)], &stored[1..], &random);
         assert_eq!(second.unwrap_err(), VaultError::Incomplete);
         stored[1] = rewrap(&[key(2), key(1)], &stored, &random).unwrap().changed.remove(1);

@@ -148,7 +148,7 @@ fn tables_of_something_else_are_left_alone() {
     let refused = place.open_with(&key(1)).unwrap_err();
     assert!(matches!(refused, OpenError::NotEmpty { .. }), "{refused}");
     let reported =
-        "is not empty, and no Paybridge store (relation \"operations\" already exists): name an empty database";
+        "is not empty and not a Paybridge store (relation \"operations\" already exists): name an empty database";
     assert!(refused.to_string().ends_with(reported), "{refused}");
     assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
 }

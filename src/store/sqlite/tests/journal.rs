@@ -85,9 +85,9 @@ const TAMPERED: &[(&str, &str)] = &[
         "its order key is not the one of its order_id",
     ),
     ("DELETE FROM homes WHERE home = 1", "its order has no home"),
-    ("UPDATE homes SET home = 3 WHERE home = 1", "the home of its order is another"),
-    ("UPDATE homes SET home = 2 WHERE home = 1", "the home of its order is another"),
-    ("UPDATE homes SET ref = ref + 1 WHERE home = 1", "the home of its order is another"),
+    ("UPDATE homes SET home = 3 WHERE home = 1", "its order has another home"),
+    ("UPDATE homes SET home = 2 WHERE home = 1", "its order has another home"),
+    ("UPDATE homes SET ref = ref + 1 WHERE home = 1", "its order has another home"),
     ("DELETE FROM journal WHERE order_id = 'open'", "is a home but does not exist"),
     ("DROP INDEX journal_open", "index journal_open is missing"),
 ];
