@@ -1,4 +1,4 @@
-//! Callbacks as people see them: lists, and what is sent again by hand.
+//! Lists of callbacks, and resending.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
         assert!(was_reported(&*store).await);
         let state = CallbackState::Pending;
         let expected = CallbackRecord { state, due: at(50), queued_at: at(50), last: None, ..before };
-        assert_eq!(record(&*store, id).await, expected, "its tries stay, and nothing is said of the last one");
+        assert_eq!(record(&*store, id).await, expected, "its tries are kept, its last outcome is cleared");
     }
     let again = claimed(&*store, 50, 200).await;
     assert_eq!(orders(&again), [("pending", 0), ("delivered", 0), ("failed", 0)], "with a fresh count");
@@ -50,7 +50,7 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
     audited(&*store).await;
 }
 
-/// Numbers that are the same at every run (splitmix64).
+/// A generator of pseudo-random numbers, the same in every run (splitmix64).
 struct Chance(u64);
 
 impl Chance {
@@ -68,7 +68,7 @@ impl Chance {
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 
-/// Callbacks of three merchants in every state, of operations and entries; times repeat.
+/// Creates callbacks of three merchants in every state, for operations and entries. Times repeat.
 async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
     for number in 0..90_u64 {
         let (name, text) = (chance.of(&MERCHANTS), (number / 2).to_string());
@@ -128,7 +128,7 @@ fn a_query(chance: &mut Chance, all: &[CallbackRecord]) -> CallbackQuery {
     }
 }
 
-/// What a query finds among all callbacks, which are in the list's order.
+/// The expected result of a query among all callbacks, which are in the list's order.
 fn expected(query: &CallbackQuery, all: &[CallbackRecord]) -> Vec<CallbackRecord> {
     let matches = |record: &&CallbackRecord| {
         query.states.contains(&record.state)
@@ -151,7 +151,7 @@ pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn TestBac
         let query = a_query(&mut chance, &all);
         assert_eq!(store.callbacks(query.clone()).await.unwrap(), expected(&query, &all), "{query:?}");
     }
-    // Slices tile the list.
+    // Consecutive slices cover the list.
     for limit in [1, 7] {
         let (mut after, mut found) = (None::<CallbackCursor>, Vec::new());
         loop {
@@ -206,7 +206,7 @@ pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn
             assert_eq!(after, expected);
         }
     }
-    // In slices, until nothing is left.
+    // In slices, until none is left.
     let (mut after, mut slices) = (None, 0);
     loop {
         let (_, last) = store.resend_failed(CallbackQuery { after, limit: 2, ..everything() }, at(2000)).await.unwrap();
@@ -227,7 +227,7 @@ pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn Test
     let size = |pending, failed, oldest: Option<i64>| OutboxSize { pending, failed, oldest: oldest.map(at) };
     assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(3)));
     let jobs = claimed(&*store, 9, 100).await;
-    assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(3)), "whoever is at them");
+    assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(3)), "leased callbacks are pending");
     store.callback_tried(jobs[0].lease(), answered_with(410, 10), CallbackNext::Failed).await.unwrap();
     store.callback_tried(jobs[1].lease(), answered_with(200, 10), CallbackNext::Delivered).await.unwrap();
     assert_eq!(store.outbox_size().await.unwrap(), size(1, 1, Some(9)));

@@ -1,4 +1,4 @@
-//! Booking results.
+//! Completing operations.
 
 use super::*;
 use crate::domain::{Outcome, Status};
@@ -52,7 +52,7 @@ pub(in crate::store) async fn a_payer_comes_back(backend: &dyn TestBackend) {
     assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected));
     let other_payer = Outcome::Success { payer: Some(AccountNumber::new(CARD).unwrap()) };
     assert_eq!(store.complete(id, other_payer, later(2)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
-    assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected), "the first report stands");
+    assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected), "the first result is kept");
 }
 
 pub(in crate::store) async fn concurrent_results_book_one(backend: &dyn TestBackend) {
@@ -72,7 +72,7 @@ pub(in crate::store) async fn concurrent_results_book_one(backend: &dyn TestBack
     let booked: Vec<_> = results.iter().filter(|(_, completed)| *completed == CompletionOutcome::Completed).collect();
     assert_eq!(booked.len(), 1);
     let state = store.by_id(id).await.unwrap().unwrap().operation.state;
-    let State::Finished { outcome, .. } = &state else { panic!("a result was booked") };
+    let State::Finished { outcome, .. } = &state else { panic!("a result was stored") };
     assert_eq!(*outcome, booked[0].0);
     for (reported, completed) in &results {
         match completed {

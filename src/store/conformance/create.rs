@@ -127,7 +127,7 @@ pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn 
         }
         assert_eq!(winners.len(), 1);
         assert_eq!(seen.len(), 99);
-        assert!(seen.iter().all(|existing| *existing == winners[0]), "everyone is shown the winner");
+        assert!(seen.iter().all(|existing| *existing == winners[0]), "every caller gets the winner");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pages of a merchant's v1 history, against a plain filter over everything.
+//! Pages of a merchant's v1 history, compared with a plain filter over all operations.
 
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Outcome, Page, Status};
@@ -7,7 +7,7 @@ use crate::store::CallbackSender;
 const SHOPS: [&str; 3] = ["card", "card-eur", "mobile"];
 const CURRENCIES: [&str; 2] = ["EUR", "KES"];
 
-/// Everything of a merchant, in one page.
+/// All operations of a merchant, in one page.
 fn everything(name: &str) -> HistoryQuery {
     HistoryQuery { limit: 1000, ..first_page(name) }
 }
@@ -16,7 +16,7 @@ fn later(by: i64) -> UnixMillis {
     UnixMillis(NOW.0 + by)
 }
 
-/// Moves an operation to another time; `number` tells those of a millisecond apart.
+/// Moves an operation to another time. `number` distinguishes operations of the same millisecond.
 fn at(mut draft: NewOperation, time: UnixMillis, number: u64) -> NewOperation {
     let operation = &mut draft.operation;
     operation.id = TransactionId::compose(time, Bucket::of(&operation.merchant), number);
@@ -29,7 +29,8 @@ fn made_through_v1(mut draft: NewOperation) -> NewOperation {
     draft
 }
 
-/// An operation unlike the others: two in three of "acme", two in three made through v1, five in a millisecond.
+/// Makes a varied operation: two in three belong to "acme", two in three are created through v1, five share a
+/// millisecond.
 fn varied(number: u64) -> NewOperation {
     let chance = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let one_of = |count: usize, shift: u32| usize::try_from(chance >> shift).unwrap() % count;
@@ -45,7 +46,7 @@ fn varied(number: u64) -> NewOperation {
     if one_of(3, 20) == 0 { draft } else { made_through_v1(draft) }
 }
 
-/// Stores some hundred operations in no order, gives results to some of them, and gives what has to be in histories.
+/// Stores some hundred operations in arbitrary order, completes some of them, and returns those that histories contain.
 async fn filled(store: &Arc<dyn Store>) -> Vec<Operation> {
     let mut tasks = Vec::new();
     for number in 0..400 {
@@ -75,7 +76,7 @@ async fn filled(store: &Arc<dyn Store>) -> Vec<Operation> {
     operations
 }
 
-/// What a query has to find.
+/// The expected page of a query.
 fn expected(operations: &[Operation], query: &HistoryQuery) -> Page<Operation> {
     let asked_for = |operation: &&Operation| {
         operation.merchant == query.merchant
@@ -147,7 +148,7 @@ pub(in crate::store) async fn filters_of_a_history_alone_and_combined(backend: &
             }
         }
     }
-    assert!(found_any > 200, "the filters are tried against something: {found_any}");
+    assert!(found_any > 200, "the filters match something: {found_any}");
 }
 
 pub(in crate::store) async fn pages_of_a_history_tile_it(backend: &dyn TestBackend) {

@@ -47,24 +47,24 @@ pub(in crate::store) async fn jobs_are_claimed_in_order_and_leased(backend: &dyn
     let second = store.claim_provider_jobs(claim(at(50), at(200), 10)).await.unwrap();
     assert_eq!(summary(&second), [(late, 0)], "leased jobs are hidden");
     assert_eq!(second[0].operation, expected);
-    assert_eq!(next(&*store).await, Some(at(100)), "leased jobs count");
+    assert_eq!(next(&*store).await, Some(at(100)), "leased jobs are listed with the end of their lease");
 
     assert!(store.claim_provider_jobs(claim(at(99), at(300), 10)).await.unwrap().is_empty());
     let again = store.claim_provider_jobs(claim(at(100), at(300), 1)).await.unwrap();
-    assert_eq!(summary(&again), [(early, 1)], "an expired lease is taken up again, within the limit");
+    assert_eq!(summary(&again), [(early, 1)], "an expired lease is claimed again, within the limit");
     let again = store.claim_provider_jobs(claim(at(250), at(300), 10)).await.unwrap();
     assert_eq!(summary(&again), [(middle, 1), (late, 1)]);
 }
 
 pub(in crate::store) async fn jobs_that_are_stored_together_are_due_each_at_its_time(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    // Of the same time, of several, and none; deposits alone, and withdrawals among them.
+    // Batches with jobs due at one time, at several, and none; of deposits only, and with withdrawals.
     for (round, offsets) in (0..).zip([[Some(5), Some(5), Some(5)], [None, Some(7), Some(9)], [None; 3]]) {
         for (make, among) in [(deposit as fn(&str, &str) -> NewOperation, "deposit"), (withdrawal, "withdrawal")] {
             let drafts = (0..).zip(offsets).map(|(number, offset): (u64, Option<i64>)| {
                 let make = if number == 0 { make } else { deposit };
                 let mut draft = make("acme", &format!("{among}-{round}-{number}"));
-                // An opening would have each stored alone.
+                // With an opening, each would be stored in a batch of its own.
                 draft.opening = None;
                 draft.provider_job = offset.map(at);
                 draft
@@ -102,7 +102,7 @@ pub(in crate::store) async fn a_result_ends_its_job(backend: &dyn TestBackend) {
         store.complete(id, outcome, at(1)).await.unwrap();
         assert_eq!(next(&*store).await, None);
     }
-    // A claimed one as well.
+    // The same for a claimed job.
     let id = created(&*store, due("claimed", 0)).await;
     assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
     store.complete(id, Outcome::Failed, at(1)).await.unwrap();
@@ -130,7 +130,7 @@ pub(in crate::store) async fn jobs_survive_reopening(backend: &dyn TestBackend) 
     let next = next(&*store).await;
     assert!(next.is_some_and(|next| next <= at(10)), "{next:?}");
     let jobs = store.claim_provider_jobs(claim(at(60), at(100), 10)).await.unwrap();
-    assert_eq!(summary(&jobs), [(claimed, 1), (waiting, 0)], "the work of a process that died is taken up again");
+    assert_eq!(summary(&jobs), [(claimed, 1), (waiting, 0)], "tasks of a process that died are claimed again");
 }
 
 pub(in crate::store) async fn a_job_is_claimed_once_by_many(backend: &dyn TestBackend) {
@@ -176,7 +176,7 @@ pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn TestBacken
     assert_eq!(queues().await, expected);
     let claimed = store.claim_provider_jobs(claim(at(100), at(500), 10)).await.unwrap();
     assert_eq!(claimed.len(), 2);
-    assert!(claimed.iter().all(|job| job.operation.shop.as_str() == "card-eur"), "no other shop's jobs");
+    assert!(claimed.iter().all(|job| job.operation.shop.as_str() == "card-eur"), "only jobs of this shop");
     expected[1].1 = at(500);
     assert_eq!(queues().await, expected);
     for job in claimed {
@@ -197,7 +197,7 @@ pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn TestBackend) 
     store.complete(id, Outcome::Failed, at(80)).await.unwrap();
     store.postpone_provider_job(id, at(90)).await.unwrap();
     store.postpone_provider_job(fresh_id(&merchant("acme")), at(90)).await.unwrap();
-    assert_eq!(next(&*store).await, None, "what has ended is not begun again");
+    assert_eq!(next(&*store).await, None, "a task that has ended does not return");
 }
 
 pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(backend: &dyn TestBackend) {
@@ -246,6 +246,6 @@ pub(in crate::store) async fn an_audit_goes_on_beside_creates(backend: &dyn Test
     writer.await.unwrap();
     assert_eq!(audited(&*store).await.operations, 1400);
     let steps = steps.lock().unwrap();
-    assert!(steps.iter().any(|step| step.done > 0), "progress is told on the way");
+    assert!(steps.iter().any(|step| step.done > 0), "progress is reported during the audit");
     assert!(steps.iter().all(|step| step.done <= step.total));
 }

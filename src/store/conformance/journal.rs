@@ -1,4 +1,4 @@
-//! The journal of a gateway before a remote engine.
+//! The journal of a gateway in front of a remote engine.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
 }
 
-/// A payin with nothing optional.
+/// A payin without optional members.
 pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> PendingCreate {
     PendingCreate {
         merchant: merchant(merchant_name),
@@ -33,7 +33,7 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Pending
     }
 }
 
-/// A payout with everything optional.
+/// A payout with all optional members.
 fn full_intent(merchant_name: &str, order_text: &str) -> PendingCreate {
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1?x=1").unwrap();
     PendingCreate {
@@ -50,7 +50,7 @@ fn full_intent(merchant_name: &str, order_text: &str) -> PendingCreate {
 
 pub(in crate::store) const DOUBTED_AT: UnixMillis = UnixMillis(NOW.0 + 7);
 
-/// What a status record says that names no shop which was not known.
+/// A status update that sets no unknown shop.
 pub(in crate::store) fn status_update(status: Status, account: Option<AccountNumber>) -> StatusUpdate {
     StatusUpdate { status, account, shop: Box::default() }
 }
@@ -64,20 +64,20 @@ fn with_link(number: u64) -> EngineAnswer {
     EngineAnswer { redirect_url: Some(link), ..engine_answer(number) }
 }
 
-/// An entry as it stands after its answer.
+/// The expected form of an entry after its answer.
 fn answered(entry: &JournalEntry, answer: EngineAnswer) -> JournalEntry {
     let passed = RemoteOperation { answer, status: Status::Pending, account: None };
     JournalEntry { id: entry.id, intent: entry.intent.clone(), progress: EntryProgress::Answered(passed) }
 }
 
-/// Writes an intent that has to be new.
+/// Records a create, which must be new.
 pub(in crate::store) async fn intended(store: &dyn Store, intent: PendingCreate) -> JournalEntry {
     let met = store.record_create(intent.clone()).await.unwrap();
     let JournalOutcome::Written(id) = met else { panic!("it is new: {met:?}") };
     JournalEntry { id, intent, progress: EntryProgress::Open }
 }
 
-/// Writes an intent that has to be new, and its answer.
+/// Records a create, which must be new, and its answer.
 async fn passed(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) -> JournalEntry {
     let entry = intended(store, intent).await;
     let expected = answered(&entry, answer.clone());
@@ -182,7 +182,7 @@ pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend:
             }
         }
         assert_eq!((winners.len(), seen.len()), (1, 99));
-        assert!(seen.iter().all(|entry| *entry == winners[0]), "everyone is shown the winner");
+        assert!(seen.iter().all(|entry| *entry == winners[0]), "every caller gets the winner");
     }
     assert_eq!(open_ids(&*store).await.len(), 5);
 }
@@ -265,7 +265,7 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn TestBackend)
         let EntryProgress::Answered(passed) = racer.await.unwrap().progress else { panic!("it was answered") };
         confirmed.insert(passed.answer.transaction_id);
     }
-    assert_eq!(confirmed.len(), 1, "everyone is given the same answer");
+    assert_eq!(confirmed.len(), 1, "every caller gets the same answer");
     assert_eq!(audited(&*store).await.journal, 3);
 }
 
@@ -299,7 +299,11 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
         assert_eq!(store.answer(late.clone(), engine_answer(number)).await.unwrap(), Err(NotKept::Late));
         assert_eq!(found(&*store, &late.intent).await.as_ref(), Some(&newer));
         let stands = store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap();
-        assert_eq!(store.answer(late, engine_answer(number)).await.unwrap().unwrap(), stands, "an answer stands");
+        assert_eq!(
+            store.answer(late, engine_answer(number)).await.unwrap().unwrap(),
+            stands,
+            "the first answer is kept"
+        );
         assert_eq!(found(&*store, &stands.intent).await, Some(stands));
     }
     let late = intended(&*store, intent("acme", "reserved")).await;
@@ -365,7 +369,7 @@ pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &d
         assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
     }
     assert_eq!(open_ids(&*store).await, [open.id], "an entry in doubt is not open");
-    assert!(!store.cancel(doubted.id, None).await.unwrap(), "it was sent again meanwhile");
+    assert!(!store.cancel(doubted.id, None).await.unwrap(), "since has changed");
     assert!(store.cancel(doubted.id, Some(DOUBTED_AT)).await.unwrap());
     assert_eq!(found(&*store, &doubted.intent).await, None);
     let again = intended(&*store, doubted.intent).await;
@@ -407,11 +411,11 @@ pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn
     let entry = intended(&*store, intent("acme", "order")).await;
     store.sent_again(entry.id, at(3)).await.unwrap();
     assert!(!store.cancel(entry.id, None).await.unwrap());
-    assert_eq!(found(&*store, &entry.intent).await, Some(entry.clone()), "it is open still");
+    assert_eq!(found(&*store, &entry.intent).await, Some(entry.clone()), "it is still open");
     store.mark_unknown(entry.id, at(5)).await.unwrap();
     assert!(!store.cancel(entry.id, Some(at(3))).await.unwrap());
     store.sent_again(entry.id, at(9)).await.unwrap();
-    assert!(store.cancel(entry.id, Some(at(5))).await.unwrap(), "only open entries are told so");
+    assert!(store.cancel(entry.id, Some(at(5))).await.unwrap(), "sent_again changes open entries only");
     assert_eq!(found(&*store, &entry.intent).await, None);
     audited(&*store).await;
 }
@@ -436,7 +440,7 @@ pub(in crate::store) async fn what_is_received_is_kept_until_the_result(backend:
     let mut entry = passed(&*store, intent("acme", "order"), engine_answer(1)).await;
     let account = |text| Some(AccountNumber::new(text).unwrap());
     let steps = [
-        // Heard, and what is known then.
+        // The update, and the stored status and account after it.
         ((Status::Pending, None), (Status::Pending, None)),
         ((Status::Pending, account("411111******1111")), (Status::Pending, account("411111******1111"))),
         ((Status::Pending, None), (Status::Pending, account("411111******1111"))),
@@ -506,7 +510,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn TestB
     for number in 0..60_usize {
         let text = number.to_string();
         let mut new = if number.is_multiple_of(2) { intent("acme", &text) } else { full_intent("acme", &text) };
-        // Times repeat, and one goes back.
+        // Times repeat, and some are earlier than the previous one.
         new.created_at = at(i64::try_from(number / 4).unwrap() - if number == 40 { 5 } else { 0 });
         new.currency = Currency::new(["EUR", "USD", "SEK"][number / 2 % 3]).unwrap();
         new.shop = [None, Some("card-eur".into()), Some("bank-eur".into())][number / 6 % 3].clone();
@@ -517,7 +521,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn TestB
         entry.progress = EntryProgress::Answered(known);
         all.push((entry, status));
     }
-    // Neither open entries nor those in doubt nor another merchant's have passed.
+    // Not in the list: open entries, entries in doubt, and entries of other merchants.
     intended(&*store, intent("acme", "open")).await;
     let doubted = intended(&*store, intent("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
@@ -545,7 +549,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn TestB
     }
 }
 
-/// Every filter alone, and some together.
+/// Each filter alone, and some combinations.
 fn queries() -> Vec<HistoryQuery> {
     let all = first_page("acme");
     let shop = |code| Some(ShopCode::new(code).unwrap());

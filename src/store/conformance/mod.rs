@@ -1,5 +1,5 @@
-//! What every backend has to do. [`conformance!`] makes one test of each case for a backend; a backend adds only what
-//! is its own (files, connections, failing disks).
+//! The conformance suite of the store. [`conformance!`] makes a test of each case for a backend. A backend adds tests
+//! only for its own parts: files, connections, failing disks.
 
 mod callbacks;
 mod complete;
@@ -36,13 +36,13 @@ pub(super) use outbox::*;
 pub(super) use reservations::*;
 pub(super) use statuses::*;
 
-/// A place for one store.
+/// The storage of one store under test.
 pub(super) trait TestBackend: Send + Sync {
-    /// Opens the store of this place, the same data every time.
+    /// Opens the store, with the same data every time.
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>>;
 }
 
-/// Makes the tests of a backend; the argument is an expression that gives a fresh one.
+/// Makes the tests of a backend. The argument is an expression that returns a fresh [`TestBackend`].
 macro_rules! conformance {
     ($backend:expr) => {
         conformance!(@cases $backend;
@@ -160,7 +160,7 @@ pub(super) const CARD: &str = "4929420573595709";
 pub(super) const PAYER: &str = "5425233430109903";
 pub(super) const NOW: UnixMillis = UnixMillis(1_790_000_000_000);
 
-/// A new id of a merchant, unlike all before.
+/// Returns a new id of a merchant, different from all earlier ones.
 pub(super) fn fresh_id(merchant: &MerchantId) -> TransactionId {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -176,7 +176,7 @@ pub(super) fn order(text: &str) -> OrderId {
     OrderId::new(text).unwrap()
 }
 
-/// A deposit with nothing optional.
+/// A deposit without optional members.
 pub(super) fn deposit(merchant_name: &str, order_text: &str) -> NewOperation {
     let merchant = merchant(merchant_name);
     let done = BrowserUrl::new("https://acme.example/done").unwrap();
@@ -215,7 +215,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> NewOperation {
     }
 }
 
-/// A withdrawal to [`CARD`] with nothing optional.
+/// A withdrawal to [`CARD`] without optional members.
 pub(super) fn withdrawal(merchant_name: &str, order_text: &str) -> NewOperation {
     let mut draft = deposit(merchant_name, order_text);
     draft.operation.kind =
@@ -223,12 +223,12 @@ pub(super) fn withdrawal(merchant_name: &str, order_text: &str) -> NewOperation 
     draft
 }
 
-/// The first page of everything of a merchant.
+/// The first page of all operations of a merchant.
 pub(super) fn first_page(merchant_name: &str) -> HistoryQuery {
     HistoryQuery::newest(merchant(merchant_name), 50)
 }
 
-/// What a stored draft has to come back as.
+/// The expected form of a stored draft.
 pub(super) fn stored(draft: &NewOperation) -> Stored {
     Stored {
         operation: draft.operation.clone(),
@@ -238,7 +238,7 @@ pub(super) fn stored(draft: &NewOperation) -> Stored {
     }
 }
 
-/// Stores a draft that has to be new, and gives its id.
+/// Stores a draft, which must be new, and returns its id.
 pub(super) async fn created(store: &dyn Store, draft: NewOperation) -> TransactionId {
     let id = draft.operation.id;
     let creation = store.create(draft).await.unwrap();
@@ -246,7 +246,7 @@ pub(super) async fn created(store: &dyn Store, draft: NewOperation) -> Transacti
     id
 }
 
-/// An audit that has to be clean.
+/// Runs an audit, which must find no problems.
 pub(super) async fn audited(store: &dyn Store) -> Audit {
     let audit = store.audit(Arc::new(|_| {})).await.unwrap();
     assert!(audit.is_clean(), "{audit:?}");

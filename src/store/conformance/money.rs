@@ -1,4 +1,4 @@
-//! The ledger, the daily limits, and what must be told.
+//! The ledger, the daily limits, and the callbacks of results.
 
 use super::*;
 use crate::domain::{Balance, CustomerAccountId, Outcome, Status, UnixDay};
@@ -89,7 +89,7 @@ pub(in crate::store) async fn money_moves_as_results_say(backend: &dyn TestBacke
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), []);
     let paid = created(&*store, of(deposit("acme", "paid"), 1000)).await;
     let unpaid = created(&*store, of(deposit("acme", "unpaid"), 9999)).await;
-    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), [], "a pending deposit books nothing");
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), [], "a pending deposit posts nothing");
     store.complete(paid, success(), later(1)).await.unwrap();
     store.complete(unpaid, Outcome::Failed, later(1)).await.unwrap();
     has(&*store, "acme", 1000, 0).await;
@@ -106,7 +106,7 @@ pub(in crate::store) async fn money_moves_as_results_say(backend: &dyn TestBacke
     has(&*store, "acme", 600, 100).await;
     store.complete(held, success(), later(3)).await.unwrap();
     has(&*store, "acme", 600, 0).await;
-    // Not enforced: below zero.
+    // Without enforcement the balance may become negative.
     created(&*store, of(withdrawal("acme", "more"), 1000)).await;
     has(&*store, "acme", -400, 1000).await;
     let audit = audited(&*store).await;
@@ -184,7 +184,7 @@ pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn
     let contradicted = store.complete(id, success(), later(1)).await.unwrap();
     assert_eq!(contradicted, CompletionOutcome::Contradicts(Status::Failed));
     has(&*store, "acme", 0, 1049).await;
-    // Another currency and another merchant cover nothing here; deposits need no cover.
+    // Balances in another currency or of another merchant do not count; deposits need no balance.
     let mut dollars = enforced(of(withdrawal("acme", "dollars"), 1));
     dollars.operation.currency = Currency::new("USD").unwrap();
     assert_eq!(verdict(&*store, dollars).await, CreateOutcome::NotCovered);
@@ -222,7 +222,7 @@ pub(in crate::store) async fn a_ledger_is_opened_once(backend: &dyn TestBackend)
     let store = backend.open().await;
     created(&*store, opening(of(deposit("acme", "later"), 1), &[("EUR", 7), ("GBP", 7)])).await;
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
-    // The first withdrawal may already be covered by what is opened with it, and only up to it.
+    // The opening already covers the first withdrawal, up to the opened amount.
     let first = |name, amount| enforced(opening(of(withdrawal(name, "w"), amount), &[("EUR", 100)]));
     assert_eq!(verdict(&*store, first("bolt", 100)).await, CreateOutcome::AsDrafted);
     has(&*store, "bolt", 0, 100).await;
@@ -236,7 +236,7 @@ pub(in crate::store) async fn a_later_operation_opens_nothing(backend: &dyn Test
     created(&*store, of(withdrawal("acme", "before"), 30)).await;
     created(&*store, opening(of(deposit("acme", "after"), 1), &[("EUR", 1000), ("USD", 50)])).await;
     has(&*store, "acme", -30, 30).await;
-    // An operation without entries was the first one all the same.
+    // The first operation counts even without ledger entries.
     created(&*store, finished(of(withdrawal("bolt", "before"), 30), Outcome::Failed)).await;
     created(&*store, opening(finished(of(deposit("bolt", "after"), 1), Outcome::Failed), &[("EUR", 1000)])).await;
     assert_eq!(store.balances(&merchant("bolt")).await.unwrap(), []);
@@ -253,18 +253,18 @@ pub(in crate::store) async fn a_ledger_is_opened_without_an_operation(backend: &
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
     let audit = audited(&*store).await;
     assert_eq!((audit.operations, audit.entries), (0, 4));
-    // Neither a question nor an operation opens it again, nor does another process.
+    // The ledger is not opened again by a balance request, an operation or another process.
     store.open_ledger(&merchant("acme"), balances_of(&[("EUR", 7), ("GBP", 7)]), later(1)).await.unwrap();
     store.close().await.unwrap();
     let store = backend.open().await;
     store.open_ledger(&merchant("acme"), balances_of(&[("EUR", 7)]), later(2)).await.unwrap();
     created(&*store, opening(of(deposit("acme", "d"), 1), &[("EUR", 7)])).await;
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
-    // What was opened covers withdrawals, and only up to it.
+    // The opening covers withdrawals up to its amount.
     let draft = |text, amount| enforced(opening(of(withdrawal("acme", text), amount), &[("EUR", 7)]));
     assert_eq!(verdict(&*store, draft("over", 1001)).await, CreateOutcome::NotCovered);
     assert_eq!(verdict(&*store, draft("all", 1000)).await, CreateOutcome::AsDrafted);
-    // A merchant with operations has nothing left to open.
+    // A merchant with operations is known: nothing is opened.
     created(&*store, of(withdrawal("bolt", "before"), 30)).await;
     store.open_ledger(&merchant("bolt"), balances_of(&[("EUR", 1000)]), NOW).await.unwrap();
     has(&*store, "bolt", -30, 30).await;
@@ -281,7 +281,7 @@ pub(in crate::store) async fn a_ledger_is_opened_by_a_question_or_an_operation(b
                 if (number / 8).is_multiple_of(2) {
                     store.open_ledger(&merchant(&name), balances_of(&[("EUR", 1000)]), NOW).await.unwrap();
                     let balance = store.balances(&merchant(&name)).await.unwrap()[0].1;
-                    assert_eq!(balance.available + balance.held, 1000, "it was opened before the answer");
+                    assert_eq!(balance.available + balance.held, 1000, "it was opened before the balance is read");
                 } else {
                     let draft = of(withdrawal(&name, &format!("w{number}")), 100);
                     verdict(&*store, enforced(opening(draft, &[("EUR", 1000)]))).await;
@@ -341,7 +341,7 @@ pub(in crate::store) async fn daily_limits_are_of_a_customer_shop_direction_and_
     assert_eq!(
         verdict(&*store, draft("cosy", "after")).await,
         CreateOutcome::AsDrafted,
-        "what failed at once did not count"
+        "an operation created FAILED does not count"
     );
 }
 
@@ -365,7 +365,7 @@ pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn
     assert_eq!(
         verdict(&*store, draft("fourth")).await,
         CreateOutcome::OverDailyLimit,
-        "once, and a success still counts"
+        "given back once; a success still counts"
     );
     audited(&*store).await;
 }
@@ -435,7 +435,7 @@ pub(in crate::store) async fn a_hold_out_of_range_is_not_booked(backend: &dyn Te
     for task in (0..64).map(share).collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    assert_eq!(verdict(&*store, draft(-1)).await, CreateOutcome::NotCovered, "also where balances are not enforced");
+    assert_eq!(verdict(&*store, draft(-1)).await, CreateOutcome::NotCovered, "even if the balance is not enforced");
     let held = most * i64::try_from(Amount::MAX_HUNDREDTHS).unwrap();
     has(&*store, "acme", -held, held).await;
     created(&*store, of(withdrawal("acme", "small"), 1)).await;

@@ -1,4 +1,4 @@
-//! What merchants must be told: queues, leases, tries, and what is done by hand.
+//! The outbox: queues, leases, tries, announcements and expiry.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(super) fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
 }
 
-/// Everything, from the newest on.
+/// A query for all callbacks, newest first.
 pub(super) fn everything() -> CallbackQuery {
     CallbackQuery {
         states: vec![CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed],
@@ -28,7 +28,7 @@ pub(super) fn everything() -> CallbackQuery {
     }
 }
 
-/// All callbacks, by what they are about.
+/// All callbacks, sorted by subject.
 pub(in crate::store) async fn reported(store: &dyn Store) -> Vec<CallbackRecord> {
     let mut reported = store.callbacks(everything()).await.unwrap();
     assert!(reported.len() < everything().limit);
@@ -44,12 +44,12 @@ fn target(origin: &str) -> CallbackTarget {
     CallbackTarget::Origin(origin.into())
 }
 
-/// The target of most callbacks here.
+/// The target of most callbacks in these tests.
 pub(super) fn acme() -> CallbackTarget {
     target("https://acme.example:443")
 }
 
-/// A deposit that is created FAILED at a time, and so has to be told of.
+/// A deposit that is created FAILED at a time, and so has a callback.
 pub(super) fn failed(order_text: &str, offset: i64) -> NewOperation {
     let mut draft = deposit("acme", order_text);
     draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
@@ -66,12 +66,12 @@ pub(super) fn claim(shares: &[(CallbackTarget, usize)], now: i64, lease_until: i
     CallbackClaim { shares: shares.to_vec(), now: at(now), lease_until: at(lease_until) }
 }
 
-/// Claims what is due of [`acme`].
+/// Claims the due callbacks of [`acme`].
 pub(super) async fn claimed(store: &dyn Store, now: i64, lease_until: i64) -> Vec<CallbackJob> {
     store.claim_callbacks(claim(&[(acme(), 100)], now, lease_until)).await.unwrap()
 }
 
-/// Claims the only callback that is due of [`acme`].
+/// Claims the only due callback of [`acme`].
 pub(super) async fn claimed_one(store: &dyn Store, now: i64, lease_until: i64) -> CallbackJob {
     let mut jobs = claimed(store, now, lease_until).await;
     assert_eq!(jobs.len(), 1, "{jobs:?}");
@@ -118,7 +118,7 @@ pub(super) fn unanswered(offset: i64) -> CallbackTry {
     CallbackTry { at: at(offset), duration: Duration::from_secs(10), outcome }
 }
 
-/// Whether the worker was told since this was asked last.
+/// Reports whether the worker was notified since the last call.
 pub(super) async fn was_reported(store: &dyn Store) -> bool {
     tokio::time::timeout(Duration::ZERO, store.callbacks_queued().notified()).await.is_ok()
 }
@@ -141,7 +141,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBac
     assert!(jobs.is_empty());
     assert_eq!(job.id.subject(), CallbackSubject::Operation(pending));
     assert_eq!((job.target, job.attempts, job.queued_at), (acme(), 0, at(5)));
-    let ResultChange::Operation(stored) = job.news else { panic!("it is of an operation") };
+    let ResultChange::Operation(stored) = job.news else { panic!("the callback is of an operation") };
     assert_eq!(*stored, store.by_id(pending).await.unwrap().unwrap());
 
     let found = record(&*store, job.id).await;
@@ -163,7 +163,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBac
     };
     assert_eq!(found, expected);
     let stranger = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
-    assert_eq!(store.callback(stranger).await.unwrap(), None, "a name is known whole");
+    assert_eq!(store.callback(stranger).await.unwrap(), None, "an id matches only as a whole");
     audited(&*store).await;
 }
 
@@ -189,13 +189,21 @@ pub(in crate::store) async fn callbacks_are_claimed_in_order_by_share_and_leased
     assert_eq!(orders(&first), [("1a", 0), ("1b", 0), ("2a", 0)]);
     assert_eq!(first.iter().map(|job| job.target.clone()).collect::<Vec<_>>(), [one.clone(), one.clone(), two.clone()]);
     let second = claim_of(&[(one.clone(), 9), (two.clone(), 9)], 29, 2000).await;
-    assert_eq!(orders(&second), [("2b", 0)], "leased ones are hidden, and what is not due waits");
-    assert_eq!(queues(&*store).await, [(one.clone(), at(30)), (two.clone(), at(1000))], "leases count with their end");
+    assert_eq!(orders(&second), [("2b", 0)], "leased callbacks and those not due are not claimed");
+    assert_eq!(
+        queues(&*store).await,
+        [(one.clone(), at(30)), (two.clone(), at(1000))],
+        "a leased callback is due when its lease ends"
+    );
     let third = claim_of(&[(two, 9), (one, 9)], 1000, 3000).await;
-    assert_eq!(orders(&third), [("2a", 1), ("1c", 0), ("1a", 1), ("1b", 1)], "an ended lease is taken up again");
+    assert_eq!(
+        orders(&third),
+        [("2a", 1), ("1c", 0), ("1a", 1), ("1b", 1)],
+        "callbacks with an expired lease are claimed again"
+    );
     for before in first.iter().chain(&second) {
         let again = third.iter().find(|job| order_of(job) == order_of(before));
-        assert!(again.is_none_or(|job| job.id == before.id), "its name is the same at every try");
+        assert!(again.is_none_or(|job| job.id == before.id), "the id is the same at every try");
     }
     audited(&*store).await;
 }
@@ -230,7 +238,7 @@ pub(in crate::store) async fn callbacks_survive_reopening(backend: &dyn TestBack
     // A backend that only one process serves may end the lease at once.
     let mut after = claimed(&*store, 10_000, 20_000).await;
     after.sort_by_key(|job| job.queued_at);
-    assert_eq!(orders(&after), [("claimed", 1), ("waiting", 0)], "the work of a process that died is taken up again");
+    assert_eq!(orders(&after), [("claimed", 1), ("waiting", 0)], "tasks of a process that died are claimed again");
     assert_eq!(after[0].id, before.id);
     audited(&*store).await;
 }
@@ -264,7 +272,7 @@ pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn Te
     audited(&*store).await;
 }
 
-/// The cases of the table in the docs of tries: a try that comes late is kept, and only a delivery still counts.
+/// The cases of the table in `store/callbacks.rs`: a late try is stored, and counts only if it delivered the callback.
 pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let refused = || (answered_with(410, 7), CallbackNext::Failed);
@@ -286,7 +294,7 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn TestBack
         let count = 1 + usize::from(before.is_some());
         match before {
             Some((tried, next)) => store.callback_tried(lease, tried, next).await.unwrap(),
-            // Its lease ended, and it was resent by hand.
+            // Its lease ended, and it was resent.
             None => assert_eq!(store.resend_callback(id, at(500)).await.unwrap(), Resent::Queued),
         }
         let last = record(&*store, id).await.last;
@@ -297,7 +305,7 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn TestBack
         let counts = late.1 == CallbackNext::Delivered;
         assert_eq!(found.last, if counts { Some(late.0.outcome.clone()) } else { last }, "{number}");
         let kept = tries(&*store, id).await;
-        assert_eq!((kept.len(), found.tries as usize), (count, count), "{number}: every try is kept");
+        assert_eq!((kept.len(), found.tries as usize), (count, count), "{number}: every try is stored");
         assert_eq!(kept.last(), Some(&late.0), "{number}");
         if state == CallbackState::Pending {
             let resent = claimed_one(&*store, 500, 600).await.lease();
@@ -308,7 +316,7 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn TestBack
     audited(&*store).await;
 }
 
-/// Its lease is over, and what it has to say is not about that of the next one.
+/// A late worker whose lease is over does not change the lease or the result of the next one.
 pub(in crate::store) async fn whoever_claims_next_is_not_disturbed_by_the_one_before(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("raced", 0)).await;
@@ -318,12 +326,12 @@ pub(in crate::store) async fn whoever_claims_next_is_not_disturbed_by_the_one_be
     store.callback_tried(first.lease(), unanswered(110), CallbackNext::RetryAt(at(150))).await.unwrap();
     store.callback_tried(first.lease(), unanswered(111), CallbackNext::Failed).await.unwrap();
     store.postpone_callback(first.lease(), at(150)).await.unwrap();
-    assert_eq!(queues(&*store).await, [(acme(), at(200))], "the second one's lease stands");
+    assert_eq!(queues(&*store).await, [(acme(), at(200))], "the second lease is unchanged");
     assert_eq!(store.resend_callback(first.id, at(199)).await.unwrap(), Resent::UnderWay);
     store.callback_tried(second.lease(), answered_with(200, 120), CallbackNext::Delivered).await.unwrap();
     assert_eq!(record(&*store, first.id).await.state, CallbackState::Delivered);
     assert_eq!(record(&*store, first.id).await.tries, 3);
-    assert_eq!(queues(&*store).await, [], "it is in no queue, and leased by nobody");
+    assert_eq!(queues(&*store).await, [], "it has left its queue");
 }
 
 pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn TestBackend) {
@@ -334,16 +342,16 @@ pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn TestBack
     store.postpone_callback(lease, at(77)).await.unwrap();
     assert_eq!(queues(&*store).await, [(acme(), at(77))]);
     store.postpone_callback(lease, at(99)).await.unwrap();
-    assert_eq!(queues(&*store).await, [(acme(), at(77))], "nobody has claimed it");
+    assert_eq!(queues(&*store).await, [(acme(), at(77))], "a callback that is not claimed is not postponed");
     let again = claimed_one(&*store, 77, 200).await;
     assert_eq!((again.id, again.attempts), (id, 1), "it counts as an attempt");
-    assert_eq!((record(&*store, id).await.tries, tries(&*store, id).await), (0, Vec::new()), "and is no try");
+    assert_eq!((record(&*store, id).await.tries, tries(&*store, id).await), (0, Vec::new()), "and not as a try");
     let stranger = CallbackLease { id: CallbackId::new(id.subject(), id.nonce() ^ 1), ..again.lease() };
     store.postpone_callback(stranger, at(90)).await.unwrap();
-    assert_eq!(queues(&*store).await, [(acme(), at(200))], "by its name");
+    assert_eq!(queues(&*store).await, [(acme(), at(200))], "only the whole id matches");
     store.callback_tried(again.lease(), answered_with(200, 80), CallbackNext::Delivered).await.unwrap();
     store.postpone_callback(again.lease(), at(90)).await.unwrap();
-    assert_eq!(queues(&*store).await, [], "what has ended is not begun again");
+    assert_eq!(queues(&*store).await, [], "a task that has ended does not return");
 }
 
 pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn TestBackend) {
@@ -361,12 +369,12 @@ pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn TestBacken
     let kept = tries(&*store, id).await;
     assert_eq!((kept.len(), kept[0].at), (CallbackRecord::MAX_TRIES, at(3)));
     assert!(kept.is_sorted_by_key(|tried| tried.at));
-    assert_eq!(record(&*store, id).await.tries as usize, all, "all of them count");
+    assert_eq!(record(&*store, id).await.tries as usize, all, "all tries are counted");
     assert_eq!(tries(&*store, jobs[1].id).await.len(), 1);
     audited(&*store).await;
 }
 
-/// All of the usual target's that were queued until then.
+/// Expires callbacks of the usual target that were queued until a time.
 pub(in crate::store) fn expiry(queued_until: UnixMillis, limit: usize) -> ExpireRequest {
     ExpireRequest { targets: [acme()].into(), queued_until, reason: "too late", limit }
 }
@@ -387,13 +395,13 @@ pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn TestBack
     assert_eq!(store.expire_callbacks(expiry(at(40), 9)).await.unwrap(), 0);
     assert_eq!(orders(&claimed(&*store, 500, 2000).await), [("young", 0)]);
     let found = record(&*store, leased).await;
-    assert_eq!((found.state, found.is_claimed), (CallbackState::Pending, true), "somebody is at it");
+    assert_eq!((found.state, found.is_claimed), (CallbackState::Pending, true), "it is leased");
     assert_eq!(store.expire_callbacks(expiry(at(1000), 9)).await.unwrap(), 1, "its lease has ended");
     assert_eq!(record(&*store, leased).await.state, CallbackState::Failed);
     audited(&*store).await;
 }
 
-/// An entry whose merchant is told at an address.
+/// A create with the merchant's callback address.
 pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> PendingCreate {
     let mut intent = intent("acme", order_text);
     intent.callback_url = address.map(url);
@@ -420,7 +428,7 @@ pub(in crate::store) async fn what_was_reported_long_ago_is_forgotten(backend: &
     }
     assert_eq!(store.resend_callback(ids["resent"], at(60)).await.unwrap(), Resent::Queued);
     assert_eq!(store.forget_callbacks(at(0), 9).await.unwrap(), 0);
-    assert_eq!(store.forget_callbacks(at(40), 1).await.unwrap(), 2, "of each the oldest");
+    assert_eq!(store.forget_callbacks(at(40), 1).await.unwrap(), 2, "the oldest of each state");
     assert!(store.callback(ids["delivered"]).await.unwrap().is_none());
     assert!(store.callback(ids["given up"]).await.unwrap().is_none());
     assert_eq!(store.resend_callback(ids["delivered"], at(60)).await.unwrap(), Resent::Unknown);
@@ -430,7 +438,7 @@ pub(in crate::store) async fn what_was_reported_long_ago_is_forgotten(backend: &
     let mut left: Vec<_> = reported(&*store).await.into_iter().map(|it| it.order_id.as_str().to_owned()).collect();
     left.sort();
     assert_eq!(left, ["pending", "resent", "young"]);
-    // A word that comes late is of a callback that is no more.
+    // A late try of a deleted callback changes nothing.
     store.callback_tried(leases["delivered"], answered_with(200, 200), CallbackNext::Delivered).await.unwrap();
     audited(&*store).await;
 }
@@ -446,7 +454,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     let entry = store.answer(entry, engine_answer(42)).await.unwrap().unwrap();
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     assert!(was_reported(&*store).await);
-    assert_eq!(store.relayed(entry.id, at(2)).await.unwrap(), Relayed::Nothing, "it waits already");
+    assert_eq!(store.relayed(entry.id, at(2)).await.unwrap(), Relayed::Nothing, "it is queued already");
     assert_eq!(queues(&*store).await, [(engine(), at(1))]);
     let claimed_of = async |target, now| {
         let mut jobs = store.claim_callbacks(claim(&[(target, 9)], now, now + 100)).await.unwrap();
@@ -455,7 +463,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     };
     let job = claimed_of(engine(), 1).await;
     assert_eq!((job.id.subject(), &job.target), (CallbackSubject::Entry(entry.id), &engine()));
-    let ResultChange::Entry(reported_of) = &job.news else { panic!("it is of an entry") };
+    let ResultChange::Entry(reported_of) = &job.news else { panic!("the callback is of an entry") };
     assert_eq!(**reported_of, entry);
     store.postpone_callback(job.lease(), at(50)).await.unwrap();
     let again = claimed_of(engine(), 50).await;
@@ -467,7 +475,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     let shop = target("http://shop.acme.example:8080");
     assert_eq!(queues(&*store).await, [(shop.clone(), at(60))]);
     let ready = claimed_of(shop.clone(), 60).await;
-    assert_eq!((ready.id, ready.attempts, ready.queued_at), (job.id, 0, at(60)), "the merchant's time begins");
+    assert_eq!((ready.id, ready.attempts, ready.queued_at), (job.id, 0, at(60)), "the age counts from now");
     store.callback_ready(job.id, at(70)).await.unwrap();
     let stranger = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
     for not_it in [CallbackLease { id: stranger, ..ready.lease() }, again.lease()] {
@@ -491,7 +499,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     };
     assert_eq!(record(&*store, job.id).await, expected, "it is ready once");
     store.callback_tried(ready.lease(), answered_with(200, 61), CallbackNext::Delivered).await.unwrap();
-    assert_eq!(store.relayed(entry.id, at(99)).await.unwrap(), Relayed::Nothing, "it was told");
+    assert_eq!(store.relayed(entry.id, at(99)).await.unwrap(), Relayed::Nothing, "it was delivered");
     store.callback_ready(job.id, at(99)).await.unwrap();
     store.drop_callback(ready.lease()).await.unwrap();
     assert_eq!(record(&*store, job.id).await.state, CallbackState::Delivered);
@@ -513,7 +521,7 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestB
         queued += u32::from(task.await.unwrap() == Relayed::Queued);
     }
     assert_eq!((queued, reported(&*store).await.len()), (1, 1));
-    // Nobody is to be told of the others.
+    // Entries without a callback address, and unknown entries, have no callback.
     let silent = intended(&*store, relayed_intent("silent", None)).await;
     assert_eq!(store.relayed(silent.id, at(1)).await.unwrap(), Relayed::Nothing);
     assert_eq!(store.relayed(EntryId(1_000_000), at(1)).await.unwrap(), Relayed::Nothing);
@@ -521,7 +529,7 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestB
     audited(&*store).await;
 }
 
-/// Whoever asked before the engine announced once more heard what was so before that, also in the same millisecond.
+/// A query that was sent before the engine announced again returned an older status, even within the same millisecond.
 pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_one(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("asked", Some("https://acme.example/"))).await;
@@ -551,15 +559,15 @@ pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_o
         disturb(&earlier, 50).await;
         earlier.push(next);
     }
-    // And the lease of the last one is over.
+    // The lease of the last claim ends, too.
     let latest = asked(50, 100).await;
     assert_eq!((latest.queued_at, latest.attempts), (at(9), 1));
     let stated = disturb(&earlier, 100).await;
-    // The latest one says the same as the one before it, at the same time, and it counts.
+    // The latest try equals the one before it, at the same time, and still counts.
     store.callback_tried(latest, unanswered(stated), CallbackNext::Failed).await.unwrap();
     let found = record(&*store, latest.id).await;
     assert_eq!((found.state, i64::from(found.tries)), (CallbackState::Failed, stated + 1));
-    // Sent again by hand in the millisecond in which it was queued.
+    // Resent in the millisecond in which it was queued.
     assert_eq!(store.resend_callback(latest.id, at(9)).await.unwrap(), Resent::Queued);
     let resent = asked(9, 200).await;
     assert_eq!((resent.queued_at, resent.attempts), (at(10), 0));
@@ -582,7 +590,7 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     };
     store.callback_tried(asked(1).await, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
     let too_early = asked(5).await;
-    // Announced while somebody asks: what that one heard is too old, whether somebody asks anew meanwhile or not yet.
+    // Announced during a query: the result of that query is too old, whether or not another query has begun.
     assert_eq!(store.relayed(entry.id, at(6)).await.unwrap(), Relayed::Queued);
     let received = async || {
         store.drop_callback(too_early).await.unwrap();
@@ -594,10 +602,10 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
         (found.due, found.is_claimed)
     };
     assert_eq!(received().await, (at(6), false));
-    assert_eq!(store.relayed(entry.id, at(7)).await.unwrap(), Relayed::Nothing, "it waits already");
+    assert_eq!(store.relayed(entry.id, at(7)).await.unwrap(), Relayed::Nothing, "it is queued already");
     let anew = asked(6).await;
     assert_eq!(received().await, (at(100), true));
-    // Given up, and announced once more.
+    // Given up, then announced again.
     store.callback_tried(anew, unanswered(7), CallbackNext::Failed).await.unwrap();
     assert_eq!(store.relayed(entry.id, at(8)).await.unwrap(), Relayed::Queued);
     let last = asked(8).await;
@@ -605,9 +613,9 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     assert_eq!((store.callback(id).await.unwrap(), queues(&*store).await), (None, Vec::new()));
     store.callback_tried(last, unanswered(2), CallbackNext::Delivered).await.unwrap();
     assert_eq!(store.resend_callback(id, at(3)).await.unwrap(), Resent::Unknown);
-    assert_eq!(store.relayed(entry.id, at(9)).await.unwrap(), Relayed::Queued, "a later one is told");
+    assert_eq!(store.relayed(entry.id, at(9)).await.unwrap(), Relayed::Queued, "a later announcement is queued");
     assert!(reported(&*store).await[0].id != id && tries(&*store, reported(&*store).await[0].id).await.is_empty());
-    // The results of operations are always told.
+    // Callbacks of operations are never dropped.
     created(&*store, failed("result", 0)).await;
     let job = claimed_one(&*store, 0, 100).await;
     store.drop_callback(job.lease()).await.unwrap();
@@ -616,7 +624,7 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     audited(&*store).await;
 }
 
-/// What the engine announced exists: its entry is not withdrawn, nor replaced.
+/// An entry whose result was announced is neither cancelled nor replaced.
 pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let intent = relayed_intent("announced", Some("https://acme.example/"));
@@ -629,7 +637,7 @@ pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn TestB
     let asked = store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().remove(0);
     assert_eq!(asked.id, before.id);
     store.callback_tried(asked.lease(), unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
-    // The answer to the first request comes after all.
+    // The answer to the first request arrives late.
     assert_eq!(store.answer(first, engine_answer(1)).await.unwrap(), Err(NotKept::Late));
     let after = reported(&*store).await.remove(0);
     assert_eq!((after.id, after.due, after.tries), (before.id, at(5), 1));

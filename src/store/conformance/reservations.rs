@@ -1,4 +1,4 @@
-//! Ids reserved for v1, and what providers prepare.
+//! Ids reserved for v1, and preparations of providers.
 
 use super::*;
 use crate::domain::{Detail, Direction, Instructions, Outcome, Preparation};
@@ -25,8 +25,8 @@ pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn TestBack
         assert!(matches!(store.create(draft).await.unwrap(), InsertOutcome::Reserved));
         assert_eq!(store.by_id(id).await.unwrap(), None);
     }
-    assert_eq!(store.provider_queues().await.unwrap(), [], "nothing of the refused is stored");
-    // Another direction and another merchant are free.
+    assert_eq!(store.provider_queues().await.unwrap(), [], "nothing of a refused create is stored");
+    // The ids are free for another direction and another merchant.
     assert_eq!(store.by_order(&acme, Direction::Payout, &order("a")).await.unwrap(), OrderLookup::Free);
     created(&*store, withdrawal("acme", "a")).await;
     created(&*store, deposit("bolt", "a")).await;
@@ -83,7 +83,7 @@ pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &d
     let all = [page, Preparation::Instructions(instructions), Preparation::Instructions(bare), Preparation::Stopped];
     for preparation in all {
         assert!(store.prepare(id, preparation.clone()).await.unwrap());
-        assert_eq!(store.preparation(id).await.unwrap(), Some(preparation), "in place of the one before");
+        assert_eq!(store.preparation(id).await.unwrap(), Some(preparation), "the earlier preparation is replaced");
         assert_eq!(store.provider_queues().await.unwrap(), [], "its job has ended");
     }
     store.close().await.unwrap();
@@ -108,5 +108,5 @@ pub(in crate::store) async fn only_pending_deposits_are_prepared(backend: &dyn T
         assert!(!store.prepare(id, Preparation::Stopped).await.unwrap());
         assert_eq!(store.preparation(id).await.unwrap(), None);
     }
-    assert_eq!(store.provider_queues().await.unwrap().len(), 1, "the withdrawal's job stands");
+    assert_eq!(store.provider_queues().await.unwrap().len(), 1, "the withdrawal keeps its job");
 }

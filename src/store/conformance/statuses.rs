@@ -1,10 +1,10 @@
-//! Status questions: they say of an operation what the whole of it says, and only to whom it is to be told.
+//! Status lookups: they agree with the operation, and return it only to its merchant.
 
 use super::*;
 use crate::domain::{Direction, OperationView, Outcome, Status, StatusRecord};
 use crate::store::{CallbackSender, CompletionOutcome, StoreError};
 
-/// Asks about a stored operation in every way, as its merchant and as another one.
+/// Looks up the status of a stored operation through both API versions, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
     let operation = &stored.operation;
     let asked = async |merchant: &MerchantId, direction| {
@@ -12,12 +12,16 @@ pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
         (v1, store.v2_status(merchant, operation.id).await.unwrap())
     };
     let (v1, v2) = asked(&operation.merchant, operation.direction()).await;
-    assert_eq!(v1, stored.v1.as_ref().map(|_| OperationView::from(operation)), "in v1: what was made through it");
+    assert_eq!(
+        v1,
+        stored.v1.as_ref().map(|_| OperationView::from(operation)),
+        "v1 returns operations created through v1"
+    );
     assert_eq!(v2, Some(StatusRecord::from(operation)));
     assert_eq!(asked(&merchant("nobody"), operation.direction()).await, (None, None));
 }
 
-/// Drafts of each kind, made through each API version, with each way to name their method.
+/// Drafts of both directions and both API versions, with and without a shop in the request.
 fn drafts() -> Vec<NewOperation> {
     let mut drafts = Vec::new();
     for (is_v1, names_shop, payment_method) in
@@ -99,12 +103,12 @@ pub(in crate::store) async fn a_result_is_reported_even_when_its_creator_hears_o
         draft.operation.order_id = order(&format!("{} late", draft.operation.order_id.as_str()));
         let id = draft.operation.id;
         let creating = store.create(draft);
-        // Both are under way at once: whoever made it may hear of it last.
+        // Both calls are in progress at once, so the completion may return before the create.
         let settling = store.complete(id, Outcome::Failed, NOW);
         let settled = settling.await.unwrap();
         assert!(matches!(creating.await.unwrap(), InsertOutcome::Created(_)));
         if settled == CompletionOutcome::Unknown {
-            // The result was there first.
+            // The completion ran before the create.
             assert_eq!(store.complete(id, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
         }
         let stored = store.by_id(id).await.unwrap().unwrap();
