@@ -111,7 +111,7 @@ impl AuditFindings {
     }
 
     /// Adds those of the problems whose condition holds.
-    fn note<const N: usize>(&mut self, subject: impl Display, problems: [(bool, &str); N]) {
+    fn note_problems<const N: usize>(&mut self, subject: impl Display, problems: [(bool, &str); N]) {
         for (_, problem) in problems.into_iter().filter(|(wrong, _)| *wrong) {
             self.found.problem(format!("{subject}: {problem}"));
         }
@@ -136,7 +136,7 @@ impl AuditFindings {
                     (found.is_some_and(|found| found != home), "its order has another home"),
                 ],
             );
-            self.note(home, problems);
+            self.note_problems(home, problems);
         }
     }
 
@@ -161,7 +161,7 @@ impl AuditFindings {
 pub(super) type SchemaParts = std::collections::BTreeMap<String, String>;
 
 /// Returns the text of an error about a row; it contains no value.
-fn stated(error: StoreError) -> String {
+fn message_of(error: StoreError) -> String {
     match error {
         StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
     }

@@ -10,7 +10,7 @@
 //! again, finished or resent since. A pending callback has a task in the queue of its target; others have none.
 
 use super::journal::moves::EntryRows;
-use super::rows::callback::{kept, origin_of};
+use super::rows::callback::{max_tries, origin_of};
 use super::tasks::{NewTask, TaskKind, TaskRows, TaskState};
 use super::transaction::NewCallback;
 use super::{
@@ -42,9 +42,9 @@ impl CallbackRow {
 
     /// Reports whether an announcement makes the engine be queried again: it was queried before without success, or the
     /// callback was given up.
-    fn may_be_asked_anew(&self) -> bool {
-        let asked = self.task.map_or(self.state == CallbackState::Failed, |task| task.attempts > 0);
-        self.target == CallbackTarget::Engine && asked
+    fn can_be_queried_again(&self) -> bool {
+        let was_queried = self.task.map_or(self.state == CallbackState::Failed, |task| task.attempts > 0);
+        self.target == CallbackTarget::Engine && was_queried
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) trait CallbackRows: TaskRows {
 }
 
 /// Reads and locks the callback with this id.
-async fn of_name<R: CallbackRows>(rows: &mut R, id: CallbackId) -> Result<Option<CallbackRow>, R::Error> {
+async fn locked_by_id<R: CallbackRows>(rows: &mut R, id: CallbackId) -> Result<Option<CallbackRow>, R::Error> {
     let found = rows.locked_callback(id.subject()).await?;
     Ok(found.filter(|found| found.nonce == id.nonce().cast_signed()))
 }
@@ -123,15 +123,15 @@ pub(super) async fn record<R: CallbackRows>(
     next: CallbackNext,
 ) -> Result<(), R::Error> {
     let subject = lease.id.subject();
-    let Some(callback) = of_name(rows, lease.id).await? else { return Ok(()) };
+    let Some(callback) = locked_by_id(rows, lease.id).await? else { return Ok(()) };
     let in_time = callback.is_leased_for(lease);
     if !in_time && rows.is_try(subject, callback.tries, tried).await? {
         return Ok(());
     }
     let number = callback.tries.saturating_add(1);
     rows.insert_try(subject, number, tried).await?;
-    if number > kept() {
-        rows.remove_tries(subject, number - kept()).await?;
+    if number > max_tries() {
+        rows.remove_tries(subject, number - max_tries()).await?;
     }
     let state = match next {
         CallbackNext::Delivered => CallbackState::Delivered,
@@ -155,7 +155,7 @@ pub(super) async fn postpone<R: CallbackRows>(
     lease: CallbackLease,
     due: UnixMillis,
 ) -> Result<(), R::Error> {
-    if !of_name(rows, lease.id).await?.is_some_and(|callback| callback.is_leased_for(lease)) {
+    if !locked_by_id(rows, lease.id).await?.is_some_and(|callback| callback.is_leased_for(lease)) {
         return Ok(());
     }
     rows.release_task(TaskKind::Callback, lease.id.subject().key(), due).await
@@ -166,12 +166,12 @@ pub(super) async fn postpone<R: CallbackRows>(
 pub(super) async fn ready<R: EntryRows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<bool, R::Error> {
     let CallbackSubject::Entry(entry) = id.subject() else { return Ok(false) };
     let Some(url) = rows.entry(entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
-    let Some(callback) = of_name(rows, id).await? else { return Ok(false) };
+    let Some(callback) = locked_by_id(rows, id).await? else { return Ok(false) };
     if callback.task.is_none() || callback.target != CallbackTarget::Engine {
         return Ok(false);
     }
     let target = CallbackTarget::Origin(origin_of(&url)?.into());
-    queue_again(rows, &callback, target, now).await.map(|()| true)
+    requeue(rows, &callback, target, now).await.map(|()| true)
 }
 
 /// Deletes a claimed callback of an entry with its tries, unless it was announced or claimed again since. Never deletes
@@ -179,7 +179,7 @@ pub(super) async fn ready<R: EntryRows>(rows: &mut R, id: CallbackId, now: UnixM
 pub(super) async fn remove<R: CallbackRows>(rows: &mut R, lease: CallbackLease) -> Result<(), R::Error> {
     let subject = lease.id.subject();
     let CallbackSubject::Entry(_) = subject else { return Ok(()) };
-    match of_name(rows, lease.id).await? {
+    match locked_by_id(rows, lease.id).await? {
         Some(callback) if callback.is_leased_for(lease) => rows.remove_callback(subject).await,
         _ => Ok(()),
     }
@@ -198,8 +198,8 @@ pub(super) async fn relay<R: EntryRows>(
     let Some(found) = rows.locked_entry(entry).await? else { return Ok(Relayed::Nothing) };
     let subject = CallbackSubject::Entry(entry);
     match rows.locked_callback(subject).await? {
-        Some(callback) if callback.may_be_asked_anew() => {
-            queue_again(rows, &callback, CallbackTarget::Engine, at).await.map(|()| Relayed::Queued)
+        Some(callback) if callback.can_be_queried_again() => {
+            requeue(rows, &callback, CallbackTarget::Engine, at).await.map(|()| Relayed::Queued)
         }
         None if found.v1_callback_url.is_some() => {
             let (id, target) = (CallbackId::new(subject, nonce), CallbackTarget::Engine.as_str());
@@ -212,18 +212,18 @@ pub(super) async fn relay<R: EntryRows>(
 
 /// Makes a callback pending and due, and clears all but its tries, unless a worker holds a valid lease of it.
 pub(super) async fn resend<R: CallbackRows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<Resent, R::Error> {
-    match of_name(rows, id).await? {
+    match locked_by_id(rows, id).await? {
         None => Ok(Resent::Unknown),
         Some(CallbackRow { task: Some(task), .. }) if task.is_leased && task.due_at > now => Ok(Resent::UnderWay),
         Some(callback) => {
             let target = callback.target.clone();
-            queue_again(rows, &callback, target, now).await.map(|()| Resent::Queued)
+            requeue(rows, &callback, target, now).await.map(|()| Resent::Queued)
         }
     }
 }
 
 /// Makes a callback pending and due in a queue.
-async fn queue_again<R: CallbackRows>(
+async fn requeue<R: CallbackRows>(
     rows: &mut R,
     callback: &CallbackRow,
     target: CallbackTarget,

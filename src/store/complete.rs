@@ -34,7 +34,7 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
         Err(contradiction) => (CompletionOutcome::Contradicts(contradiction.booked), None),
     };
     if let Some(finished) = &finished {
-        rows.post(of_result(operation.direction, finished.status()), booking(*id, &operation, *at)).await?;
+        rows.post(of_result(operation.direction, finished.status()), ledger_entry(*id, &operation, *at)).await?;
         if let Some(url) = &operation.callback_url {
             let target = origin_of(url)?;
             let id = CallbackId::new(CallbackSubject::Operation(*id), *nonce);
@@ -77,7 +77,7 @@ fn customer(operation: &OperationState) -> Option<Customer<'_>> {
     })
 }
 
-fn booking(id: TransactionId, operation: &OperationState, at: UnixMillis) -> LedgerEntry<'_> {
+fn ledger_entry(id: TransactionId, operation: &OperationState, at: UnixMillis) -> LedgerEntry<'_> {
     LedgerEntry {
         source: PostingSource::Operation(id),
         merchant: &operation.merchant,

@@ -54,7 +54,7 @@ pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> R
         Some(opening) if rows.is_new_merchant(&operation.merchant).await? => Some(&**opening),
         _ => None,
     };
-    let Decision { verdict, usage } = decide(rows, draft, opening.unwrap_or_default()).await?;
+    let Decision { verdict, usage } = check_limits(rows, draft, opening.unwrap_or_default()).await?;
     let state = match verdict {
         CreateOutcome::AsDrafted => operation.state.clone(),
         CreateOutcome::OverDailyLimit | CreateOutcome::NotCovered => {
@@ -71,14 +71,19 @@ pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> R
     if let (Some(customer), Some(usage), Some(day)) = (customer(operation), usage, day) {
         rows.set_usage(customer, day, usage).await?;
     }
-    rows.post(of_creation(operation.direction(), state.status()), booking(operation)).await?;
-    let queued = follow(rows, draft, &state, nonce).await?;
+    rows.post(of_creation(operation.direction(), state.status()), ledger_entry(operation)).await?;
+    let queued = queue_follow_up(rows, draft, &state, nonce).await?;
     Ok(Inserted::New { verdict, queued })
 }
 
 /// Queues the provider job or the callback of a new operation, depending on its state. Returns whether it queued a
 /// callback.
-async fn follow<R: Rows>(rows: &mut R, draft: &NewOperation, state: &State, nonce: u64) -> Result<bool, R::Error> {
+async fn queue_follow_up<R: Rows>(
+    rows: &mut R,
+    draft: &NewOperation,
+    state: &State,
+    nonce: u64,
+) -> Result<bool, R::Error> {
     let operation = &draft.operation;
     match state {
         State::Pending => {
@@ -99,7 +104,7 @@ async fn follow<R: Rows>(rows: &mut R, draft: &NewOperation, state: &State, nonc
 }
 
 /// Applies the limits of a pending operation in order: the customer's daily limit, then the balance.
-async fn decide<R: Rows>(
+async fn check_limits<R: Rows>(
     rows: &mut R,
     draft: &NewOperation,
     opening: &[(Currency, Amount)],
@@ -183,8 +188,8 @@ async fn open<R: Rows>(
     rows.add_merchant(merchant).await?;
     let merchant = merchant.as_str();
     for (currency, amount) in opening {
-        let booking = LedgerEntry { source, merchant, currency: currency.as_str(), amount: signed(*amount), at };
-        rows.post(&[Posting::Opened], booking).await?;
+        let entry = LedgerEntry { source, merchant, currency: currency.as_str(), amount: signed(*amount), at };
+        rows.post(&[Posting::Opened], entry).await?;
     }
     Ok(())
 }
@@ -205,7 +210,7 @@ fn customer(operation: &Operation) -> Option<Customer<'_>> {
     })
 }
 
-fn booking(operation: &Operation) -> LedgerEntry<'_> {
+fn ledger_entry(operation: &Operation) -> LedgerEntry<'_> {
     LedgerEntry {
         source: PostingSource::Operation(operation.id),
         merchant: operation.merchant.as_str(),

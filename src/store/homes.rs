@@ -90,8 +90,8 @@ pub(super) async fn reserve<R: HomeRows>(
     imported: Home,
 ) -> Result<Reservations, R::Error> {
     let mut reservations = Reservations::default();
-    for met in rows.claim_homes(orders, imported).await? {
-        match met {
+    for existing in rows.claim_homes(orders, imported).await? {
+        match existing {
             None => reservations.new += 1,
             Some(Home::Imported(_)) => reservations.known += 1,
             Some(Home::Operation(_) | Home::Entry(_)) => reservations.operations += 1,
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_is_its_columns() {
+    fn homes_round_trip() {
         let merchant = MerchantId::new("acme").unwrap();
         let Home::Imported(id) = Home::imported(&merchant, UnixMillis(1_790_000_000_000)) else { panic!("it is") };
         assert_eq!(id.bucket(), Bucket::of(&merchant));

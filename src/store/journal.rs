@@ -15,7 +15,7 @@
 //! that is open when a process starts was interrupted by the end of the previous process. An entry is cancelled only
 //! when nothing can come of its request any more.
 
-mod kept;
+mod blanket;
 pub(super) mod moves;
 pub(super) mod numbers;
 
@@ -119,7 +119,7 @@ pub struct PendingCreate {
 
 impl std::fmt::Debug for PendingCreate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Intent({} {:?} of {})", self.direction, self.order_id.as_str(), self.merchant)
+        write!(f, "PendingCreate({} {:?} of {})", self.direction, self.order_id.as_str(), self.merchant)
     }
 }
 

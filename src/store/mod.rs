@@ -5,7 +5,7 @@
 //! create, complete,  the logic of each transaction, written once; each file declares the row operations that it needs
 //! callbacks, homes,
 //! journal, tasks
-//! backend            what a database implements; the files named kept implement Store, Journal and Outbox over it
+//! backend            what a database implements; the files named blanket implement Store, Journal and Outbox for it
 //! audit              the invariants of the rows
 //! rows, vault        conversion between domain values and columns; encryption
 //! sqlite, postgres   connections, batches and SQL
@@ -16,6 +16,7 @@
 
 mod audit;
 mod backend;
+mod blanket;
 mod callbacks;
 mod complete;
 #[cfg(test)]
@@ -24,7 +25,6 @@ mod copy;
 mod create;
 mod homes;
 mod journal;
-mod kept;
 mod open;
 mod outbox;
 pub mod postgres;

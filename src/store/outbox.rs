@@ -15,7 +15,7 @@
 //! callbacks. The callback of a journal entry first waits in the queue of the remote engine, until the engine has
 //! confirmed the result.
 
-mod kept;
+mod blanket;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -508,7 +508,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn ids_round_trip() {
         let operation = CallbackSubject::Operation(TransactionId::from_stored(0x0123_4567_89ab_cdef).unwrap());
         for (subject, text) in [
             (operation, "cb_0123456789abcdef00000000000000ff"),

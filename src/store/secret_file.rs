@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn many_makers_agree_on_one_secret() {
+    fn concurrent_creators_agree_on_one_secret() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("store.key");
         let make = || secret_file(&path, true, &SystemRandomness::default()).unwrap();
         let secrets: Vec<_> = std::thread::scope(|scope| {
-            let makers: Vec<_> = (0..8).map(|_| scope.spawn(make)).collect();
-            makers.into_iter().map(|maker| maker.join().unwrap()).collect()
+            let creators: Vec<_> = (0..8).map(|_| scope.spawn(make)).collect();
+            creators.into_iter().map(|creator| creator.join().unwrap()).collect()
         });
         assert!(secrets.iter().all(|secret| *secret == secrets[0]));
     }

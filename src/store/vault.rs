@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_every_kind_are_apart() {
+    fn row_kinds_are_distinct() {
         let stored = Vault::draw(&[key(1)], &*random()).unwrap();
         let vault = Vault::unlock(&[key(1)], &stored, random()).unwrap();
         let order = |byte| SealedPlace::Order(Fingerprint([byte; 16]));
@@ -366,7 +366,7 @@ mod tests {
 
     /// Released versions have stored values with this context.
     #[test]
-    fn the_context_of_an_operation_stays() {
+    fn the_context_format_is_stable() {
         let context = Context::new(0x0102, Column::Details, id(0x0304).into());
         assert_eq!(context.as_bytes(), [FORMAT, 2, 1, 1, 4, 3, 0, 0, 0, 0, 0, 0]);
     }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_unlock() {
+    fn unlock_errors() {
         let stored = Vault::draw(&[key(1)], &*random()).unwrap();
         let failure = |keys: &[Secret], stored: &[WrappedKey]| Vault::unlock(keys, stored, random()).unwrap_err();
         assert_eq!(failure(&[key(2)], &stored), VaultError::WrongKey);

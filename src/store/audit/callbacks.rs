@@ -2,7 +2,7 @@
 
 use super::{AuditFindings, Found, LAST, RowPlace};
 use crate::domain::CallbackUrl;
-use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, kept};
+use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, max_tries};
 use crate::store::{CallbackSubject, CallbackTarget};
 
 /// A callback, and the operation or entry with its number.
@@ -59,7 +59,7 @@ impl AuditFindings {
             let own = tries.next_if(|tries| tries.place == place);
             match row {
                 Some(callback) => self.callback(place.1, &callback, own.as_ref()),
-                None => self.found.problem(format!("{}: a column is not ours", name(place.1))),
+                None => self.found.problem(format!("{}: a column is not ours", display_name(place.1))),
             }
         }
         while let Some(tries) = tries.next_if(|tries| tries.place < LAST) {
@@ -68,21 +68,21 @@ impl AuditFindings {
     }
 
     fn without_callback(&mut self, tries: &Tries) {
-        self.found.problem(format!("{}: has tries but does not exist", name(tries.place.1)));
+        self.found.problem(format!("{}: has tries but does not exist", display_name(tries.place.1)));
     }
 
     fn callback(&mut self, key: i64, callback: &Callback, own: Option<&Tries>) {
         let Some(merchant) = &callback.about else {
-            return self.found.problem(format!("{}: its operation or entry does not exist", name(key)));
+            return self.found.problem(format!("{}: its operation or entry does not exist", display_name(key)));
         };
         let (pending, task) = (callback.state == PENDING, callback.task.as_ref());
-        let claimed = |task: &AuditedTask| task.leased == 0 || task.leased == 1 && task.attempts > 0;
+        let is_lease_consistent = |task: &AuditedTask| task.leased == 0 || task.leased == 1 && task.attempts > 0;
         let waits_for_engine = key < 0 && *callback.target == *CallbackTarget::Engine.as_str();
         let origin = callback.origin();
-        let kept = callback.tries.clamp(0, kept());
-        let whole = match own {
+        let stored = callback.tries.clamp(0, max_tries());
+        let tries_match = match own {
             None => callback.tries == 0,
-            Some(own) => own.count == kept && own.last == callback.tries && own.first == callback.tries - kept + 1,
+            Some(own) => own.count == stored && own.last == callback.tries && own.first == callback.tries - stored + 1,
         };
         let problems = [
             (pending && task.is_none(), "it is pending and has no task"),
@@ -95,20 +95,20 @@ impl AuditFindings {
                 "its target is not that of its callback address",
             ),
             (![PENDING, DELIVERED, FAILED].contains(&callback.state), "its state is invalid"),
-            (task.is_some_and(|task| !claimed(task)), "its lease and its attempts do not match"),
+            (task.is_some_and(|task| !is_lease_consistent(task)), "its lease and its attempts do not match"),
             (task.is_some_and(|task| task.attempts < 0), "its count of attempts is negative"),
             (callback.state == DELIVERED && callback.tries == 0, "it was delivered without a try"),
             (callback.state == FAILED && callback.last == Ok(false), "it was given up without an error"),
             (callback.last.is_err(), "its last outcome is invalid"),
-            (!whole, "its tries do not match their count"),
+            (!tries_match, "its tries do not match their count"),
             (own.is_some_and(|own| own.senseless > 0), "a try has invalid data"),
         ];
-        self.note(name(key), problems);
+        self.note_problems(display_name(key), problems);
     }
 }
 
 /// Returns the name by which an operator finds the callback.
-fn name(key: i64) -> String {
+fn display_name(key: i64) -> String {
     match CallbackSubject::from_key(key) {
         Some(CallbackSubject::Operation(id)) => format!("the callback of operation {id}"),
         Some(CallbackSubject::Entry(entry)) => format!("the callback of journal entry {}", entry.0),

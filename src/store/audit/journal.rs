@@ -1,6 +1,6 @@
 //! Checks journal entries.
 
-use super::{AuditFindings, Found, RowPlace, stated};
+use super::{AuditFindings, Found, RowPlace, message_of};
 use crate::domain::Fingerprint;
 use crate::store::JournalEntry;
 use crate::store::homes::Home;
@@ -29,7 +29,7 @@ impl AuditFindings {
         let stored_key = Fingerprint(row.order_key);
         let JournalEntry { id, intent, .. } = match row.decode(&self.vault) {
             Ok(entry) => entry,
-            Err(error) => return self.found.problem(stated(error)),
+            Err(error) => return self.found.problem(message_of(error)),
         };
         let key = self.vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id);
         let problems = [
@@ -37,7 +37,7 @@ impl AuditFindings {
             (!self.is_in_bucket(place, intent.merchant.as_str()), "its bucket is not the one of its merchant"),
             (around.named_twice, "another entry has the same transaction_id"),
         ];
-        self.note(format_args!("journal entry {}", id.0), problems);
+        self.note_problems(format_args!("journal entry {}", id.0), problems);
         self.homes.push((key, Home::Entry(id)));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Arguments;
 
 use super::{AuditFindings, RowPlace};
 use crate::domain::Operation;
-use crate::store::rows::booked::{LedgerRow, are_an_opening, booked_as_demanded};
+use crate::store::rows::booked::{LedgerRow, is_opening_of, match_operation};
 
 /// An account: bucket, merchant, currency, number.
 pub(in crate::store) type AuditedAccount = (i16, Box<str>, Box<str>, i64);
@@ -21,8 +21,8 @@ impl PostedEntries {
     pub(super) fn all(entries: Vec<(RowPlace, LedgerRow)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (place, entry) in entries {
-            match all.last_mut().filter(|booked| booked.place == place) {
-                Some(booked) => booked.entries.push(entry),
+            match all.last_mut().filter(|posted| posted.place == place) {
+                Some(posted) => posted.entries.push(entry),
                 None => all.push(Self { place, entries: vec![entry] }),
             }
         }
@@ -32,45 +32,45 @@ impl PostedEntries {
 
 impl AuditFindings {
     /// Adds an entry to the sum of its account.
-    pub(super) fn count(&mut self, (bucket, _): RowPlace, entry: &LedgerRow) {
+    pub(super) fn add_to_sums(&mut self, (bucket, _): RowPlace, entry: &LedgerRow) {
         self.found.entries += 1;
         let account = (bucket, entry.merchant.clone(), entry.currency.clone(), entry.account);
         *self.sums.entry(account).or_default() += i128::from(entry.amount);
     }
 
     /// Checks entries without an operation: they must have a number below zero and be an opening.
-    pub(super) fn booked_alone(&mut self, booked: &PostedEntries) {
-        let (PostedEntries { place, entries }, Some(first)) = (booked, booked.entries.first()) else { return };
-        let (_, of) = place;
-        if *of >= 0 {
-            return self.found.problem(format!("operation {of}: has entries but does not exist"));
+    pub(super) fn check_without_operation(&mut self, posted: &PostedEntries) {
+        let (PostedEntries { place, entries }, Some(first)) = (posted, posted.entries.first()) else { return };
+        let (_, number) = place;
+        if *number >= 0 {
+            return self.found.problem(format!("operation {number}: has entries but does not exist"));
         }
         let problems = [
             (!entries.iter().all(LedgerRow::is_opening), "has entries of another kind"),
             (!self.is_in_bucket(*place, &first.merchant), "its bucket is not the one of its merchant"),
         ];
-        self.note(format_args!("opening {of}"), problems);
-        self.opening(&first.merchant, format_args!("opening {of}"), entries);
+        self.note_problems(format_args!("opening {number}"), problems);
+        self.check_opening(&first.merchant, format_args!("opening {number}"), entries);
     }
 
     /// Checks the entries of an operation: those that its state requires, perhaps after its merchant's opening.
-    pub(super) fn booked_with(&mut self, operation: &Operation, booked: Option<PostedEntries>) {
-        let mut entries = booked.map(|booked| booked.entries).unwrap_or_default();
+    pub(super) fn check_entries_of(&mut self, operation: &Operation, posted: Option<PostedEntries>) {
+        let mut entries = posted.map(|posted| posted.entries).unwrap_or_default();
         let rest = entries.split_off(entries.partition_point(LedgerRow::is_opening));
         let id = operation.id;
-        self.opening(operation.merchant.as_str(), format_args!("operation {id}"), &entries);
-        if !booked_as_demanded(operation, &rest) {
+        self.check_opening(operation.merchant.as_str(), format_args!("operation {id}"), &entries);
+        if !match_operation(operation, &rest) {
             let status = operation.state.status().as_str();
             self.found.problem(format!("operation {id}: its entries are not those of a {status} operation"));
         }
     }
 
     /// Checks an opening. A ledger is opened once: with one operation of its merchant, or alone.
-    fn opening(&mut self, merchant: &str, with: Arguments<'_>, entries: &[LedgerRow]) {
+    fn check_opening(&mut self, merchant: &str, with: Arguments<'_>, entries: &[LedgerRow]) {
         if entries.is_empty() {
             return;
         }
-        if !are_an_opening(entries, merchant) {
+        if !is_opening_of(entries, merchant) {
             self.found.problem(format!("{with}: the opening posted with it is invalid"));
         }
         if !self.opened.insert(merchant.into()) {

@@ -1,7 +1,7 @@
 //! Checks operations, with their entries and related rows.
 
 use super::ledger::PostedEntries;
-use super::{AuditFindings, Found, RowPlace, stated};
+use super::{AuditFindings, Found, RowPlace, message_of};
 use crate::domain::{Kind, Operation, State, Status, TransactionId, wide};
 use crate::store::Stored;
 use crate::store::homes::Home;
@@ -30,56 +30,56 @@ impl AuditFindings {
         entries: Vec<(RowPlace, LedgerRow)>,
     ) {
         for (place, entry) in &entries {
-            self.count(*place, entry);
+            self.add_to_sums(*place, entry);
         }
-        let mut booked = PostedEntries::all(entries).into_iter().peekable();
+        let mut posted = PostedEntries::all(entries).into_iter().peekable();
         for (place, row) in rows {
             self.found.operations += 1;
-            while let Some(booked) = booked.next_if(|booked| booked.place < place) {
-                self.booked_alone(&booked);
+            while let Some(posted) = posted.next_if(|posted| posted.place < place) {
+                self.check_without_operation(&posted);
             }
-            let own = booked.next_if(|booked| booked.place == place);
+            let own = posted.next_if(|posted| posted.place == place);
             match row {
                 Some((row, around)) => self.operation(place, row, &around, own),
                 None => self.found.problem(format!("operation {}: a column is not ours", place.1)),
             }
         }
-        booked.for_each(|booked| self.booked_alone(&booked));
+        posted.for_each(|posted| self.check_without_operation(&posted));
     }
 
-    fn operation(&mut self, place: RowPlace, row: StoredRow, around: &Around, booked: Option<PostedEntries>) {
+    fn operation(&mut self, place: RowPlace, row: StoredRow, around: &Around, posted: Option<PostedEntries>) {
         let (finished, customer) = (row.finished_at.is_some(), row.customer_account_id.is_some());
         let stored = match row.decode(&self.vault) {
             Ok(stored) => stored,
-            Err(error) => return self.found.problem(stated(error)),
+            Err(error) => return self.found.problem(message_of(error)),
         };
-        self.booked_with(&stored.operation, booked);
+        self.check_entries_of(&stored.operation, posted);
         self.preparation(stored.operation.id, around);
         let Stored { operation, v1, .. } = stored;
         let Operation { id, merchant, order_id, .. } = &operation;
         let pending = operation.state == State::Pending;
         let key = self.vault.fingerprint_key().order_key(merchant, operation.direction(), order_id);
-        let tells = !pending && callback::address(&operation.callback_url, v1.as_ref()).is_some();
+        let needs_callback = !pending && callback::address(&operation.callback_url, v1.as_ref()).is_some();
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let failed = operation.state.status() == Status::Failed;
         let problems = [
             (!self.is_in_bucket(place, merchant.as_str()), "its bucket is not the one of its merchant"),
             (finished == pending, "its time of completion does not match its status"),
-            (tells && !around.notified && !around.forgotten, "its result has no callback"),
-            (!tells && around.notified, "it has a callback, but no result or no callback address"),
+            (needs_callback && !around.notified && !around.forgotten, "its result has no callback"),
+            (!needs_callback && around.notified, "it has a callback, but no result or no callback address"),
             (around.job && !pending, "it is finished and has a provider job"),
             (around.counted && failed, "it failed, but counts for its customer's day"),
             (around.counted && !customer, "it counts for a customer's day, but has no customer"),
             (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),
         ];
-        self.note(format_args!("operation {id}"), problems);
+        self.note_problems(format_args!("operation {id}"), problems);
         self.homes.push((key, Home::Operation(*id)));
     }
 
     fn preparation(&mut self, id: TransactionId, around: &Around) {
         let opened = around.preparation.as_deref().map(|sealed| preparation::opened(&self.vault, id, sealed));
         if let Some(Err(error)) = opened {
-            self.found.problem(stated(error));
+            self.found.problem(message_of(error));
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::outbox::{
     acme, answered_with, at, claim, claimed, claimed_one, everything, failed, orders, queues, record, relayed_intent,
-    tries, unanswered, was_reported,
+    tries, unanswered, was_notified,
 };
 use super::*;
 use crate::domain::{Direction, Outcome};
@@ -25,15 +25,15 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
     store.callback_tried(jobs[0].lease(), unanswered(1), CallbackNext::RetryAt(at(90_000))).await.unwrap();
     store.callback_tried(jobs[2].lease(), answered_with(200, 2), CallbackNext::Delivered).await.unwrap();
     store.callback_tried(jobs[3].lease(), answered_with(410, 3), CallbackNext::Failed).await.unwrap();
-    while was_reported(&*store).await {}
+    while was_notified(&*store).await {}
     assert_eq!(store.resend_callback(ids[1], at(99)).await.unwrap(), Resent::UnderWay);
-    assert!(!was_reported(&*store).await);
+    assert!(!was_notified(&*store).await);
     let leased = record(&*store, ids[1]).await;
     assert_eq!((leased.is_claimed, leased.due, leased.queued_at), (true, at(100), at(0)), "nothing was changed");
     for id in [ids[0], ids[2], ids[3]] {
         let before = record(&*store, id).await;
         assert_eq!(store.resend_callback(id, at(50)).await.unwrap(), Resent::Queued);
-        assert!(was_reported(&*store).await);
+        assert!(was_notified(&*store).await);
         let state = CallbackState::Pending;
         let expected = CallbackRecord { state, due: at(50), queued_at: at(50), last: None, ..before };
         assert_eq!(record(&*store, id).await, expected, "its tries are kept, its last outcome is cleared");
@@ -76,7 +76,7 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
         if chance.below(4) == 0 {
             let mut intent = relayed_intent(&format!("e{text}"), Some("https://acme.example/"));
             intent.merchant = merchant(name);
-            let id = intended_or_there(store, intent).await;
+            let id = recorded_or_existing(store, intent).await;
             store.relayed(id, at(offset)).await.unwrap();
         } else {
             let kind = if number % 2 == 0 { deposit } else { withdrawal };
@@ -103,7 +103,7 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
     all
 }
 
-async fn intended_or_there(store: &dyn Store, intent: crate::store::PendingCreate) -> crate::store::EntryId {
+async fn recorded_or_existing(store: &dyn Store, intent: crate::store::PendingCreate) -> crate::store::EntryId {
     match store.record_create(intent).await.unwrap() {
         crate::store::JournalOutcome::Written(id) => id,
         crate::store::JournalOutcome::Existing(entry) => entry.id,
@@ -187,11 +187,11 @@ pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn
         listed.sort_by_key(|record| std::cmp::Reverse(record.place()));
         let states = vec![CallbackState::Failed];
         let resent = expected(&CallbackQuery { states, ..query.clone() }, &listed);
-        while was_reported(&*store).await {}
+        while was_notified(&*store).await {}
         let (count, last) = store.resend_failed(query.clone(), at(1000)).await.unwrap();
         let next = resent.last().filter(|_| resent.len() == query.limit).map(CallbackRecord::place);
         assert_eq!((count, last), (resent.len(), next), "{query:?}");
-        assert_eq!(was_reported(&*store).await, count > 0);
+        assert_eq!(was_notified(&*store).await, count > 0);
         for (before, after) in before.into_iter().zip(reported(&*store).await) {
             let mut expected = before.clone();
             if resent.contains(&before) {
@@ -218,7 +218,7 @@ pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn TestBackend) {
+pub(in crate::store) async fn the_outbox_reports_its_size(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.outbox_size().await.unwrap(), OutboxSize::default());
     for (text, offset) in [("a", 5), ("b", 3), ("c", 9)] {
@@ -238,7 +238,7 @@ pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn Test
     assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(1)), "those that wait for the engine too");
 }
 
-pub(in crate::store) async fn a_closed_outbox_says_so(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_closed_outbox_is_unavailable(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("order", 0)).await;
     let lease = claimed_one(&*store, 0, 100).await.lease();

@@ -13,7 +13,7 @@ fn later(by: i64) -> UnixMillis {
 }
 
 // keeps D048
-pub(in crate::store) async fn a_result_is_booked_once_and_for_ever(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_result_is_stored_once_and_for_ever(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, withdrawal("acme", "paid")).await;
     let other = created(&*store, withdrawal("acme", "refused")).await;
@@ -34,7 +34,7 @@ pub(in crate::store) async fn a_result_is_booked_once_and_for_ever(backend: &dyn
     }
 }
 
-pub(in crate::store) async fn an_unknown_operation_is_not_settled(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_unknown_operation_is_not_completed(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = fresh_id(&merchant("acme"));
     assert_eq!(store.complete(id, success(), NOW).await.unwrap(), CompletionOutcome::Unknown);
@@ -55,7 +55,7 @@ pub(in crate::store) async fn a_payer_comes_back(backend: &dyn TestBackend) {
     assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected), "the first result is kept");
 }
 
-pub(in crate::store) async fn concurrent_results_book_one(backend: &dyn TestBackend) {
+pub(in crate::store) async fn one_of_many_concurrent_results_is_stored(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, withdrawal("acme", "raced")).await;
     let tasks: Vec<_> = (0..50)

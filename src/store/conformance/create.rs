@@ -211,7 +211,7 @@ pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn TestBa
     store.probe().await.unwrap();
 }
 
-pub(in crate::store) async fn a_closed_store_says_so(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_closed_store_is_unavailable(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, deposit("acme", "before")).await;
     // What was accepted before is finished.

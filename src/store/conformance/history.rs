@@ -24,7 +24,7 @@ fn at(mut draft: NewOperation, time: UnixMillis, number: u64) -> NewOperation {
     draft
 }
 
-fn made_through_v1(mut draft: NewOperation) -> NewOperation {
+fn created_through_v1(mut draft: NewOperation) -> NewOperation {
     draft.v1 = Some(CallbackSender::Relayed(None));
     draft
 }
@@ -43,7 +43,7 @@ fn varied(number: u64) -> NewOperation {
     if one_of(5, 16) == 0 {
         draft.operation.state = State::Finished { outcome: Outcome::Failed, at: draft.operation.created_at };
     }
-    if one_of(3, 20) == 0 { draft } else { made_through_v1(draft) }
+    if one_of(3, 20) == 0 { draft } else { created_through_v1(draft) }
 }
 
 /// Stores some hundred operations in arbitrary order, completes some of them, and returns those that histories contain.
@@ -78,7 +78,7 @@ async fn filled(store: &Arc<dyn Store>) -> Vec<Operation> {
 
 /// The expected page of a query.
 fn expected(operations: &[Operation], query: &HistoryQuery) -> Page<Operation> {
-    let asked_for = |operation: &&Operation| {
+    let matches = |operation: &&Operation| {
         operation.merchant == query.merchant
             && query.direction.is_none_or(|direction| direction == operation.direction())
             && query.status.is_none_or(|status| status == operation.state.status())
@@ -89,7 +89,7 @@ fn expected(operations: &[Operation], query: &HistoryQuery) -> Page<Operation> {
     };
     let skip = usize::try_from(query.skip).unwrap_or(usize::MAX);
     let items: Vec<_> =
-        operations.iter().filter(asked_for).skip(skip).take(usize::from(query.limit) + 1).cloned().collect();
+        operations.iter().filter(matches).skip(skip).take(usize::from(query.limit) + 1).cloned().collect();
     Page::of_one_more(items, query.limit)
 }
 
@@ -99,13 +99,13 @@ async fn assert_found(store: &dyn Store, operations: &[Operation], query: Histor
     found
 }
 
-pub(in crate::store) async fn a_history_is_the_merchants_own_made_through_v1(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_history_holds_the_merchants_own_v1_operations(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.history(everything("acme")).await.unwrap(), Page::empty());
-    created(&*store, made_through_v1(deposit("acme-2", "another merchant's"))).await;
+    created(&*store, created_through_v1(deposit("acme-2", "another merchant's"))).await;
     created(&*store, deposit("acme", "native")).await;
     assert_eq!(store.history(everything("acme")).await.unwrap(), Page::empty());
-    let own = made_through_v1(withdrawal("acme", "own"));
+    let own = created_through_v1(withdrawal("acme", "own"));
     let operation = own.operation.clone();
     created(&*store, own).await;
     let expected = Page { items: vec![operation], has_more: false };
@@ -114,7 +114,7 @@ pub(in crate::store) async fn a_history_is_the_merchants_own_made_through_v1(bac
     assert_eq!(backend.open().await.history(everything("acme")).await.unwrap(), expected);
 }
 
-pub(in crate::store) async fn filters_of_a_history_alone_and_combined(backend: &dyn TestBackend) {
+pub(in crate::store) async fn filters_of_a_history_work_alone_and_combined(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let operations = filled(&store).await;
     let shops = [None, Some("card"), Some("card-eur"), Some("elsewhere")];
@@ -151,7 +151,7 @@ pub(in crate::store) async fn filters_of_a_history_alone_and_combined(backend: &
     assert!(found_any > 200, "the filters match something: {found_any}");
 }
 
-pub(in crate::store) async fn pages_of_a_history_tile_it(backend: &dyn TestBackend) {
+pub(in crate::store) async fn pages_of_a_history_cover_it(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let operations = filled(&store).await;
     let payins = HistoryQuery { direction: Some(Direction::Payin), ..everything("acme") };
@@ -179,7 +179,7 @@ pub(in crate::store) async fn a_result_moves_an_operation_between_statuses(backe
     let store = backend.open().await;
     let mut ids = Vec::new();
     for number in 0..3 {
-        let draft = made_through_v1(at(deposit("acme", &format!("{number}")), later(number), 0));
+        let draft = created_through_v1(at(deposit("acme", &format!("{number}")), later(number), 0));
         ids.insert(0, created(&*store, draft).await);
     }
     let of = async |status| {
@@ -203,7 +203,7 @@ pub(in crate::store) async fn times_of_a_history_are_inclusive_to_the_millisecon
     for by in [-1, 0, 1] {
         for number in [0, 0xfff] {
             let draft = at(withdrawal("acme", &format!("{by} {number}")), later(by), number);
-            created(&*store, made_through_v1(draft)).await;
+            created(&*store, created_through_v1(draft)).await;
         }
     }
     let within = async |created_from, created_to| {
@@ -228,7 +228,7 @@ pub(in crate::store) async fn operations_of_one_millisecond_keep_their_order(bac
     for number in [5, 1, 9, 3, 0, 0xfff] {
         let mut draft = at(deposit("acme", &format!("{number}")), NOW, number);
         draft.operation.shop = ShopCode::new(SHOPS[usize::try_from(number % 3).unwrap()]).unwrap();
-        drafts.push(made_through_v1(draft));
+        drafts.push(created_through_v1(draft));
     }
     for draft in drafts {
         created(&*store, draft).await;

@@ -56,7 +56,7 @@ pub(in crate::store) async fn jobs_are_claimed_in_order_and_leased(backend: &dyn
     assert_eq!(summary(&again), [(middle, 1), (late, 1)]);
 }
 
-pub(in crate::store) async fn jobs_that_are_stored_together_are_due_each_at_its_time(backend: &dyn TestBackend) {
+pub(in crate::store) async fn jobs_of_one_batch_keep_their_own_times(backend: &dyn TestBackend) {
     let store = backend.open().await;
     // Batches with jobs due at one time, at several, and none; of deposits only, and with withdrawals.
     for (round, offsets) in (0..).zip([[Some(5), Some(5), Some(5)], [None, Some(7), Some(9)], [None; 3]]) {
@@ -153,7 +153,7 @@ pub(in crate::store) async fn a_job_is_claimed_once_by_many(backend: &dyn TestBa
     assert!(open.is_empty(), "every job is claimed");
 }
 
-pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn TestBackend) {
+pub(in crate::store) async fn queues_of_shops_are_separate(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let in_shop = |code: &str, text: &str, offset| {
         let mut draft = due(text, offset);
@@ -225,7 +225,7 @@ pub(in crate::store) async fn the_kind_of_provider_comes_back(backend: &dyn Test
     );
 }
 
-pub(in crate::store) async fn an_audit_goes_on_beside_creates(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_audit_runs_during_creates(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for number in 0..1200 {
         created(&*store, due(&format!("before {number}"), 0)).await;

@@ -72,18 +72,18 @@ fn answered(entry: &JournalEntry, answer: EngineAnswer) -> JournalEntry {
 
 /// Records a create, which must be new.
 pub(in crate::store) async fn intended(store: &dyn Store, intent: PendingCreate) -> JournalEntry {
-    let met = store.record_create(intent.clone()).await.unwrap();
-    let JournalOutcome::Written(id) = met else { panic!("it is new: {met:?}") };
+    let outcome = store.record_create(intent.clone()).await.unwrap();
+    let JournalOutcome::Written(id) = outcome else { panic!("it is new: {outcome:?}") };
     JournalEntry { id, intent, progress: EntryProgress::Open }
 }
 
 /// Records a create, which must be new, and its answer.
-async fn passed(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) -> JournalEntry {
+async fn recorded_with_answer(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) -> JournalEntry {
     let entry = intended(store, intent).await;
     let expected = answered(&entry, answer.clone());
-    let stands = store.answer(entry, answer).await.unwrap().unwrap();
-    assert_eq!(stands, expected);
-    stands
+    let stored = store.answer(entry, answer).await.unwrap().unwrap();
+    assert_eq!(stored, expected);
+    stored
 }
 
 async fn found(store: &dyn Store, intent: &PendingCreate) -> Option<JournalEntry> {
@@ -111,9 +111,10 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
         store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
         doubted.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
         expected.push(doubted);
-        expected.push(passed(&*store, make("acme", "answered"), engine_answer(round + 1)).await);
-        expected.push(passed(&*store, make("acme", "with a link"), with_link(u64::MAX - round)).await);
-        let mut last = passed(&*store, make("acme", &"\u{e9}".repeat(255)), engine_answer(round + 2)).await;
+        expected.push(recorded_with_answer(&*store, make("acme", "answered"), engine_answer(round + 1)).await);
+        expected.push(recorded_with_answer(&*store, make("acme", "with a link"), with_link(u64::MAX - round)).await);
+        let mut last =
+            recorded_with_answer(&*store, make("acme", &"\u{e9}".repeat(255)), engine_answer(round + 2)).await;
         let account = Some(AccountNumber::new("411111******1111").unwrap());
         store.update_status(last.id, status_update(Status::Success, account.clone())).await.unwrap();
         let last_received = RemoteOperation { answer: engine_answer(round + 2), status: Status::Success, account };
@@ -147,8 +148,8 @@ pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn TestBackend) 
     let mut other = full_intent("acme", "order");
     other.direction = Direction::Payin;
     let assert_existing = async |expected: &JournalEntry| {
-        let met = store.record_create(other.clone()).await.unwrap();
-        assert_eq!(met, JournalOutcome::Existing(Box::new(expected.clone())));
+        let outcome = store.record_create(other.clone()).await.unwrap();
+        assert_eq!(outcome, JournalOutcome::Existing(Box::new(expected.clone())));
         assert_eq!(found(&*store, &other).await.as_ref(), Some(expected));
     };
     assert_existing(&entry).await;
@@ -160,7 +161,7 @@ pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn TestBackend) 
     assert_eq!(audited(&*store).await.journal, 1);
 }
 
-pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend: &dyn TestBackend) {
+pub(in crate::store) async fn one_of_many_concurrent_entries_is_written(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..5 {
         let text = format!("race {round}");
@@ -195,7 +196,7 @@ pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backe
             .into_iter()
             .enumerate()
     {
-        entries.push(passed(&*store, new, engine_answer(number as u64)).await);
+        entries.push(recorded_with_answer(&*store, new, engine_answer(number as u64)).await);
     }
     for entry in &entries {
         assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
@@ -208,7 +209,7 @@ pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backe
     assert_eq!(listed(&*store, first_page("cosy")).await, (Vec::new(), false));
 }
 
-pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn TestBackend) {
+pub(in crate::store) async fn reserved_orders_get_no_entry(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     let there = intended(&*store, intent("acme", "there")).await;
@@ -236,15 +237,15 @@ pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_first_answer_stands(backend: &dyn TestBackend) {
+pub(in crate::store) async fn the_first_answer_is_kept(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     let first = store.answer(entry.clone(), with_link(1)).await.unwrap().unwrap();
     assert_eq!(first, answered(&entry, with_link(1)));
     store.update_status(entry.id, status_update(Status::Failed, None)).await.unwrap();
-    let stands = store.answer(entry, engine_answer(2)).await.unwrap().unwrap();
+    let stored = store.answer(entry, engine_answer(2)).await.unwrap().unwrap();
     let received = RemoteOperation { answer: with_link(1), status: Status::Failed, account: None };
-    assert_eq!(stands, JournalEntry { progress: EntryProgress::Answered(received), ..first });
+    assert_eq!(stored, JournalEntry { progress: EntryProgress::Answered(received), ..first });
 
     let doubted = intended(&*store, intent("acme", "in doubt")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
@@ -269,20 +270,20 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn TestBackend)
     assert_eq!(audited(&*store).await.journal, 3);
 }
 
-pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_answer_restores_a_cancelled_entry(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let late = intended(&*store, full_intent("acme", "withdrawn")).await;
     store.cancel(late.id, None).await.unwrap();
     assert_eq!(found(&*store, &late.intent).await, None);
-    let stands = store.answer(late.clone(), with_link(1)).await.unwrap().unwrap();
-    let expected = answered(&JournalEntry { id: stands.id, ..late.clone() }, with_link(1));
-    assert_eq!(stands, expected);
+    let stored = store.answer(late.clone(), with_link(1)).await.unwrap().unwrap();
+    let expected = answered(&JournalEntry { id: stored.id, ..late.clone() }, with_link(1));
+    assert_eq!(stored, expected);
     assert_eq!(found(&*store, &late.intent).await, Some(expected));
-    assert_eq!(listed(&*store, first_page("acme")).await, (vec![stands.id], false));
+    assert_eq!(listed(&*store, first_page("acme")).await, (vec![stored.id], false));
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_late_answer_does_not_replace_another_entry(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     for (number, doubted) in [(1, false), (3, true)] {
@@ -298,13 +299,13 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
         }
         assert_eq!(store.answer(late.clone(), engine_answer(number)).await.unwrap(), Err(NotKept::Late));
         assert_eq!(found(&*store, &late.intent).await.as_ref(), Some(&newer));
-        let stands = store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap();
+        let stored = store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap();
         assert_eq!(
             store.answer(late, engine_answer(number)).await.unwrap().unwrap(),
-            stands,
+            stored,
             "the first answer is kept"
         );
-        assert_eq!(found(&*store, &stands.intent).await, Some(stands));
+        assert_eq!(found(&*store, &stored.intent).await, Some(stored));
     }
     let late = intended(&*store, intent("acme", "reserved")).await;
     store.cancel(late.id, None).await.unwrap();
@@ -332,10 +333,10 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Te
         let (kept, rival) = (answer.await.unwrap(), rival.await.unwrap());
         let standing = found(&*store, &intent("acme", &text)).await.unwrap();
         match (kept, rival) {
-            (Ok(stands), JournalOutcome::Existing(_)) => {
-                let EntryProgress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
+            (Ok(stored), JournalOutcome::Existing(_)) => {
+                let EntryProgress::Answered(passed) = &stored.progress else { panic!("{stored:?}") };
                 assert_eq!(passed.answer, engine_answer(round));
-                assert_eq!(standing, stands);
+                assert_eq!(standing, stored);
             }
             (Err(NotKept::Late), JournalOutcome::Written(id)) => {
                 assert_eq!((standing.id, standing.progress), (id, EntryProgress::Open));
@@ -346,13 +347,13 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Te
     assert_eq!(audited(&*store).await.journal, 30);
 }
 
-pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &dyn TestBackend) {
+pub(in crate::store) async fn transitions_from_other_states_change_nothing(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let open = intended(&*store, intent("acme", "open")).await;
     let mut doubted = intended(&*store, intent("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     doubted.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
-    let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
+    let answered = recorded_with_answer(&*store, intent("acme", "answered"), engine_answer(1)).await;
     let unknown = EntryId(i64::MAX);
 
     let account = || Some(AccountNumber::new(PAYER).unwrap());
@@ -377,23 +378,23 @@ pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &d
     assert_eq!(audited(&*store).await.journal, 3);
 }
 
-pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_transaction_id_belongs_to_one_order(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let first = passed(&*store, intent("acme", "first"), engine_answer(1)).await;
+    let first = recorded_with_answer(&*store, intent("acme", "first"), engine_answer(1)).await;
     for other in [intent("acme", "second"), intent("bolt", "first"), full_intent("acme", "first")] {
         let entry = intended(&*store, other).await;
         assert_eq!(store.answer(entry.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
         assert_eq!(found(&*store, &entry.intent).await, Some(entry), "it has no answer yet");
     }
-    let withdrawn = intended(&*store, intent("acme", "withdrawn")).await;
-    store.cancel(withdrawn.id, None).await.unwrap();
-    assert_eq!(store.answer(withdrawn.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
-    assert_eq!(found(&*store, &withdrawn.intent).await, None);
+    let cancelled = intended(&*store, intent("acme", "withdrawn")).await;
+    store.cancel(cancelled.id, None).await.unwrap();
+    assert_eq!(store.answer(cancelled.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
+    assert_eq!(found(&*store, &cancelled.intent).await, None);
     assert_eq!(found(&*store, &first.intent).await, Some(first));
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_doubt_has_its_latest_time(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_entry_in_doubt_keeps_the_latest_time(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     for (time, latest) in [(5, 5), (3, 5), (9, 9)] {
@@ -406,7 +407,7 @@ pub(in crate::store) async fn a_doubt_has_its_latest_time(backend: &dyn TestBack
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_entry_sent_again_is_not_cancelled(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     store.sent_again(entry.id, at(3)).await.unwrap();
@@ -420,11 +421,11 @@ pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_shop_that_was_not_known_is_received_once(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_unknown_shop_is_set_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let stated = |shop: &str| StatusUpdate { status: Status::Success, account: None, shop: shop.into() };
     for (new, expected) in [(intent("acme", "none"), "first"), (full_intent("acme", "own"), "no such shop \u{e9}")] {
-        let entry = passed(&*store, new, engine_answer(expected.len() as u64)).await;
+        let entry = recorded_with_answer(&*store, new, engine_answer(expected.len() as u64)).await;
         for shop in ["first", "second"] {
             store.update_status(entry.id, stated(shop)).await.unwrap();
             let known = found(&*store, &entry.intent).await.unwrap().intent.shop;
@@ -435,9 +436,9 @@ pub(in crate::store) async fn a_shop_that_was_not_known_is_received_once(backend
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn what_is_received_is_kept_until_the_result(backend: &dyn TestBackend) {
+pub(in crate::store) async fn updates_are_stored_until_the_result(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let mut entry = passed(&*store, intent("acme", "order"), engine_answer(1)).await;
+    let mut entry = recorded_with_answer(&*store, intent("acme", "order"), engine_answer(1)).await;
     let account = |text| Some(AccountNumber::new(text).unwrap());
     let steps = [
         // The update, and the stored status and account after it.
@@ -459,10 +460,10 @@ pub(in crate::store) async fn what_is_received_is_kept_until_the_result(backend:
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_first_result_received_stands_in_a_race(backend: &dyn TestBackend) {
+pub(in crate::store) async fn the_first_result_received_is_kept_in_a_race(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..5 {
-        let entry = passed(&*store, intent("acme", &format!("race {round}")), engine_answer(round)).await;
+        let entry = recorded_with_answer(&*store, intent("acme", &format!("race {round}")), engine_answer(round)).await;
         let received: Vec<_> = (0..40)
             .map(|number| {
                 let (store, entry) = (Arc::clone(&store), entry.clone());
@@ -503,7 +504,7 @@ pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn TestB
     assert_eq!(store.open_entries(None, 0).await.unwrap(), []);
 }
 
-pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn TestBackend) {
+pub(in crate::store) async fn pages_of_answered_entries_are_exact(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let statuses = [Status::Pending, Status::Success, Status::Failed];
     let mut all = Vec::new();
@@ -514,7 +515,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn TestB
         new.created_at = at(i64::try_from(number / 4).unwrap() - if number == 40 { 5 } else { 0 });
         new.currency = Currency::new(["EUR", "USD", "SEK"][number / 2 % 3]).unwrap();
         new.shop = [None, Some("card-eur".into()), Some("bank-eur".into())][number / 6 % 3].clone();
-        let mut entry = passed(&*store, new, engine_answer(number as u64)).await;
+        let mut entry = recorded_with_answer(&*store, new, engine_answer(number as u64)).await;
         let status = statuses[number / 5 % 3];
         store.update_status(entry.id, status_update(status, None)).await.unwrap();
         let known = RemoteOperation { answer: engine_answer(number as u64), status, account: None };
@@ -525,7 +526,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn TestB
     intended(&*store, intent("acme", "open")).await;
     let doubted = intended(&*store, intent("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-    passed(&*store, intent("bolt", "theirs"), engine_answer(99)).await;
+    recorded_with_answer(&*store, intent("bolt", "theirs"), engine_answer(99)).await;
 
     all.sort_by_key(|(entry, _)| std::cmp::Reverse((entry.intent.created_at, entry.id)));
     for wanted in queries() {
@@ -574,10 +575,10 @@ fn queries() -> Vec<HistoryQuery> {
     queries
 }
 
-pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_closed_journal_is_unavailable(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
-    let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
+    let answered = recorded_with_answer(&*store, intent("acme", "answered"), engine_answer(1)).await;
     store.close().await.unwrap();
     let closed = [
         store.record_create(intent("acme", "new")).await.err(),

@@ -119,7 +119,7 @@ pub(super) fn unanswered(offset: i64) -> CallbackTry {
 }
 
 /// Reports whether the worker was notified since the last call.
-pub(super) async fn was_reported(store: &dyn Store) -> bool {
+pub(super) async fn was_notified(store: &dyn Store) -> bool {
     tokio::time::timeout(Duration::ZERO, store.callbacks_queued().notified()).await.is_ok()
 }
 
@@ -127,13 +127,13 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBac
     let store = backend.open().await;
     let pending = created(&*store, deposit("acme", "paid")).await;
     assert_eq!(queues(&*store).await, []);
-    assert!(!was_reported(&*store).await);
+    assert!(!was_notified(&*store).await);
     store.complete(pending, Outcome::Success { payer: None }, at(5)).await.unwrap();
-    assert!(was_reported(&*store).await && !was_reported(&*store).await);
+    assert!(was_notified(&*store).await && !was_notified(&*store).await);
     assert_eq!(queues(&*store).await, [(acme(), at(5))]);
     let at_once = failed_at("at once", 7, "https://ACME.example:8443/cb?secret=1");
     created(&*store, at_once).await;
-    assert!(was_reported(&*store).await);
+    assert!(was_notified(&*store).await);
     assert_eq!(queues(&*store).await, [(acme(), at(5)), (target("https://acme.example:8443"), at(7))]);
 
     let mut jobs = claimed(&*store, 5, 100).await;
@@ -162,8 +162,8 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBac
         last: None,
     };
     assert_eq!(found, expected);
-    let stranger = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
-    assert_eq!(store.callback(stranger).await.unwrap(), None, "an id matches only as a whole");
+    let other_id = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
+    assert_eq!(store.callback(other_id).await.unwrap(), None, "an id matches only as a whole");
     audited(&*store).await;
 }
 
@@ -273,7 +273,7 @@ pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn Te
 }
 
 /// The cases of the table in `store/callbacks.rs`: a late try is stored, and counts only if it delivered the callback.
-pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn TestBackend) {
+pub(in crate::store) async fn only_a_delivery_counts_when_late(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let refused = || (answered_with(410, 7), CallbackNext::Failed);
     let again = || (unanswered(7), CallbackNext::RetryAt(at(9000)));
@@ -317,7 +317,7 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn TestBack
 }
 
 /// A late worker whose lease is over does not change the lease or the result of the next one.
-pub(in crate::store) async fn whoever_claims_next_is_not_disturbed_by_the_one_before(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_late_worker_does_not_affect_the_next_claim(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("raced", 0)).await;
     let first = claimed_one(&*store, 0, 100).await;
@@ -346,8 +346,8 @@ pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn TestBack
     let again = claimed_one(&*store, 77, 200).await;
     assert_eq!((again.id, again.attempts), (id, 1), "it counts as an attempt");
     assert_eq!((record(&*store, id).await.tries, tries(&*store, id).await), (0, Vec::new()), "and not as a try");
-    let stranger = CallbackLease { id: CallbackId::new(id.subject(), id.nonce() ^ 1), ..again.lease() };
-    store.postpone_callback(stranger, at(90)).await.unwrap();
+    let other_id = CallbackLease { id: CallbackId::new(id.subject(), id.nonce() ^ 1), ..again.lease() };
+    store.postpone_callback(other_id, at(90)).await.unwrap();
     assert_eq!(queues(&*store).await, [(acme(), at(200))], "only the whole id matches");
     store.callback_tried(again.lease(), answered_with(200, 80), CallbackNext::Delivered).await.unwrap();
     store.postpone_callback(again.lease(), at(90)).await.unwrap();
@@ -379,7 +379,7 @@ pub(in crate::store) fn expiry(queued_until: UnixMillis, limit: usize) -> Expire
     ExpireRequest { targets: [acme()].into(), queued_until, reason: "too late", limit }
 }
 
-pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn TestBackend) {
+pub(in crate::store) async fn old_callbacks_are_given_up(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for (text, offset) in [("leased", 1), ("first", 2), ("second", 3), ("third", 4), ("young", 50)] {
         created(&*store, failed(text, offset)).await;
@@ -408,7 +408,7 @@ pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> Pending
     intent
 }
 
-pub(in crate::store) async fn what_was_reported_long_ago_is_forgotten(backend: &dyn TestBackend) {
+pub(in crate::store) async fn old_finished_callbacks_are_deleted(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for (text, offset) in
         [("delivered", 1), ("given up", 2), ("later", 3), ("resent", 4), ("pending", 5), ("young", 50)]
@@ -447,13 +447,13 @@ fn engine() -> CallbackTarget {
     CallbackTarget::Engine
 }
 
-pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_announced_callback_waits_for_the_engine(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let address = "http://shop.acme.example:8080/v1?x=1";
     let entry = intended(&*store, relayed_intent("announced", Some(address))).await;
     let entry = store.answer(entry, engine_answer(42)).await.unwrap().unwrap();
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
-    assert!(was_reported(&*store).await);
+    assert!(was_notified(&*store).await);
     assert_eq!(store.relayed(entry.id, at(2)).await.unwrap(), Relayed::Nothing, "it is queued already");
     assert_eq!(queues(&*store).await, [(engine(), at(1))]);
     let claimed_of = async |target, now| {
@@ -463,22 +463,22 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     };
     let job = claimed_of(engine(), 1).await;
     assert_eq!((job.id.subject(), &job.target), (CallbackSubject::Entry(entry.id), &engine()));
-    let ResultChange::Entry(reported_of) = &job.news else { panic!("the callback is of an entry") };
-    assert_eq!(**reported_of, entry);
+    let ResultChange::Entry(job_entry) = &job.news else { panic!("the callback is of an entry") };
+    assert_eq!(**job_entry, entry);
     store.postpone_callback(job.lease(), at(50)).await.unwrap();
     let again = claimed_of(engine(), 50).await;
     assert_eq!((again.id, again.attempts), (job.id, 1));
-    assert!(!was_reported(&*store).await);
+    assert!(!was_notified(&*store).await);
 
     store.callback_ready(job.id, at(60)).await.unwrap();
-    assert!(was_reported(&*store).await);
+    assert!(was_notified(&*store).await);
     let shop = target("http://shop.acme.example:8080");
     assert_eq!(queues(&*store).await, [(shop.clone(), at(60))]);
     let ready = claimed_of(shop.clone(), 60).await;
     assert_eq!((ready.id, ready.attempts, ready.queued_at), (job.id, 0, at(60)), "the age counts from now");
     store.callback_ready(job.id, at(70)).await.unwrap();
-    let stranger = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
-    for not_it in [CallbackLease { id: stranger, ..ready.lease() }, again.lease()] {
+    let other_id = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
+    for not_it in [CallbackLease { id: other_id, ..ready.lease() }, again.lease()] {
         store.drop_callback(not_it).await.unwrap();
     }
     let expected = CallbackRecord {
@@ -530,18 +530,18 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestB
 }
 
 /// A query that was sent before the engine announced again returned an older status, even within the same millisecond.
-pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_one(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_early_query_does_not_affect_the_next_one(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("asked", Some("https://acme.example/"))).await;
-    let asked = async |now, lease_until| {
+    let claimed_from_engine = async |now, lease_until| {
         let mut jobs = store.claim_callbacks(claim(&[(engine(), 1)], now, lease_until)).await.unwrap();
         assert_eq!(jobs.len(), 1);
         jobs.remove(0).lease()
     };
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     let mut number = 0;
-    let mut earlier = vec![asked(1, 50).await];
-    let mut disturb = async |earlier: &[CallbackLease], lease_until| {
+    let mut earlier = vec![claimed_from_engine(1, 50).await];
+    let mut try_late = async |earlier: &[CallbackLease], lease_until| {
         for lease in earlier {
             number += 1;
             store.drop_callback(*lease).await.unwrap();
@@ -555,21 +555,21 @@ pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_o
     };
     for announced in [1, 1, 9] {
         assert_eq!(store.relayed(entry.id, at(announced)).await.unwrap(), Relayed::Queued);
-        let next = asked(9, 50).await;
-        disturb(&earlier, 50).await;
+        let next = claimed_from_engine(9, 50).await;
+        try_late(&earlier, 50).await;
         earlier.push(next);
     }
     // The lease of the last claim ends, too.
-    let latest = asked(50, 100).await;
+    let latest = claimed_from_engine(50, 100).await;
     assert_eq!((latest.queued_at, latest.attempts), (at(9), 1));
-    let stated = disturb(&earlier, 100).await;
+    let last_try = try_late(&earlier, 100).await;
     // The latest try equals the one before it, at the same time, and still counts.
-    store.callback_tried(latest, unanswered(stated), CallbackNext::Failed).await.unwrap();
+    store.callback_tried(latest, unanswered(last_try), CallbackNext::Failed).await.unwrap();
     let found = record(&*store, latest.id).await;
-    assert_eq!((found.state, i64::from(found.tries)), (CallbackState::Failed, stated + 1));
+    assert_eq!((found.state, i64::from(found.tries)), (CallbackState::Failed, last_try + 1));
     // Resent in the millisecond in which it was queued.
     assert_eq!(store.resend_callback(latest.id, at(9)).await.unwrap(), Resent::Queued);
-    let resent = asked(9, 200).await;
+    let resent = claimed_from_engine(9, 200).await;
     assert_eq!((resent.queued_at, resent.attempts), (at(10), 0));
     store.callback_ready(latest.id, at(10)).await.unwrap();
     let ready = claimed_one(&*store, 10, 300).await;
@@ -578,21 +578,21 @@ pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_o
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_callback_without_a_result_is_dropped(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("nothing", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     let id = reported(&*store).await[0].id;
-    let asked = async |now| {
+    let claimed_from_engine = async |now| {
         let mut jobs = store.claim_callbacks(claim(&[(engine(), 1)], now, 100)).await.unwrap();
         assert_eq!(jobs.len(), 1);
         jobs.remove(0).lease()
     };
-    store.callback_tried(asked(1).await, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
-    let too_early = asked(5).await;
+    store.callback_tried(claimed_from_engine(1).await, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
+    let too_early = claimed_from_engine(5).await;
     // Announced during a query: the result of that query is too old, whether or not another query has begun.
     assert_eq!(store.relayed(entry.id, at(6)).await.unwrap(), Relayed::Queued);
-    let received = async || {
+    let try_too_early = async || {
         store.drop_callback(too_early).await.unwrap();
         store.postpone_callback(too_early, at(999)).await.unwrap();
         let tried = unanswered(10 + i64::from(record(&*store, id).await.tries));
@@ -601,14 +601,14 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
         assert_eq!((found.state, found.queued_at), (CallbackState::Pending, at(6)));
         (found.due, found.is_claimed)
     };
-    assert_eq!(received().await, (at(6), false));
+    assert_eq!(try_too_early().await, (at(6), false));
     assert_eq!(store.relayed(entry.id, at(7)).await.unwrap(), Relayed::Nothing, "it is queued already");
-    let anew = asked(6).await;
-    assert_eq!(received().await, (at(100), true));
+    let anew = claimed_from_engine(6).await;
+    assert_eq!(try_too_early().await, (at(100), true));
     // Given up, then announced again.
     store.callback_tried(anew, unanswered(7), CallbackNext::Failed).await.unwrap();
     assert_eq!(store.relayed(entry.id, at(8)).await.unwrap(), Relayed::Queued);
-    let last = asked(8).await;
+    let last = claimed_from_engine(8).await;
     store.drop_callback(last).await.unwrap();
     assert_eq!((store.callback(id).await.unwrap(), queues(&*store).await), (None, Vec::new()));
     store.callback_tried(last, unanswered(2), CallbackNext::Delivered).await.unwrap();
@@ -625,7 +625,7 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
 }
 
 /// An entry whose result was announced is neither cancelled nor replaced.
-pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_announced_entry_is_not_cancelled(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let intent = relayed_intent("announced", Some("https://acme.example/"));
     let first = intended(&*store, intent.clone()).await;
@@ -634,9 +634,9 @@ pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn TestB
     assert_eq!(store.relayed(second.id, at(1)).await.unwrap(), Relayed::Queued);
     assert!(!store.cancel(second.id, None).await.unwrap());
     let before = reported(&*store).await.remove(0);
-    let asked = store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().remove(0);
-    assert_eq!(asked.id, before.id);
-    store.callback_tried(asked.lease(), unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
+    let job = store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().remove(0);
+    assert_eq!(job.id, before.id);
+    store.callback_tried(job.lease(), unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
     // The answer to the first request arrives late.
     assert_eq!(store.answer(first, engine_answer(1)).await.unwrap(), Err(NotKept::Late));
     let after = reported(&*store).await.remove(0);

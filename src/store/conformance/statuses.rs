@@ -7,18 +7,18 @@ use crate::store::{CallbackSender, CompletionOutcome, StoreError};
 /// Looks up the status of a stored operation through both API versions, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
     let operation = &stored.operation;
-    let asked = async |merchant: &MerchantId, direction| {
+    let statuses = async |merchant: &MerchantId, direction| {
         let v1 = store.v1_status(merchant, direction, &operation.order_id).await.unwrap();
         (v1, store.v2_status(merchant, operation.id).await.unwrap())
     };
-    let (v1, v2) = asked(&operation.merchant, operation.direction()).await;
+    let (v1, v2) = statuses(&operation.merchant, operation.direction()).await;
     assert_eq!(
         v1,
         stored.v1.as_ref().map(|_| OperationView::from(operation)),
         "v1 returns operations created through v1"
     );
     assert_eq!(v2, Some(StatusRecord::from(operation)));
-    assert_eq!(asked(&merchant("nobody"), operation.direction()).await, (None, None));
+    assert_eq!(statuses(&merchant("nobody"), operation.direction()).await, (None, None));
 }
 
 /// Drafts of both directions and both API versions, with and without a shop in the request.
@@ -43,7 +43,7 @@ fn success(payer: Option<&str>) -> Outcome {
     Outcome::Success { payer: payer.map(|payer| AccountNumber::new(payer).unwrap()) }
 }
 
-pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_status_matches_its_operation(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut ids = Vec::new();
     for (number, outcome) in
@@ -71,7 +71,7 @@ pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backen
     }
 }
 
-pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn TestBackend) {
+pub(in crate::store) async fn an_unknown_status_is_none(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     let mut draft = deposit("acme", "there");
@@ -95,19 +95,17 @@ pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn TestBack
     assert!(store.v2_status(&acme, id).await.is_err_and(unavailable));
 }
 
-pub(in crate::store) async fn a_result_is_reported_even_when_its_creator_hears_of_the_create_last(
-    backend: &dyn TestBackend,
-) {
+pub(in crate::store) async fn an_operation_can_be_completed_before_its_create_returns(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for mut draft in drafts() {
         draft.operation.order_id = order(&format!("{} late", draft.operation.order_id.as_str()));
         let id = draft.operation.id;
         let creating = store.create(draft);
         // Both calls are in progress at once, so the completion may return before the create.
-        let settling = store.complete(id, Outcome::Failed, NOW);
-        let settled = settling.await.unwrap();
+        let completing = store.complete(id, Outcome::Failed, NOW);
+        let completed = completing.await.unwrap();
         assert!(matches!(creating.await.unwrap(), InsertOutcome::Created(_)));
-        if settled == CompletionOutcome::Unknown {
+        if completed == CompletionOutcome::Unknown {
             // The completion ran before the create.
             assert_eq!(store.complete(id, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
         }

@@ -62,8 +62,8 @@ pub(in crate::store) async fn record_create<R: EntryRows>(
         return Ok(EntryConflict::Nothing);
     }
     Ok(match rows.home(&new.intent.merchant, new.order_key).await? {
-        Some(Home::Entry(standing)) if again && standing == id => EntryConflict::Nothing,
-        Some(Home::Entry(standing)) => match rows.entry(standing).await? {
+        Some(Home::Entry(entry_id)) if again && entry_id == id => EntryConflict::Nothing,
+        Some(Home::Entry(entry_id)) => match rows.entry(entry_id).await? {
             Some(row) => EntryConflict::Entry(Box::new(row)),
             // It was cancelled since.
             None => EntryConflict::Number,
@@ -74,7 +74,7 @@ pub(in crate::store) async fn record_create<R: EntryRows>(
 }
 
 /// How often an order's home is read, when its entry is cancelled or claimed by another transaction meanwhile.
-const LOOKS: usize = 4;
+const MAX_READS: usize = 4;
 
 /// Writes the engine's answer to the entry with this number, and returns the resulting entry.
 pub(in crate::store) async fn answer<R: EntryRows>(
@@ -86,14 +86,14 @@ pub(in crate::store) async fn answer<R: EntryRows>(
     if rows.is_another_orders(&answer.transaction_id, new.order_key).await? {
         return Ok(Err(NotKept::OtherOrder));
     }
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_READS {
         match rows.home(&new.intent.merchant, new.order_key).await? {
             None if !rows.insert_entry(new, id).await? => continue,
             None => {}
-            Some(Home::Entry(standing)) => match rows.locked_entry(standing).await? {
+            Some(Home::Entry(entry_id)) => match rows.locked_entry(entry_id).await? {
                 None => continue,
                 Some(row) if row.is_answered() => return Ok(Ok(row)),
-                Some(_) if standing == id => {}
+                Some(_) if entry_id == id => {}
                 Some(_) => return Ok(Err(NotKept::Late)),
             },
             Some(Home::Operation(_) | Home::Imported(_)) => return Ok(Err(NotKept::Late)),

@@ -49,10 +49,10 @@ fn after(last: i64) -> i64 {
 }
 
 /// How often a number is drawn for an entry. A clash is rare, two in a row are rarer.
-pub(in crate::store) const DRAWS: usize = 8;
+pub(in crate::store) const MAX_DRAWS: usize = 8;
 
 /// The error when all drawn numbers exist.
-pub(in crate::store) fn none_is_left() -> StoreError {
+pub(in crate::store) fn all_taken() -> StoreError {
     StoreError::Unavailable("no free number was found for a journal entry".to_owned())
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use crate::store::conformance::intent;
 
     #[test]
-    fn numbers_of_a_bucket_ascend_and_name_it() {
+    fn numbers_ascend_and_contain_their_bucket() {
         let (numbers, random) = (Numbers::new(), SystemRandomness::default());
         let mut intent = intent("acme", "order");
         let now = intent.created_at.0;
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_millisecond_goes_round() {
+    fn the_last_millisecond_wraps_around() {
         assert_eq!(after(i64::MAX - 1), i64::MAX);
         assert_eq!(after(i64::MAX), 1023 << 12);
     }

@@ -20,31 +20,31 @@ impl LedgerRow {
 }
 
 /// Reports whether entries, in order, open this merchant's ledger: two entries per currency, which sum to zero.
-pub(in crate::store) fn are_an_opening(entries: &[LedgerRow], merchant: &str) -> bool {
+pub(in crate::store) fn is_opening_of(entries: &[LedgerRow], merchant: &str) -> bool {
     let (from, to) = Posting::Opened.from_to();
     entries.chunks(2).all(|pair| match pair {
-        [taken, given] => {
-            (taken.account, given.account) == (account_number(from), account_number(to))
-                && taken.currency == given.currency
-                && given.amount > 0
-                && taken.amount == -given.amount
-                && [taken, given].iter().all(|entry| *entry.merchant == *merchant)
+        [debit, credit] => {
+            (debit.account, credit.account) == (account_number(from), account_number(to))
+                && debit.currency == credit.currency
+                && credit.amount > 0
+                && debit.amount == -credit.amount
+                && [debit, credit].iter().all(|entry| *entry.merchant == *merchant)
         }
         _ => false,
     })
 }
 
 /// Reports whether entries, in order, are exactly those that the state of their operation requires.
-pub(in crate::store) fn booked_as_demanded(operation: &Operation, booked: &[LedgerRow]) -> bool {
+pub(in crate::store) fn match_operation(operation: &Operation, entries: &[LedgerRow]) -> bool {
     let (direction, status) = (operation.direction(), operation.state.status());
-    let mut demanded = entries_of(operation, of_creation(direction, status));
-    if demanded.is_empty() && !booked.is_empty() && direction == Direction::Payout {
+    let mut required = entries_of(operation, of_creation(direction, status));
+    if required.is_empty() && !entries.is_empty() && direction == Direction::Payout {
         // The operation failed after it had been pending.
-        demanded = entries_of(operation, of_creation(direction, Status::Pending));
-        demanded.extend(entries_of(operation, of_result(direction, status)));
-        demanded.sort_unstable();
+        required = entries_of(operation, of_creation(direction, Status::Pending));
+        required.extend(entries_of(operation, of_result(direction, status)));
+        required.sort_unstable();
     }
-    demanded == booked
+    required == entries
 }
 
 fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<LedgerRow> {

@@ -52,7 +52,7 @@ pub(in crate::store) fn origin_of(url: &str) -> Result<String, CorruptRow> {
 }
 
 /// Returns the most tries that are stored for a callback.
-pub(in crate::store) fn kept() -> i64 {
+pub(in crate::store) fn max_tries() -> i64 {
     i64::try_from(CallbackRecord::MAX_TRIES).unwrap_or(i64::MAX)
 }
 

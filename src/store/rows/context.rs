@@ -83,7 +83,7 @@ impl<'a> NewContext<'a> {
 }
 
 /// Decodes the names that a context keeps; `None` when the JSON is not a list of names.
-pub(super) fn kept_of(json: Option<&str>) -> Option<SchemaFields> {
+pub(super) fn decode_kept(json: Option<&str>) -> Option<SchemaFields> {
     match json {
         None => Some(SchemaFields::Everything),
         Some(json) => serde_json::from_str::<Vec<Box<str>>>(json).ok().map(|names| SchemaFields::Names(names.into())),

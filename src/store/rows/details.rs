@@ -20,7 +20,7 @@ use crate::store::vault::{Column, DecryptError, Vault};
 use crate::store::{CallbackSender, Fields, NewOperation, StoreError};
 
 /// The error for a column with an invalid value.
-const NOT_OURS: CorruptRow = CorruptRow("sealed");
+const CORRUPT: CorruptRow = CorruptRow("sealed");
 
 /// Encodes and seals the details of a new operation.
 pub(super) fn sealed(vault: &Vault, draft: &NewOperation) -> Vec<u8> {
@@ -57,7 +57,7 @@ pub(super) struct Details {
 impl Details {
     /// Opens the column of an operation.
     pub(super) fn open(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Self, CorruptRow> {
-        let plain = vault.open(Column::Details, id, sealed).map_err(|DecryptError| NOT_OURS)?;
+        let plain = vault.open(Column::Details, id, sealed).map_err(|DecryptError| CORRUPT)?;
         let mut texts = Texts(&plain);
         texts.take()?;
         texts.take()?;
@@ -68,20 +68,20 @@ impl Details {
 
     fn fields(&self) -> Result<Fields, CorruptRow> {
         let mut texts = Texts(&self.plain);
-        let sent = texts.take()?.ok_or(NOT_OURS)?.into();
-        let defaults = texts.take()?.ok_or(NOT_OURS)?.into();
+        let sent = texts.take()?.ok_or(CORRUPT)?.into();
+        let defaults = texts.take()?.ok_or(CORRUPT)?.into();
         Ok(Fields { sent, defaults, v1_members: texts.members()? })
     }
 
     /// Decodes the relay's address and the data of the direction.
-    pub(super) fn understand(&self, direction: Direction) -> Result<(Option<CallbackUrl>, Kind), CorruptRow> {
+    pub(super) fn decode(&self, direction: Direction) -> Result<(Option<CallbackUrl>, Kind), CorruptRow> {
         let mut texts = Texts(self.plain.get(self.rest..).unwrap_or_default());
         let relay = texts.take()?.map(CallbackUrl::new_allowing_http).transpose().or_corrupt("sealed")?;
         let kind = match direction {
             Direction::Payout => Kind::Withdrawal(texts.withdrawal()?),
             Direction::Payin => Kind::Deposit(texts.deposit()?),
         };
-        if texts.0.is_empty() { Ok((relay, kind)) } else { Err(NOT_OURS) }
+        if texts.0.is_empty() { Ok((relay, kind)) } else { Err(CORRUPT) }
     }
 }
 
@@ -91,14 +91,14 @@ impl Details {
 /// The column contains an invalid value.
 pub(in crate::store) fn opened_fields(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Fields, StoreError> {
     let fields = Details::open(vault, id, sealed).and_then(|details| details.fields());
-    fields.map_err(|not_ours| not_ours.of_operation(id.to_stored()))
+    fields.map_err(|corrupt| corrupt.of_operation(id.to_stored()))
 }
 
 /// Unseals the recipient of a withdrawal.
 pub(super) fn opened_account(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<AccountNumber, CorruptRow> {
-    match Details::open(vault, id, sealed)?.understand(Direction::Payout)? {
+    match Details::open(vault, id, sealed)?.decode(Direction::Payout)? {
         (_, Kind::Withdrawal(withdrawal)) => Ok(withdrawal.account_number),
-        (_, Kind::Deposit(_)) => Err(NOT_OURS),
+        (_, Kind::Deposit(_)) => Err(CORRUPT),
     }
 }
 
@@ -120,40 +120,40 @@ impl<'a> Texts<'a> {
         let mut number = 0_usize;
         // Four groups of seven bits: no text is longer than 256 MiB.
         for shift in [0, 7, 14, 21] {
-            let (byte, rest) = self.0.split_first().ok_or(NOT_OURS)?;
+            let (byte, rest) = self.0.split_first().ok_or(CORRUPT)?;
             self.0 = rest;
             number |= usize::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
                 return self.text(number);
             }
         }
-        Err(NOT_OURS)
+        Err(CORRUPT)
     }
 
     fn text(&mut self, number: usize) -> Result<Option<&'a str>, CorruptRow> {
         let Some(length) = number.checked_sub(1) else { return Ok(None) };
-        let (text, rest) = self.0.split_at_checked(length).ok_or(NOT_OURS)?;
+        let (text, rest) = self.0.split_at_checked(length).ok_or(CORRUPT)?;
         self.0 = rest;
-        std::str::from_utf8(text).map(Some).map_err(|_| NOT_OURS)
+        std::str::from_utf8(text).map(Some).map_err(|_| CORRUPT)
     }
 
     fn members(&mut self) -> Result<MemberFingerprints, CorruptRow> {
-        let (members, rest) = MemberFingerprints::read_from(self.0).ok_or(NOT_OURS)?;
+        let (members, rest) = MemberFingerprints::read_from(self.0).ok_or(CORRUPT)?;
         self.0 = rest;
         Ok(members)
     }
 
     fn withdrawal(&mut self) -> Result<Withdrawal, CorruptRow> {
-        let account_number = AccountNumber::new(self.take()?.ok_or(NOT_OURS)?).or_corrupt("sealed")?;
+        let account_number = AccountNumber::new(self.take()?.ok_or(CORRUPT)?).or_corrupt("sealed")?;
         Ok(Withdrawal { account_number, account_channel: self.take()?.map(Into::into) })
     }
 
     fn deposit(&mut self) -> Result<Deposit, CorruptRow> {
         let url = |text: &str| BrowserUrl::new(text).or_corrupt("sealed");
-        let success_url = url(self.take()?.ok_or(NOT_OURS)?)?;
+        let success_url = url(self.take()?.ok_or(CORRUPT)?)?;
         let pending_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
         let fail_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
-        let redirect_url = self.take()?.map(|url| RedirectUrl::new(url.to_owned())).ok_or(NOT_OURS)?;
+        let redirect_url = self.take()?.map(|url| RedirectUrl::new(url.to_owned())).ok_or(CORRUPT)?;
         Ok(Deposit { success_url, pending_url, fail_url, redirect_url })
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_come_back_and_nothing_else_is_one() {
+    fn texts_round_trip_and_invalid_bytes_are_rejected() {
         for text in
             [None, Some(""), Some("a"), Some(&*"b".repeat(126)), Some(&*"c".repeat(127)), Some(&*"é".repeat(40_000))]
         {

@@ -29,7 +29,7 @@ pub(in crate::store) struct NewEntry {
 
 impl NewEntry {
     pub(in crate::store) fn new(mut intent: PendingCreate, vault: &Vault) -> Self {
-        let order_key = key_of(&intent, vault);
+        let order_key = order_key_of(&intent, vault);
         let mut plain = Vec::with_capacity(64 + intent.body.len());
         intent.v1_members.write_to(&mut plain);
         plain.extend_from_slice(&std::mem::take(&mut intent.body));
@@ -77,32 +77,32 @@ impl EntryRow {
     /// A column contains an invalid value.
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<JournalEntry, StoreError> {
         let id = self.id;
-        self.understand(vault).map_err(|CorruptRow(column)| {
+        self.decode_columns(vault).map_err(|CorruptRow(column)| {
             StoreError::Corrupt(format!("journal entry {id}: the column {column} is not ours"))
         })
     }
 
-    fn understand(mut self, vault: &Vault) -> Result<JournalEntry, CorruptRow> {
+    fn decode_columns(mut self, vault: &Vault) -> Result<JournalEntry, CorruptRow> {
         let mut intent = self.intent()?;
         let progress = match self.state {
             OPEN => EntryProgress::Open,
             IN_DOUBT => {
                 EntryProgress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(CorruptRow("doubted_at"))? }
             }
-            ANSWERED => EntryProgress::Answered(self.passed(vault)?),
+            ANSWERED => EntryProgress::Answered(self.remote_operation(vault)?),
             _ => return Err(CorruptRow("state")),
         };
         if !self.is_answered() {
-            self.has_nothing_of_an_answer()?;
+            self.check_unanswered()?;
         }
-        let place = SealedPlace::Order(key_of(&intent, vault));
+        let place = SealedPlace::Order(order_key_of(&intent, vault));
         let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| CorruptRow("body"))?;
         let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(CorruptRow("body"))?;
         (intent.v1_members, intent.body) = (v1_members, body.into());
         Ok(JournalEntry { id: self.id(), intent, progress })
     }
 
-    fn has_nothing_of_an_answer(&self) -> Result<(), CorruptRow> {
+    fn check_unanswered(&self) -> Result<(), CorruptRow> {
         let columns = [
             (self.status != status_number(Status::Pending), "status"),
             (self.transaction_id.is_some(), "transaction_id"),
@@ -137,7 +137,7 @@ impl EntryRow {
         })
     }
 
-    fn passed(&mut self, vault: &Vault) -> Result<RemoteOperation, CorruptRow> {
+    fn remote_operation(&mut self, vault: &Vault) -> Result<RemoteOperation, CorruptRow> {
         let account = self.account.as_deref().map(|sealed| opened_account(vault, self.id(), sealed)).transpose()?;
         Ok(RemoteOperation {
             answer: EngineAnswer {
@@ -150,16 +150,16 @@ impl EntryRow {
     }
 }
 
-fn key_of(intent: &PendingCreate, vault: &Vault) -> Fingerprint {
+fn order_key_of(intent: &PendingCreate, vault: &Vault) -> Fingerprint {
     vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id)
 }
 
 /// Reports whether an update changes anything of an entry.
-pub(in crate::store) fn is_news(entry: &JournalEntry, update: &StatusUpdate) -> bool {
-    let EntryProgress::Answered(passed) = &entry.progress else { return false };
-    let account_is = update.account.is_some() && update.account != passed.account;
+pub(in crate::store) fn changes_entry(entry: &JournalEntry, update: &StatusUpdate) -> bool {
+    let EntryProgress::Answered(known) = &entry.progress else { return false };
+    let is_new_account = update.account.is_some() && update.account != known.account;
     (entry.intent.shop.is_none() && !update.shop.is_empty())
-        || (passed.status == Status::Pending && (update.status != Status::Pending || account_is))
+        || (known.status == Status::Pending && (update.status != Status::Pending || is_new_account))
 }
 
 /// Seals the account that the engine reported for an entry.

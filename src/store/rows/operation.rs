@@ -1,6 +1,6 @@
 //! Conversion of operations between [`NewOperation`] or [`Stored`] and columns.
 
-use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, kept_of};
+use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, decode_kept};
 use super::details::{self, Details};
 use super::{CorruptRow, OrCorrupt, direction_of, provider_of, status_of};
 use crate::domain::{
@@ -92,15 +92,15 @@ impl StoredRow {
     /// A column contains an invalid value.
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<Stored, StoreError> {
         let id = self.id;
-        self.understand(vault).map_err(|not_ours| not_ours.of_operation(id))
+        self.decode_columns(vault).map_err(|corrupt| corrupt.of_operation(id))
     }
 
-    fn understand(self, vault: &Vault) -> Result<Stored, CorruptRow> {
+    fn decode_columns(self, vault: &Vault) -> Result<Stored, CorruptRow> {
         let id = TransactionId::from_stored(self.id).ok_or(CorruptRow("transaction_id"))?;
         let state = self.state(vault, id)?;
         let context = self.context;
         let direction = direction_of(context.direction).ok_or(CorruptRow("direction"))?;
-        let (relay, kind) = Details::open(vault, id, &self.sealed)?.understand(direction)?;
+        let (relay, kind) = Details::open(vault, id, &self.sealed)?.decode(direction)?;
         let url = self.callback_url.as_deref().map(CallbackUrl::new_allowing_http).transpose();
         let (callback_url, v1) = match (context.origin, relay, url.or_corrupt("callback_url")?) {
             (OF_V2, None, Some(url)) => (url, None),
@@ -127,7 +127,7 @@ impl StoredRow {
             state,
             created_at: UnixMillis(self.created_at),
         };
-        let kept = kept_of(context.kept.as_deref()).ok_or(CorruptRow("kept"))?;
+        let kept = decode_kept(context.kept.as_deref()).ok_or(CorruptRow("kept"))?;
         Ok(Stored {
             operation,
             api_key: context.api_key,

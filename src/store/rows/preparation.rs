@@ -10,7 +10,7 @@ use crate::store::vault::{Column, Vault};
 /// The stored form, as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Form<'a> {
+enum StoredForm<'a> {
     #[serde(borrow)]
     Page(std::borrow::Cow<'a, str>),
     Instructions {
@@ -30,8 +30,8 @@ pub(in crate::store) fn sealed(
     preparation: &Preparation,
 ) -> Result<Vec<u8>, StoreError> {
     let form = match preparation {
-        Preparation::Page(url) => Form::Page(url.as_str().into()),
-        Preparation::Instructions(instructions) => Form::Instructions {
+        Preparation::Page(url) => StoredForm::Page(url.as_str().into()),
+        Preparation::Instructions(instructions) => StoredForm::Instructions {
             text: instructions.text().map(str::to_owned),
             details: instructions
                 .details()
@@ -39,7 +39,7 @@ pub(in crate::store) fn sealed(
                 .map(|detail| (detail.label.to_string(), detail.value.to_string()))
                 .collect(),
         },
-        Preparation::Stopped => Form::Stopped,
+        Preparation::Stopped => StoredForm::Stopped,
     };
     let json = serde_json::to_vec(&form).map_err(|error| StoreError::Corrupt(error.to_string()))?;
     Ok(vault.seal(Column::Preparation, id, &json))
@@ -54,18 +54,18 @@ pub(in crate::store) fn opened(vault: &Vault, id: TransactionId, sealed: &[u8]) 
     plain
         .as_deref()
         .and_then(|plain| serde_json::from_slice(plain).ok())
-        .and_then(understood)
+        .and_then(decode)
         .ok_or_else(|| StoreError::Corrupt(format!("operation {id}: its preparation is not ours")))
 }
 
-fn understood(form: Form<'_>) -> Option<Preparation> {
+fn decode(form: StoredForm<'_>) -> Option<Preparation> {
     match form {
-        Form::Page(url) => BrowserUrl::new(&url).ok().map(Preparation::Page),
-        Form::Instructions { text, details } => {
+        StoredForm::Page(url) => BrowserUrl::new(&url).ok().map(Preparation::Page),
+        StoredForm::Instructions { text, details } => {
             let detail = |(label, value): (String, String)| Detail { label: label.into(), value: value.into() };
             let details = details.into_iter().map(detail).collect();
             Instructions::new(text.map(Into::into), details).ok().map(Preparation::Instructions)
         }
-        Form::Stopped => Some(Preparation::Stopped),
+        StoredForm::Stopped => Some(Preparation::Stopped),
     }
 }

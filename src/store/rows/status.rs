@@ -55,17 +55,22 @@ impl V1Status {
     ///
     /// # Errors
     /// A column contains an invalid value.
-    pub(in crate::store) fn understand(
+    pub(in crate::store) fn decode(
         self,
         vault: &Vault,
         direction: Direction,
         order_id: &OrderId,
     ) -> Result<OperationView, StoreError> {
         let id = self.id;
-        self.shown(vault, direction, order_id).map_err(|not_ours| not_ours.of_operation(id))
+        self.decode_columns(vault, direction, order_id).map_err(|corrupt| corrupt.of_operation(id))
     }
 
-    fn shown(self, vault: &Vault, direction: Direction, order_id: &OrderId) -> Result<OperationView, CorruptRow> {
+    fn decode_columns(
+        self,
+        vault: &Vault,
+        direction: Direction,
+        order_id: &OrderId,
+    ) -> Result<OperationView, CorruptRow> {
         let id = TransactionId::from_stored(self.id).ok_or(CorruptRow("transaction_id"))?;
         Ok(OperationView {
             transaction_id: id.digits().as_str().into(),
@@ -94,11 +99,11 @@ impl V2Status {
     ///
     /// # Errors
     /// A column contains an invalid value.
-    pub(in crate::store) fn understand(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, StoreError> {
-        self.record(vault, id).map_err(|not_ours| not_ours.of_operation(id.to_stored()))
+    pub(in crate::store) fn decode(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, StoreError> {
+        self.decode_columns(vault, id).map_err(|corrupt| corrupt.of_operation(id.to_stored()))
     }
 
-    fn record(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, CorruptRow> {
+    fn decode_columns(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, CorruptRow> {
         let direction = direction_of(self.direction).ok_or(CorruptRow("direction"))?;
         Ok(StatusRecord {
             transaction_id: id,

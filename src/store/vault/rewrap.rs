@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_unlock_is_not_wrapped_anew() {
+    fn a_store_that_does_not_unlock_is_not_rewrapped() {
         let random: Arc<dyn Random> = Arc::new(SystemRandomness::default());
         let stored = Vault::draw(&[key(1)], &*random).unwrap();
         for (keys, error) in [

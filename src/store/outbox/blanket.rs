@@ -19,7 +19,7 @@ use crate::store::vault::Vault;
 use crate::store::{EntryId, StoreError, StoreFuture};
 
 /// How long an unreadable callback is postponed.
-const PUT_OFF_MILLIS: i64 = 60_000;
+const POSTPONE_MILLIS: i64 = 60_000;
 
 async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
     let CallbackClaim { shares, now, lease_until } = claim;
@@ -44,7 +44,7 @@ async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<Call
         }
     }
     if !unreadable.is_empty() {
-        let later = UnixMillis(now.0.saturating_add(PUT_OFF_MILLIS));
+        let later = UnixMillis(now.0.saturating_add(POSTPONE_MILLIS));
         backend.put_off(TaskKind::Callback, unreadable, lease_until, later).await?;
     }
     Ok(jobs)
@@ -53,9 +53,9 @@ async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<Call
 fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Result<CallbackJob, StoreError> {
     let missing =
         || StoreError::Corrupt(format!("callback {}: the operation or entry that it belongs to is missing", task.key));
-    let (nonce, about) = subject.ok_or_else(missing)?;
+    let (nonce, subject_row) = subject.ok_or_else(missing)?;
     let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
-    let news = match about {
+    let news = match subject_row {
         Subject::Operation(row) => {
             let stored = row.decode(vault)?;
             if stored.operation.state == State::Pending {
@@ -70,18 +70,18 @@ fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Res
 }
 
 /// Runs a change in a transaction, and wakes the worker if it queued a callback, or may have in a run before the last.
-async fn queueing<B: Backend, T: Send + 'static>(
+async fn transact_and_notify<B: Backend, T: Send + 'static>(
     backend: &B,
     change: impl AsyncFn(&mut B::Rows<'_>) -> Result<T, B::Error> + Send + 'static,
     queued: impl FnOnce(&T) -> bool,
 ) -> Result<T, StoreError> {
     let runs = Cell::new(0_u32);
-    let counted = async move |rows: &mut B::Rows<'_>| {
+    let count_runs = async move |rows: &mut B::Rows<'_>| {
         runs.set(runs.get() + 1);
         Ok((change(rows).await?, runs.get() > 1))
     };
-    let (done, in_doubt) = backend.transact(counted).await?;
-    if in_doubt || queued(&done) {
+    let (done, was_rerun) = backend.transact(count_runs).await?;
+    if was_rerun || queued(&done) {
         backend.queued().notify_one();
     }
     Ok(done)
@@ -126,7 +126,7 @@ impl<B: Backend> Outbox for B {
 
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, ()> {
         let ready = async move |rows: &mut B::Rows<'_>| callbacks::ready(rows, id, now).await;
-        Box::pin(async move { queueing(self, ready, |ready| *ready).await.map(drop) })
+        Box::pin(async move { transact_and_notify(self, ready, |ready| *ready).await.map(drop) })
     }
 
     fn drop_callback(&self, lease: CallbackLease) -> StoreFuture<'_, ()> {
@@ -157,7 +157,7 @@ impl<B: Backend> Outbox for B {
     fn relayed(&self, entry: EntryId, at: UnixMillis) -> StoreFuture<'_, Relayed> {
         let nonce = self.random().number();
         let relay = async move |rows: &mut B::Rows<'_>| callbacks::relay(rows, entry, nonce, at).await;
-        Box::pin(queueing(self, relay, |relayed| *relayed == Relayed::Queued))
+        Box::pin(transact_and_notify(self, relay, |relayed| *relayed == Relayed::Queued))
     }
 
     fn callback(&self, id: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
@@ -188,7 +188,7 @@ impl<B: Backend> Outbox for B {
 
     fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, Resent> {
         let resend = async move |rows: &mut B::Rows<'_>| callbacks::resend(rows, id, now).await;
-        Box::pin(queueing(self, resend, |resent| *resent == Resent::Queued))
+        Box::pin(transact_and_notify(self, resend, |resent| *resent == Resent::Queued))
     }
 
     fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)> {
@@ -202,7 +202,7 @@ impl<B: Backend> Outbox for B {
             let next = places.last().copied().filter(|_| places.len() == limit);
             let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
             let resend = async move |rows: &mut B::Rows<'_>| rows.queue_failed(&keys, now).await;
-            let count = queueing(self, resend, |count| *count > 0).await?;
+            let count = transact_and_notify(self, resend, |count| *count > 0).await?;
             Ok((count, next))
         })
     }

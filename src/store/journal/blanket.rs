@@ -4,21 +4,21 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::moves::{self, EntryConflict};
-use super::numbers::{DRAWS, NUMBERS, none_is_left};
+use super::numbers::{MAX_DRAWS, NUMBERS, all_taken};
 use super::{
     EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate, V1Lookup,
 };
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
 use crate::store::homes::Home;
-use crate::store::rows::entry::{NewEntry, is_news, sealed_account};
+use crate::store::rows::entry::{NewEntry, changes_entry, sealed_account};
 use crate::store::{StoreError, StoreFuture};
 
 impl<B: Backend> Journal for B {
     fn record_create(&self, intent: PendingCreate) -> StoreFuture<'_, JournalOutcome> {
         Box::pin(async move {
             let new = Arc::new(NewEntry::new(intent, self.vault()));
-            for _ in 0..DRAWS {
+            for _ in 0..MAX_DRAWS {
                 let (new, id, tries) = (Arc::clone(&new), NUMBERS.draw(&new.intent, self.random()), Cell::new(0_u32));
                 let write = async move |rows: &mut B::Rows<'_>| {
                     let again = tries.replace(tries.get() + 1) > 0;
@@ -33,7 +33,7 @@ impl<B: Backend> Journal for B {
                     EntryConflict::Number => {}
                 }
             }
-            Err(none_is_left())
+            Err(all_taken())
         })
     }
 
@@ -127,7 +127,7 @@ impl<B: Backend> Journal for B {
     fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let known = self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()?;
-            if !known.is_some_and(|entry| is_news(&entry, &update)) {
+            if !known.is_some_and(|entry| changes_entry(&entry, &update)) {
                 return Ok(());
             }
             let StatusUpdate { status, account, shop } = update;

@@ -82,14 +82,14 @@ impl<B: Backend> Store for B {
         Box::pin(async move {
             let order = self.fingerprint_key().order_key(merchant, direction, order_id);
             let read = self.v1_status_row(merchant, order).await?;
-            read.map(|status| status.understand(self.vault(), direction, order_id)).transpose()
+            read.map(|status| status.decode(self.vault(), direction, order_id)).transpose()
         })
     }
 
     fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> StoreFuture<'a, Option<StatusRecord>> {
         Box::pin(async move {
             let read = self.v2_status_row(merchant, id).await?;
-            read.map(|status| status.understand(self.vault(), id)).transpose()
+            read.map(|status| status.decode(self.vault(), id)).transpose()
         })
     }
 
