@@ -230,7 +230,7 @@ async fn claim<B: Backend>(backend: &B, claim: Claim) -> Result<Vec<ProviderJob>
             Some(Ok(stored)) => jobs.push(ProviderJob { operation: stored.operation, attempts: task.attempts }),
             // An unreadable row must not stop the queue.
             Some(Err(error)) => {
-                tracing::error!(%error, "a provider job cannot be decoded and is skipped until its lease ends")
+                tracing::error!(%error, "a provider job cannot be decoded and is skipped until its lease ends");
             }
             None => {}
         }
