@@ -10,14 +10,14 @@ use super::rows::context::merchant_number;
 use super::rows::details::opened_fields;
 use super::rows::operation::{NewRow, sealed_payer};
 use super::rows::preparation;
-use super::tasks::{TaskClaim, TaskKind, TaskRows as _};
+use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _};
 use super::{
     Audit, AuditProgress, Claim, CompletionOutcome, Fields, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
     ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
 };
 use crate::domain::{
     Amount, Balance, Currency, Direction, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView, OrderId,
-    Outcome, Page, Preparation, StatusRecord, TransactionId, UnixMillis,
+    Outcome, Page, Preparation, ShopCode, StatusRecord, TransactionId, UnixMillis,
 };
 
 impl<B: Backend> Store for B {
@@ -236,4 +236,14 @@ async fn claim<B: Backend>(backend: &B, claim: Claim) -> Result<Vec<ProviderJob>
         }
     }
     Ok(jobs)
+}
+
+impl ProviderQueue {
+    fn of(queue: TaskQueue) -> Result<Self, StoreError> {
+        let TaskQueue { queue, due_at, .. } = queue;
+        match ShopCode::new(&queue) {
+            Ok(shop) => Ok(Self { shop, due: due_at }),
+            Err(_) => Err(StoreError::Corrupt("a provider job names no valid shop".to_owned())),
+        }
+    }
 }

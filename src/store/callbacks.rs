@@ -9,13 +9,11 @@
 //! Every try is stored. In all columns but the first the try is late: its lease had ended, and the callback was claimed
 //! again, finished or resent since. A pending callback has a task in the queue of its target; others have none.
 
-use super::journal::moves::EntryRows;
-use super::rows::callback::{max_tries, origin_of};
+use super::rows::callback::max_tries;
 use super::tasks::{NewTask, TaskKind, TaskRows, TaskState};
-use super::transaction::NewCallback;
 use super::{
-    CallbackId, CallbackLease, CallbackNext, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId,
-    ExpireRequest, Relayed, Resent, TryOutcome,
+    CallbackId, CallbackLease, CallbackNext, CallbackState, CallbackSubject, CallbackTarget, CallbackTry,
+    ExpireRequest, Resent, TryOutcome,
 };
 use crate::domain::UnixMillis;
 
@@ -42,7 +40,7 @@ impl CallbackRow {
 
     /// Reports whether an announcement makes the engine be queried again: it was queried before without success, or the
     /// callback was given up.
-    fn can_be_queried_again(&self) -> bool {
+    pub(super) fn can_be_queried_again(&self) -> bool {
         let was_queried = self.task.map_or(self.state == CallbackState::Failed, |task| task.attempts > 0);
         self.target == CallbackTarget::Engine && was_queried
     }
@@ -109,7 +107,10 @@ pub(super) trait CallbackRows: TaskRows {
 }
 
 /// Reads and locks the callback with this id.
-async fn locked_by_id<R: CallbackRows>(rows: &mut R, id: CallbackId) -> Result<Option<CallbackRow>, R::Error> {
+pub(super) async fn locked_by_id<R: CallbackRows>(
+    rows: &mut R,
+    id: CallbackId,
+) -> Result<Option<CallbackRow>, R::Error> {
     let found = rows.locked_callback(id.subject()).await?;
     Ok(found.filter(|found| found.nonce == id.nonce().cast_signed()))
 }
@@ -161,19 +162,6 @@ pub(super) async fn postpone<R: CallbackRows>(
     rows.release_task(TaskKind::Callback, lease.id.subject().key(), due).await
 }
 
-/// Moves a callback from the engine's queue to the one of its merchant's target, where its age counts anew. Returns
-/// whether it did.
-pub(super) async fn ready<R: EntryRows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<bool, R::Error> {
-    let CallbackSubject::Entry(entry) = id.subject() else { return Ok(false) };
-    let Some(url) = rows.entry(entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
-    let Some(callback) = locked_by_id(rows, id).await? else { return Ok(false) };
-    if callback.task.is_none() || callback.target != CallbackTarget::Engine {
-        return Ok(false);
-    }
-    let target = CallbackTarget::Origin(origin_of(&url)?.into());
-    requeue(rows, &callback, target, now).await.map(|()| true)
-}
-
 /// Deletes a claimed callback of an entry with its tries, unless it was announced or claimed again since. Never deletes
 /// the callback of an operation: that has a result to deliver.
 pub(super) async fn remove<R: CallbackRows>(rows: &mut R, lease: CallbackLease) -> Result<(), R::Error> {
@@ -182,31 +170,6 @@ pub(super) async fn remove<R: CallbackRows>(rows: &mut R, lease: CallbackLease) 
     match locked_by_id(rows, lease.id).await? {
         Some(callback) if callback.is_leased_for(lease) => rows.remove_callback(subject).await,
         _ => Ok(()),
-    }
-}
-
-/// Queues the callback of an announced entry, unless it exists or the merchant gave no address. A callback for which
-/// the engine was queried before, or which was given up there, is requeued: a worker that holds it may have queried the
-/// engine too early, and loses its lease.
-pub(super) async fn relay<R: EntryRows>(
-    rows: &mut R,
-    entry: EntryId,
-    nonce: u64,
-    at: UnixMillis,
-) -> Result<Relayed, R::Error> {
-    // The lock makes sure that an entry gets one callback, and is not cancelled meanwhile.
-    let Some(found) = rows.locked_entry(entry).await? else { return Ok(Relayed::Nothing) };
-    let subject = CallbackSubject::Entry(entry);
-    match rows.locked_callback(subject).await? {
-        Some(callback) if callback.can_be_queried_again() => {
-            requeue(rows, &callback, CallbackTarget::Engine, at).await.map(|()| Relayed::Queued)
-        }
-        None if found.v1_callback_url.is_some() => {
-            let (id, target) = (CallbackId::new(subject, nonce), CallbackTarget::Engine.as_str());
-            rows.queue_callback(NewCallback { id, merchant: &found.merchant, target, at }).await?;
-            Ok(Relayed::Queued)
-        }
-        Some(_) | None => Ok(Relayed::Nothing),
     }
 }
 
@@ -223,7 +186,7 @@ pub(super) async fn resend<R: CallbackRows>(rows: &mut R, id: CallbackId, now: U
 }
 
 /// Makes a callback pending and due in a queue.
-async fn requeue<R: CallbackRows>(
+pub(super) async fn requeue<R: CallbackRows>(
     rows: &mut R,
     callback: &CallbackRow,
     target: CallbackTarget,
@@ -241,4 +204,14 @@ async fn requeue<R: CallbackRows>(
 pub(super) async fn expire<R: CallbackRows>(rows: &mut R, expiry: &ExpireRequest) -> Result<usize, R::Error> {
     let late = rows.late_callbacks(expiry).await?;
     rows.give_up(&late, expiry.reason).await.map(|()| late.len())
+}
+
+/// A callback about to be queued.
+#[derive(Debug)]
+pub(super) struct NewCallback<'a> {
+    pub(super) id: CallbackId,
+    pub(super) merchant: &'a str,
+    /// The text of [`CallbackTarget::as_str`](crate::store::CallbackTarget::as_str).
+    pub(super) target: &'a str,
+    pub(super) at: UnixMillis,
 }

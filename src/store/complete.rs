@@ -1,11 +1,12 @@
 //! Completes an operation with everything that follows from its result, and stores what a provider prepared for a
 //! pending operation.
 
+use super::callbacks::NewCallback;
 use super::rows::bare_state;
 use super::rows::callback::origin_of;
 use super::rows::posting::{LedgerEntry, PostingSource, of_result};
 use super::tasks::TaskKind;
-use super::transaction::{Customer, NewCallback, OperationState, Rows};
+use super::transaction::{Customer, OperationState, Rows};
 use super::{CallbackId, CallbackSubject, CompletionOutcome};
 use crate::domain::{Direction, Outcome, Status, TransactionId, UnixMillis};
 

@@ -1,10 +1,11 @@
 //! Creates an operation with everything that belongs to it. All checks read before the first write, and the first write
 //! is the operation itself: when its order exists, nothing has to be undone.
 
+use super::callbacks::NewCallback;
 use super::rows::callback::address;
 use super::rows::posting::{LedgerEntry, PostingSource, of_creation, signed};
 use super::tasks::NewTask;
-use super::transaction::{Customer, NewCallback, Rows, Usage};
+use super::transaction::{Customer, Rows, Usage};
 use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, NewOperation};
 use crate::domain::{
     Amount, Currency, Direction, LedgerAccount, MerchantId, Operation, Outcome, Posting, State, Status, TransactionId,

@@ -3,8 +3,8 @@
 //! remote engine has certainly refused the create (see [`cancel`](super::journal::moves::cancel)).
 
 use super::rows::CorruptRow;
+use super::rows::Transaction;
 use super::rows::operation::StoredRow;
-use super::transaction::Transaction;
 use super::{EntryId, Reservations, V1Lookup};
 use crate::domain::{Bucket, Fingerprint, MerchantId, TransactionId, UnixMillis};
 

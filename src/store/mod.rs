@@ -394,16 +394,6 @@ pub struct ProviderQueue {
     pub due: UnixMillis,
 }
 
-impl ProviderQueue {
-    fn of(queue: tasks::TaskQueue) -> Result<Self, StoreError> {
-        let tasks::TaskQueue { queue, due_at, .. } = queue;
-        match ShopCode::new(&queue) {
-            Ok(shop) => Ok(Self { shop, due: due_at }),
-            Err(_) => Err(StoreError::Corrupt("a provider job names no valid shop".to_owned())),
-        }
-    }
-}
-
 /// Selects the provider jobs to claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {

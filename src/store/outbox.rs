@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::rows::callback::target_of;
 use super::tasks::TaskQueue;
 use super::{EntryId, JournalEntry, StoreFuture, Stored};
 use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId, OrderId, TransactionId, UnixMillis};
@@ -199,6 +198,11 @@ impl CallbackTarget {
             Self::Origin(origin) => origin,
         }
     }
+}
+
+/// Decodes `callbacks.target`. The text of [`CallbackTarget::Engine`] is never an origin.
+pub(in crate::store) fn target_of(text: String) -> CallbackTarget {
+    if text == CallbackTarget::Engine.as_str() { CallbackTarget::Engine } else { CallbackTarget::Origin(text.into()) }
 }
 
 /// A target's queue.

@@ -4,7 +4,7 @@
 //! A claim leases due tasks: they are hidden from other claims until the lease ends. After that the tasks of a process
 //! that died can be claimed again. A late worker finds that another claim has replaced its own.
 
-use super::transaction::Transaction;
+use super::rows::Transaction;
 use crate::domain::{ShopCode, TransactionId, UnixMillis};
 
 /// The kind of a task.

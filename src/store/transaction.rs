@@ -1,19 +1,10 @@
 //! The row operations of one open transaction, implemented by each backend. They make no decisions: the logic over them
 //! is written once for all backends.
 
-use crate::domain::{
-    Currency, Direction, LedgerAccount, MerchantId, Posting, State, Status, TransactionId, UnixDay, UnixMillis,
-};
-use crate::store::CallbackId;
+use crate::domain::{Currency, Direction, LedgerAccount, MerchantId, Posting, State, Status, TransactionId, UnixDay};
 use crate::store::callbacks::CallbackRows;
-use crate::store::rows::CorruptRow;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{LedgerEntry, PostingSource};
-
-/// An open transaction of a database.
-pub(super) trait Transaction {
-    type Error: From<CorruptRow>;
-}
 
 /// The row operations that creating and completing operations need. Rows documented as locked stay locked until the end
 /// of the transaction, in a database with concurrent writers.
@@ -91,16 +82,6 @@ pub(super) struct Customer<'a> {
 pub(super) struct Usage {
     pub(super) operations: i64,
     pub(super) amount: i64,
-}
-
-/// A callback about to be queued.
-#[derive(Debug)]
-pub(super) struct NewCallback<'a> {
-    pub(super) id: CallbackId,
-    pub(super) merchant: &'a str,
-    /// The text of [`CallbackTarget::as_str`](crate::store::CallbackTarget::as_str).
-    pub(super) target: &'a str,
-    pub(super) at: UnixMillis,
 }
 
 /// The columns that completing an operation needs.

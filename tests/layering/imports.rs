@@ -94,9 +94,10 @@ fn module_of(file: &str) -> ModulePath {
 fn code_of(text: &str) -> String {
     let tests = Regex::new(r"\n#\[cfg\(test\)\]\n(?:pub(?:\([a-z ]+\))? )?mod \w+ \{").unwrap();
     let for_tests = Regex::new(r"#\[cfg\(test\)\]\s*(?:pub(?:\([a-z: ]+\))? )?use [^;]*;").unwrap();
-    let hidden = Regex::new(r#"//[^\n]*|"(?:[^"\\]|\\.)*""#).unwrap();
+    let hidden = Regex::new(r#"//[^\n]*|"(?:[^"\\]|\\.)*"|\bpub\(in [a-z:]+\)"#).unwrap();
     let end = tests.find(text).map_or(text.len(), |found| found.start());
-    let code = hidden.replace_all(&text[..end], "");
+    let code = hidden
+        .replace_all(&text[..end], |found: &regex::Captures<'_>| if found[0].starts_with("pub") { "pub" } else { "" });
     for_tests.replace_all(&code, "").into_owned()
 }
 

@@ -2,11 +2,14 @@
 //! that does not apply to the entry's state changes nothing.
 
 use crate::domain::{Fingerprint, Status, UnixMillis};
-use crate::store::callbacks::CallbackRows;
+use crate::store::callbacks::{CallbackRows, NewCallback, locked_by_id, requeue};
 use crate::store::homes::{Home, HomeRows};
+use crate::store::rows::callback::origin_of;
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{CorruptRow, status_number};
-use crate::store::{CallbackState, CallbackSubject, EngineAnswer, EntryId, NotKept};
+use crate::store::{
+    CallbackId, CallbackState, CallbackSubject, CallbackTarget, EngineAnswer, EntryId, NotKept, Relayed,
+};
 
 /// The row operations on journal entries.
 pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
@@ -175,4 +178,46 @@ pub(in crate::store) async fn update_status<R: EntryRows>(
         entry.account = account.or(entry.account);
     }
     rows.set_received(&entry).await
+}
+
+/// Moves a callback from the engine's queue to the one of its merchant's target, where its age counts anew. Returns
+/// whether it did.
+pub(in crate::store) async fn ready<R: EntryRows>(
+    rows: &mut R,
+    id: CallbackId,
+    now: UnixMillis,
+) -> Result<bool, R::Error> {
+    let CallbackSubject::Entry(entry) = id.subject() else { return Ok(false) };
+    let Some(url) = rows.entry(entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
+    let Some(callback) = locked_by_id(rows, id).await? else { return Ok(false) };
+    if callback.task.is_none() || callback.target != CallbackTarget::Engine {
+        return Ok(false);
+    }
+    let target = CallbackTarget::Origin(origin_of(&url)?.into());
+    requeue(rows, &callback, target, now).await.map(|()| true)
+}
+
+/// Queues the callback of an announced entry, unless it exists or the merchant gave no address. A callback for which
+/// the engine was queried before, or which was given up there, is requeued: a worker that holds it may have queried the
+/// engine too early, and loses its lease.
+pub(in crate::store) async fn relay<R: EntryRows>(
+    rows: &mut R,
+    entry: EntryId,
+    nonce: u64,
+    at: UnixMillis,
+) -> Result<Relayed, R::Error> {
+    // The lock makes sure that an entry gets one callback, and is not cancelled meanwhile.
+    let Some(found) = rows.locked_entry(entry).await? else { return Ok(Relayed::Nothing) };
+    let subject = CallbackSubject::Entry(entry);
+    match rows.locked_callback(subject).await? {
+        Some(callback) if callback.can_be_queried_again() => {
+            requeue(rows, &callback, CallbackTarget::Engine, at).await.map(|()| Relayed::Queued)
+        }
+        None if found.v1_callback_url.is_some() => {
+            let (id, target) = (CallbackId::new(subject, nonce), CallbackTarget::Engine.as_str());
+            rows.queue_callback(NewCallback { id, merchant: &found.merchant, target, at }).await?;
+            Ok(Relayed::Queued)
+        }
+        Some(_) | None => Ok(Relayed::Nothing),
+    }
 }

@@ -13,6 +13,7 @@ use super::{
 use crate::domain::{Direction, Fingerprint, MerchantId, State, UnixMillis};
 use crate::store::backend::{Backend, Scope, Subject};
 use crate::store::callbacks::{self, CallbackRows as _};
+use crate::store::journal::moves;
 use crate::store::rows::callback::target_of;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::vault::Vault;
@@ -125,7 +126,7 @@ impl<B: Backend> Outbox for B {
     }
 
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, ()> {
-        let ready = async move |rows: &mut B::Rows<'_>| callbacks::ready(rows, id, now).await;
+        let ready = async move |rows: &mut B::Rows<'_>| moves::ready(rows, id, now).await;
         Box::pin(async move { transact_and_notify(self, ready, |ready| *ready).await.map(drop) })
     }
 
@@ -156,7 +157,7 @@ impl<B: Backend> Outbox for B {
 
     fn relayed(&self, entry: EntryId, at: UnixMillis) -> StoreFuture<'_, Relayed> {
         let nonce = self.random().number();
-        let relay = async move |rows: &mut B::Rows<'_>| callbacks::relay(rows, entry, nonce, at).await;
+        let relay = async move |rows: &mut B::Rows<'_>| moves::relay(rows, entry, nonce, at).await;
         Box::pin(transact_and_notify(self, relay, |relayed| *relayed == Relayed::Queued))
     }
 

@@ -14,11 +14,12 @@ use crate::domain::{
 };
 use crate::store::homes::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
+use crate::store::rows;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{LedgerEntry, PostingSource};
 use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at, status_number, status_of};
-use crate::store::transaction::{self, Customer, OperationState, Rows, Usage};
+use crate::store::transaction::{Customer, OperationState, Rows, Usage};
 use crate::store::{EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
@@ -30,7 +31,7 @@ const REMOVED: i64 = 8;
 /// A transaction.
 pub(in crate::store) struct PgRows<'a>(pub(super) &'a Transaction<'a>);
 
-impl transaction::Transaction for PgRows<'_> {
+impl rows::Transaction for PgRows<'_> {
     type Error = PgError;
 }
 

@@ -2,7 +2,8 @@
 
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::CallbackUrl;
-use crate::store::{CallbackRecord, CallbackSender, CallbackState, CallbackTarget, TryOutcome};
+pub(in crate::store) use crate::store::outbox::target_of;
+use crate::store::{CallbackRecord, CallbackSender, CallbackState, TryOutcome};
 
 pub(in crate::store) const PENDING: i64 = state_number(CallbackState::Pending);
 pub(in crate::store) const DELIVERED: i64 = state_number(CallbackState::Delivered);
@@ -25,11 +26,6 @@ pub(in crate::store) const fn state_of(number: i64) -> Option<CallbackState> {
         FAILED => Some(CallbackState::Failed),
         _ => None,
     }
-}
-
-/// Decodes `callbacks.target`. The text of [`CallbackTarget::Engine`] is never an origin.
-pub(in crate::store) fn target_of(text: String) -> CallbackTarget {
-    if text == CallbackTarget::Engine.as_str() { CallbackTarget::Engine } else { CallbackTarget::Origin(text.into()) }
 }
 
 /// Returns the address to which an operation's result is sent; `None`: the merchant is not called back.

@@ -15,6 +15,11 @@ use super::StoreError;
 use super::vault::DecryptError;
 use crate::domain::{Direction, InvalidValue, Outcome, ProviderKind, State, Status, UnixMillis};
 
+/// An open transaction of a database.
+pub(in crate::store) trait Transaction {
+    type Error: From<CorruptRow>;
+}
+
 /// The name of a column that contains an invalid value.
 pub(in crate::store) struct CorruptRow(pub(in crate::store) &'static str);
 

@@ -16,11 +16,12 @@ use crate::domain::{
 };
 use crate::store::homes::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
+use crate::store::rows::Transaction;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{LedgerEntry, PostingSource};
 use crate::store::rows::{CorruptRow, status_of};
-use crate::store::transaction::{Customer, OperationState, Rows, Transaction, Usage};
+use crate::store::transaction::{Customer, OperationState, Rows, Usage};
 use crate::store::{EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late.

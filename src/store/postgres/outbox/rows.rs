@@ -3,7 +3,7 @@
 
 use super::subject::bucket_in_key;
 use crate::domain::UnixMillis;
-use crate::store::callbacks::{CallbackRow, CallbackRows};
+use crate::store::callbacks::{CallbackRow, CallbackRows, NewCallback};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, narrow, small};
 use crate::store::postgres::tasks;
@@ -11,7 +11,6 @@ use crate::store::postgres::transaction::PgRows;
 use crate::store::rows::CorruptRow;
 use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
 use crate::store::tasks::{NewTask, TaskKind, TaskRows};
-use crate::store::transaction::NewCallback;
 use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, TryOutcome};
 
 impl CallbackRows for PgRows<'_> {

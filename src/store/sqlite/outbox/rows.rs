@@ -3,13 +3,12 @@
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use crate::domain::UnixMillis;
-use crate::store::callbacks::{CallbackRow, CallbackRows};
+use crate::store::callbacks::{CallbackRow, CallbackRows, NewCallback};
 use crate::store::rows::CorruptRow;
 use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
 use crate::store::sqlite::tasks;
 use crate::store::sqlite::transaction::SqliteRows;
 use crate::store::tasks::{NewTask, TaskKind, TaskRows};
-use crate::store::transaction::NewCallback;
 use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, TryOutcome};
 
 impl CallbackRows for SqliteRows<'_> {
