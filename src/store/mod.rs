@@ -26,6 +26,7 @@ mod create;
 mod homes;
 mod journal;
 mod open;
+mod opened;
 mod outbox;
 pub mod postgres;
 mod rows;
@@ -45,13 +46,15 @@ pub use journal::{
     EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, V1Lookup,
 };
-pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
+pub use open::{open_beside, open_store, rewrap_keys};
+pub use opened::{Holds, OpenError, Opened};
 pub use outbox::{
     CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
     CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, Outbox, OutboxSize,
     RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use secret_file::secret_file;
+pub use vault::Rewrapped;
 pub use vault::VaultError;
 
 use crate::domain::{

@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::OpenError;
 use crate::clock::Random;
+use crate::rules::{Secret, StoreKeys};
 
 /// Reads the 32 bytes that `path` contains in base64, ignoring surrounding whitespace. If the file is missing and
 /// `may_create` is set, creates it with 32 random bytes and mode 0600. Creation is atomic, survives a crash, and never
@@ -90,6 +91,21 @@ fn publish(temporary: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(temporary, path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => fs::rename(temporary, path),
         linked => linked,
+    }
+}
+
+/// Returns the keys of the rules, or the key of the configured key file, which is created for a new store (contract
+/// section 2).
+pub(in crate::store) fn wrapping_keys(
+    path: &Path,
+    keys: &StoreKeys,
+    new: bool,
+    random: &dyn Random,
+) -> Result<Vec<Secret>, OpenError> {
+    match &keys.create_at {
+        _ if !keys.keys.is_empty() => Ok(keys.keys.clone()),
+        Some(file) => Ok(vec![Secret::new(&secret_file(file, new, random)?)]),
+        None => Err(OpenError::NoKey { path: path.into() }),
     }
 }
 

@@ -19,7 +19,7 @@ mod rewrap;
 
 use std::sync::Arc;
 
-pub use rewrap::{Rewrap, rewrap};
+pub use rewrap::{Rewrap, Rewrapped, rewrap};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 

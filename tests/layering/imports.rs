@@ -22,6 +22,8 @@ struct Import {
 /// The imports of all files of the library, tests aside.
 pub struct Imports {
     by_module: BTreeMap<ModulePath, Vec<Import>>,
+    /// The modules that only tests have.
+    tests: BTreeSet<ModulePath>,
 }
 
 impl Imports {
@@ -33,7 +35,7 @@ impl Imports {
                 tests.insert([module_of(&source.name), vec![found[1].to_owned()]].concat());
             }
         }
-        let is_test = |module: &ModulePath| (1..=module.len()).any(|length| tests.contains(&module[..length]));
+        let is_test = |module: &ModulePath| is_within(module, &tests);
         let mut modules = BTreeMap::new();
         for source in sources.iter().filter(|source| source.name != "main.rs") {
             let module = module_of(&source.name);
@@ -44,7 +46,7 @@ impl Imports {
         let known = modules.keys().cloned().collect();
         let by_module =
             modules.iter().map(|(module, code)| (module.clone(), imports_of(module, code, &known))).collect();
-        Self { by_module }
+        Self { by_module, tests }
     }
 
     /// The circles of modules that import each other, each sorted.
@@ -72,7 +74,8 @@ impl Imports {
 
     /// The files that declare what a module imports.
     fn targets<'m>(&'m self, module: &ModulePath, imports: &[Import]) -> BTreeSet<&'m ModulePath> {
-        let used = imports.iter().filter(|import| import.passed_on_as.is_none());
+        let used =
+            imports.iter().filter(|import| import.passed_on_as.is_none() && !is_within(&import.path, &self.tests));
         used.map(|import| self.declared_in(&import.path, 0)).filter(|target| *target != module).collect()
     }
 
@@ -83,6 +86,11 @@ impl Imports {
         let passed_on = imports.iter().find(|import| import.passed_on_as.as_ref() == Some(name));
         passed_on.map_or(module, |import| self.declared_in(&import.path, depth + 1))
     }
+}
+
+/// Whether a path leads into one of these modules.
+fn is_within(path: &ModulePath, modules: &BTreeSet<ModulePath>) -> bool {
+    (1..=path.len()).any(|length| modules.contains(&path[..length]))
 }
 
 fn module_of(file: &str) -> ModulePath {

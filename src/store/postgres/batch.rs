@@ -6,112 +6,31 @@
 //! nobody but who stores or changes the same order, and not for long. The rows of a batch are in the order of their keys:
 //! two batches that meet wait for each other in one direction only.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashSet, VecDeque};
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::creates::{InsertConflict, MOST, Waiting};
 use super::fault::{PgError, closed};
-use super::node::{LIMIT, PgNode};
+use super::node::PgNode;
 use super::row::bucket_in;
+use super::turns::LIMIT;
 use super::{homes, insert};
 use crate::domain::Fingerprint;
 use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
 
-/// What a create met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InsertConflict {
-    /// It was stored.
-    Nothing,
-    /// Its order has a home, or its id was there.
-    Something {
-        /// What is there may be of an earlier try of the same create, whose end nobody heard of.
-        in_doubt: bool,
-    },
-}
-
-/// The most creates of one statement.
-const MOST: usize = 128;
-
 /// The most statements under way. While one is, the next fills: what a statement costs beside its rows is shared by more.
 const UNDER_WAY: usize = 1;
 
-/// So many creates are a crowd.
-const CROWD: usize = 16;
-
-/// The longest that a batch waits for a crowd to come again.
-const GATHERING: Duration = Duration::from_millis(1);
-
-struct Waiting {
-    new: Arc<NewRow>,
-    reply: oneshot::Sender<Result<InsertConflict, StoreError>>,
-}
-
-impl Waiting {
-    fn id(&self) -> i64 {
-        self.new.draft().operation.id.to_stored()
-    }
-
-    /// Whoever asked may have gone.
-    fn tell(self, met: Result<InsertConflict, StoreError>) {
-        let _ = self.reply.send(met);
-    }
-}
-
 /// A batch that takes so long is not waited for by the next one.
 const SLOW: Duration = Duration::from_millis(250);
-
-/// The most of those at once.
-const MOST_SLOW: usize = 4;
-
-/// What gathers.
-pub(super) struct CreateBatches {
-    waiting: RefCell<VecDeque<Waiting>>,
-    under_way: Cell<usize>,
-    /// When so many wait, they are together; zero: they are not waited for.
-    awaited: Cell<usize>,
-    together: Notify,
-    slow: Arc<Semaphore>,
-}
-
-impl Default for CreateBatches {
-    fn default() -> Self {
-        Self {
-            waiting: RefCell::default(),
-            under_way: Cell::default(),
-            awaited: Cell::default(),
-            together: Notify::new(),
-            slow: Arc::new(Semaphore::new(MOST_SLOW)),
-        }
-    }
-}
-
-impl CreateBatches {
-    fn push(&self, one: Waiting) {
-        let mut waiting = self.waiting.borrow_mut();
-        waiting.push_back(one);
-        if waiting.len() == self.awaited.get() {
-            self.together.notify_one();
-        }
-    }
-
-    /// Waits for a crowd that was together before.
-    async fn gather(&self, crowd: usize) {
-        let crowd = crowd.min(MOST);
-        if crowd < CROWD || self.waiting.borrow().len() >= crowd {
-            return;
-        }
-        self.awaited.set(crowd);
-        let _ = timeout(GATHERING, self.together.notified()).await;
-        self.awaited.set(0);
-    }
-}
 
 /// Stores a row with others.
 ///
@@ -204,7 +123,7 @@ fn store_part<'n>(
                     } else {
                         InsertConflict::Something { in_doubt }
                     };
-                    waiting.tell(Ok(met));
+                    waiting.answer(Ok(met));
                 }
             }
             // One row that the database refuses must not take the others with it.
@@ -228,7 +147,7 @@ fn without(part: Vec<Waiting>, standing: &HashSet<i64>) -> Vec<Waiting> {
     let mut rest = Vec::with_capacity(part.len());
     for (place, waiting) in (1..).zip(part) {
         if standing.contains(&place) {
-            waiting.tell(Ok(InsertConflict::Something { in_doubt: true }));
+            waiting.answer(Ok(InsertConflict::Something { in_doubt: true }));
         } else {
             rest.push(waiting);
         }
@@ -238,7 +157,7 @@ fn without(part: Vec<Waiting>, standing: &HashSet<i64>) -> Vec<Waiting> {
 
 fn tell_all(part: Vec<Waiting>, error: &StoreError) {
     for waiting in part {
-        waiting.tell(Err(error.clone()));
+        waiting.answer(Err(error.clone()));
     }
 }
 
@@ -254,7 +173,7 @@ fn apart(batch: Vec<Waiting>) -> Vec<Waiting> {
     let (apart, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
     for waiting in taken {
         // It looks for what is in its way, finds that it is the id, and draws another one.
-        waiting.tell(Ok(InsertConflict::Something { in_doubt: false }));
+        waiting.answer(Ok(InsertConflict::Something { in_doubt: false }));
     }
     apart
 }

@@ -4,10 +4,6 @@
 
 use std::cell::Cell;
 
-use super::fault::PgError;
-use super::node::PgNode;
-use super::row::get;
-use crate::clock::Clock;
 use crate::store::StoreError;
 
 /// A clock that is so many milliseconds off is wrong. Well-kept ones differ by some; with less, what others have in hand may
@@ -15,7 +11,7 @@ use crate::store::StoreError;
 const MOST: i64 = 30_000;
 
 /// An answer that takes longer tells no time.
-const LONGEST: i64 = 2_000;
+pub(super) const LONGEST: i64 = 2_000;
 
 /// How far this machine's clock is ahead of the database's, as last measured, in milliseconds.
 #[derive(Debug, Default)]
@@ -35,28 +31,8 @@ impl Offset {
         )))
     }
 
-    #[cfg(test)]
+    /// Notes a measurement.
     pub(super) fn set(&self, ahead: i64) {
         self.0.set(ahead);
     }
-}
-
-/// Measures `machine`, which may be another clock than the one that work goes by: a test moves that one alone.
-///
-/// # Errors
-/// The database does not answer; what was measured last stands.
-pub(super) async fn measure(node: &PgNode, machine: &dyn Clock) -> Result<(), StoreError> {
-    let (before, there, after) = node
-        .ask(async |client| {
-            let statement =
-                client.prepare_cached("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").await?;
-            let before = machine.now().0;
-            let there: i64 = get(&client.query_one(&statement, &[]).await?, 0)?;
-            Ok::<_, PgError>((before, there, machine.now().0))
-        })
-        .await?;
-    if (0..=LONGEST).contains(&(after - before)) {
-        node.clock.0.set(before + (after - before) / 2 - there);
-    }
-    Ok(())
 }

@@ -13,7 +13,7 @@ use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::hosts::{self, HostSelector};
-use super::node::PATIENCE;
+use super::turns::PATIENCE;
 use crate::rules::{PostgresTls, PostgresUrl};
 
 /// How much longer the pool waits than all hosts may take, so that it is they who are said to be silent; and how long an idle
@@ -21,7 +21,7 @@ use crate::rules::{PostgresTls, PostgresUrl};
 const WAIT: Duration = Duration::from_secs(1);
 
 /// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits
-/// wait for a standby too, they go on to. Nothing waits for ever, and the server gives up before [`LIMIT`](super::node::LIMIT).
+/// wait for a standby too, they go on to. Nothing waits for ever, and the server gives up before [`LIMIT`](super::turns::LIMIT).
 /// A node that freezes lets go of its rows before others give up on them; who waits for a row asks again
 /// ([`fault`](super::fault)), and has no connection between. No statement is worth compiling: each is some steps into
 /// indexes, and one that has to pass over a small table looks endless to a planner that was told not to.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::batch::{self, InsertConflict};
+use super::batch;
+use super::creates::InsertConflict;
 use super::homes;
 use super::node::PgNode;
 use super::row::{StoredRow, bucket_in};

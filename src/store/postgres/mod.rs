@@ -18,6 +18,7 @@ mod clock;
 mod connect;
 pub mod copying;
 mod create;
+mod creates;
 mod fault;
 mod given;
 mod history;

@@ -13,23 +13,17 @@ use deadpool_postgres::{Object, Pool, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::batch::CreateBatches;
-use super::clock::Offset;
+use super::clock::{LONGEST, Offset};
+use super::creates::CreateBatches;
 use super::fault::{PgError, RetryAction, closed};
-use super::turns::ConcurrencyLimits;
+use super::row::get;
+use super::turns::{ConcurrencyLimits, LIMIT, PATIENCE};
 use crate::backoff;
-use crate::clock::Random;
+use crate::clock::{Clock, Random};
 use crate::store::StoreError;
 
 /// The most pieces of work under way or waiting; one more is refused at once.
 const MOST_WORK: usize = 16 * 1024;
-
-/// After so long nothing is tried again, and nobody waits for a connection that others use.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Nobody waits longer for an answer: most callers give up after ten seconds or more, and one who was told to come again
-/// knows more than one who was told nothing.
-pub(super) const LIMIT: Duration = Duration::from_secs(8);
 
 /// How often a transaction is tried that others are in the way of.
 const TRIES: u32 = 12;
@@ -110,6 +104,26 @@ impl PgNode {
     /// Tries again what may come to a better end.
     pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, PgError>) -> Result<T, StoreError> {
         self.persist_since(Instant::now(), once).await
+    }
+
+    /// Measures `machine`, which may be another clock than the one that work goes by: a test moves that one alone.
+    ///
+    /// # Errors
+    /// The database does not answer; what was measured last stands.
+    pub(super) async fn measure_clock(&self, machine: &dyn Clock) -> Result<(), StoreError> {
+        let (before, there, after) = self
+            .ask(async |client| {
+                let statement =
+                    client.prepare_cached("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").await?;
+                let before = machine.now().0;
+                let there: i64 = get(&client.query_one(&statement, &[]).await?, 0)?;
+                Ok::<_, PgError>((before, there, machine.now().0))
+            })
+            .await?;
+        if (0..=LONGEST).contains(&(after - before)) {
+            self.clock.set(before + (after - before) / 2 - there);
+        }
+        Ok(())
     }
 
     async fn persist_since<T>(

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::ledger::fold::{self, Pass};
 use super::node::{PgNode, Thread};
 use super::schema::{OpenMode, PreparedStore};
-use super::{PostgresStore, clock, connect, schema};
+use super::{PostgresStore, connect, schema};
 use crate::clock::{Clock, Random};
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::rows::context::Contexts;
@@ -33,7 +33,7 @@ pub fn open(
 ) -> Result<Opened<PostgresStore>, OpenError> {
     let opened = open_as(url, keys, random, OpenMode::Serve)?;
     let machine = Arc::clone(&clock);
-    let measured = on_thread(&opened.store.thread, url, async move |node| Ok(clock::measure(&node, &*machine).await))?;
+    let measured = on_thread(&opened.store.thread, url, async move |node| Ok(node.measure_clock(&*machine).await))?;
     if let Err(error) = measured {
         tracing::warn!(%error, "the database's clock cannot be read");
     }
@@ -114,7 +114,7 @@ async fn keep_house(node: Rc<PgNode>, machine: Arc<dyn Clock>) {
 async fn measure_again_and_again(node: &PgNode, machine: &dyn Clock) {
     while !node.is_closed() {
         tokio::time::sleep(BETWEEN_MEASUREMENTS).await;
-        if let Err(error) = clock::measure(node, machine).await {
+        if let Err(error) = node.measure_clock(machine).await {
             // Whoever needs the database says that it is away.
             tracing::debug!(%error, "the database's clock cannot be read");
         }

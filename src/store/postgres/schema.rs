@@ -11,8 +11,8 @@ use super::node::PgNode;
 use super::row::get;
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
-use crate::store::open::wrapping_keys;
 use crate::store::rows::CorruptRow;
+use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError, Rewrapped};
 

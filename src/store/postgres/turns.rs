@@ -1,13 +1,21 @@
 //! What is done by turns, so that no kind of work takes every connection: reading lists, and deciding, where whoever
 //! waits for a row of the database keeps a connection meanwhile.
 
+use std::time::Duration;
+
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::node::PATIENCE;
 use super::row::bucket_of;
 use crate::domain::MerchantId;
 use crate::store::StoreError;
+
+/// After so long nothing is tried again, and nobody waits for a connection that others use.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Nobody waits longer for an answer: most callers give up after ten seconds or more, and one who was told to come again
+/// knows more than one who was told nothing.
+pub(super) const LIMIT: Duration = Duration::from_secs(8);
 
 /// Of so many connections deciding creates have most: the rest stays for everything else.
 const fn deciding(connections: usize) -> usize {
@@ -40,7 +48,7 @@ impl ConcurrencyLimits {
     }
 
     /// The turn of a create that decides. First the merchant's own, so that one merchant's crowd keeps no other's out. What
-    /// is done then has the rest of [`LIMIT`](super::node::LIMIT).
+    /// is done then has the rest of [`LIMIT`].
     ///
     /// # Errors
     /// It did not come.

@@ -4,21 +4,17 @@ mod callbacks;
 mod journal;
 mod ledger;
 mod operations;
+mod slice;
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, ErrorCode, Row};
+use rusqlite::{Connection, ErrorCode};
 
 use super::connection::store_error;
 use super::schema::MIGRATIONS;
-use crate::domain::Fingerprint;
-use crate::store::audit::{AuditFindings, Found, SchemaParts};
-use crate::store::homes::Home;
+use crate::store::audit::{AuditFindings, SchemaParts};
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, EntryId, StoreError};
-
-/// Rows in memory at once.
-const SLICE: i64 = 500;
+use crate::store::{Audit, AuditProgress, StoreError};
 
 /// How many rows are looked at slice by slice.
 const TOTAL: &str =
@@ -108,32 +104,6 @@ fn structure(connection: &Connection, findings: &mut AuditFindings) -> rusqlite:
     findings.structure(parts(&fresh)?, parts(connection)?);
     Ok(())
 }
-
-/// Reads the next rows of a statement whose first column is a number, in its order. A store in one file has no buckets.
-fn rows<T>(
-    connection: &Connection,
-    statement: &str,
-    after: i64,
-    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<Found<T>>> {
-    let mut statement = connection.prepare_cached(statement)?;
-    statement.query_map((after, SLICE), |row| Ok(((0, row.get(0)?), read(row).ok())))?.collect()
-}
-
-/// Compares the homes that a slice must have.
-fn homes(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
-    // A home that cannot be understood is another one.
-    let home = |(order, _): &(Fingerprint, Home)| match super::homes::of(connection, *order) {
-        Err(error) if error.sqlite_error_code().is_none() => Ok(Some(UNKNOWN)),
-        found => found,
-    };
-    let found = findings.homes.iter().map(home).collect::<rusqlite::Result<Vec<_>>>()?;
-    findings.compare_homes(found);
-    Ok(())
-}
-
-/// No entry has it.
-const UNKNOWN: Home = Home::Entry(EntryId(i64::MIN));
 
 fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))

@@ -13,7 +13,7 @@ use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, ConnectionRole, StoreFile};
 use super::lists::{LONGEST, ListTurns};
 use super::readers::Readers;
-use super::writer::Writer;
+use super::writer::{LogOwner, Writer};
 use super::{SqliteStore, moved, schema, tasks};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
@@ -60,7 +60,7 @@ pub(super) fn open_source(
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
     }
     let schema::PreparedFile { vault, holds, .. } = prepared;
-    let store = start(source, connection, vault, random, metrics, TheLog::IsOurs, Some(lock))?;
+    let store = start(source, connection, vault, random, metrics, LogOwner::ThisProcess, Some(lock))?;
     Ok(Opened { store, holds })
 }
 
@@ -77,7 +77,7 @@ pub fn open_beside(
 ) -> Result<SqliteStore, OpenError> {
     let (source, connection) = connect_beside(path)?;
     let vault = schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?;
-    start(source, connection, vault, random, metrics, TheLog::IsAnothers, None)
+    start(source, connection, vault, random, metrics, LogOwner::AnotherProcess, None)
 }
 
 /// Wraps the data keys of a store with the first of `keys`, in one transaction.
@@ -119,22 +119,13 @@ pub(super) fn connect_though_moved(path: &Path) -> Result<(StoreFile, Connection
     Ok((source, connection))
 }
 
-/// Who looks after the write-ahead log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TheLog {
-    /// This process: it serves the store.
-    IsOurs,
-    /// Another one may. It is never made to wait for this one.
-    IsAnothers,
-}
-
 fn start(
     source: StoreFile,
     connection: Connection,
     vault: Vault,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
-    log: TheLog,
+    log: LogOwner,
     lock: Option<File>,
 ) -> Result<SqliteStore, OpenError> {
     let source = Arc::new(source);

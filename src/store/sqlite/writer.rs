@@ -22,7 +22,6 @@ use tokio::time::Instant;
 use super::answers::{Waiting, WriterCommand, answer};
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, ConnectionRole, LogLength, StoreFile};
-use super::opening::TheLog;
 use super::reports::Reports;
 use crate::store::StoreError;
 use crate::telemetry::{Metrics, Stopwatch};
@@ -72,6 +71,15 @@ fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".to_owned())
 }
 
+/// The process that maintains the write-ahead log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogOwner {
+    /// This process: it serves the store.
+    ThisProcess,
+    /// Another process may; it never has to wait for this one.
+    AnotherProcess,
+}
+
 /// The way to the writer's thread.
 pub(super) struct Writer {
     queue: RwLock<Option<SyncSender<Waiting>>>,
@@ -89,7 +97,7 @@ impl Writer {
         source: Arc<StoreFile>,
         checkpointer: Checkpointer,
         metrics: Arc<Metrics>,
-        log: TheLog,
+        log: LogOwner,
     ) -> std::io::Result<Self> {
         let log_length = LogLength::default();
         log_length.follow(&mut connection).map_err(std::io::Error::other)?;
@@ -174,7 +182,7 @@ struct Writing {
     source: Arc<StoreFile>,
     metrics: Arc<Metrics>,
     checkpointer: Checkpointer,
-    log: TheLog,
+    log: LogOwner,
     log_length: LogLength,
     state: State,
     /// The log is restarted when it is longer, in pages.
@@ -212,7 +220,7 @@ impl Writing {
             self.commit(&mut batch);
         }
         self.checkpointer.stop();
-        if let (State::Open(connection), TheLog::IsOurs) = (&self.state, self.log)
+        if let (State::Open(connection), LogOwner::ThisProcess) = (&self.state, self.log)
             && let Err(error) = connection::checkpoint(connection, Checkpoint::Truncate)
         {
             tracing::warn!(%error, "the store's log stays for the next start");
@@ -293,7 +301,7 @@ impl Writing {
     fn tend_log(&mut self) {
         let Some(pages) = self.log_length.after_commit() else { return };
         self.checkpointer.log_is(pages);
-        if self.log == TheLog::IsAnothers {
+        if self.log == LogOwner::AnotherProcess {
             return;
         }
         if self.checkpointer.is_nearly_done(pages) {

@@ -6,7 +6,16 @@ use std::sync::Arc;
 use super::{Vault, VaultError, WrappedKey, aes, unwrap, wrap};
 use crate::clock::Random;
 use crate::rules::Secret;
-use crate::store::Rewrapped;
+
+/// The result of rewrapping a store's data keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewrapped {
+    /// The count of data keys in the store.
+    pub all: usize,
+    /// How many data keys another key than the first of `store.keys` wrapped before, by that key's position in the
+    /// list, from 1.
+    pub before: BTreeMap<usize, usize>,
+}
 
 /// Data keys to store in place of those with the same ids.
 #[derive(Debug)]

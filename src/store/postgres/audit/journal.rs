@@ -2,7 +2,7 @@
 
 use tokio_postgres::Row;
 
-use super::Auditor;
+use super::auditor::Auditor;
 use crate::store::audit::{AroundEntry, AuditFindings, FIRST, Found, RowPlace};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::journal::entry_row::{self, COLUMNS, entry};

@@ -3,7 +3,8 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::{Auditor, ledger};
+use super::auditor::Auditor;
+use super::ledger;
 use crate::store::audit::{Around, AuditFindings, FIRST, Found, LAST, RowPlace};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{self, COLUMNS, StoredRow, get, operation};

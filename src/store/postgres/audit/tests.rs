@@ -126,7 +126,7 @@ async fn tampered(store: &PostgresStore, sql: &str) -> Audit {
             snapshot.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
             snapshot.batch_execute(SESSION).await?;
             let auditor = Auditor { snapshot, progress: Arc::new(|_| {}), total: 0 };
-            Ok(auditor.all(AuditFindings::new(vault, true)).await?.found)
+            Ok(all(&auditor, AuditFindings::new(vault, true)).await?.found)
         };
         audit().await.map_err(PgError::reported)
     });

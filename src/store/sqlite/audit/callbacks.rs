@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row};
 
-use super::rows;
+use super::slice::rows;
 use crate::store::audit::{AuditFindings, AuditedTask, Callback, Tries};
 use crate::store::rows::callback::outcome_of;
 

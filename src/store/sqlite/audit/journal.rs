@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{homes, rows};
+use super::slice::{compare_homes, rows};
 use crate::store::audit::{AroundEntry, AuditFindings};
 use crate::store::sqlite::journal::EntryRow;
 
@@ -17,6 +17,6 @@ pub(super) fn slice(
     // An index is unique.
     let around = || AroundEntry { named_twice: false };
     findings.journal(entries.into_iter().map(|(place, row)| (place, row.map(|row| (row, around())))).collect());
-    homes(connection, findings)?;
+    compare_homes(connection, findings)?;
     Ok(last)
 }

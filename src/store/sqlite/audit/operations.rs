@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, Row};
 
-use super::{homes, ledger, rows};
+use super::ledger;
+use super::slice::{compare_homes, rows};
 use crate::store::audit::{Around, AuditFindings};
 use crate::store::sqlite::row::StoredRow;
 
@@ -36,7 +37,7 @@ pub(super) fn slice(
     let entries = ledger::between(connection, after, last.unwrap_or(i64::MAX))?;
     let together = operations.into_iter().zip(around);
     findings.operations(together.map(|((place, row), (_, around))| (place, row.zip(around))).collect(), entries);
-    homes(connection, findings)?;
+    compare_homes(connection, findings)?;
     Ok(last)
 }
 
