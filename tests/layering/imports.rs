@@ -111,7 +111,7 @@ fn code_of(text: &str) -> String {
 
 fn imports_of(module: &ModulePath, code: &str, known: &BTreeSet<ModulePath>) -> Vec<Import> {
     let statement = Regex::new(r"(?m)^\s*(pub(?:\([^)]*\))? )?use ([^;]+);").unwrap();
-    let named = Regex::new(r"\b(?:crate|super|self)(?:::\w+)+|(?:^|[^:\w])([a-z_]+)::\w").unwrap();
+    let named = Regex::new(r"(?:^|[^:\w])([a-z_]+(?:::\w+)+)").unwrap();
     let mut imports = Vec::new();
     for found in statement.captures_iter(code) {
         let is_public = found.get(1).is_some();
@@ -127,8 +127,7 @@ fn imports_of(module: &ModulePath, code: &str, known: &BTreeSet<ModulePath>) -> 
         }
     }
     for found in named.captures_iter(&statement.replace_all(code, "")) {
-        let path = found.get(1).map_or_else(|| found[0].to_owned(), |child| child.as_str().to_owned());
-        if let Some(path) = absolute(module, &path, known) {
+        if let Some(path) = absolute(module, &found[1], known) {
             imports.push(Import { path, passed_on_as: None });
         }
     }

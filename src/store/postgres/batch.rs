@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::creates::{InsertConflict, MOST, Waiting};
+use super::creates::{InsertConflict, MOST, WaitingCreate};
 use super::fault::{PgError, closed};
 use super::node::PgNode;
 use super::row::bucket_in;
@@ -38,7 +38,7 @@ const SLOW: Duration = Duration::from_millis(250);
 /// The database does not answer.
 pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>) -> Result<InsertConflict, StoreError> {
     let (reply, met) = oneshot::channel();
-    node.batches.push(Waiting { new, reply });
+    node.batches.push(WaitingCreate { new, reply });
     if node.batches.under_way.get() < UNDER_WAY {
         node.batches.under_way.set(node.batches.under_way.get() + 1);
         tokio::task::spawn_local(work_off(Rc::clone(node)));
@@ -57,7 +57,7 @@ async fn work_off(node: Rc<PgNode>) {
         node.batches.gather(crowd).await;
         // Whoever is ready to ask goes first: their creates fill this batch.
         tokio::task::yield_now().await;
-        let batch: Vec<Waiting> = {
+        let batch: Vec<WaitingCreate> = {
             let mut waiting = node.batches.waiting.borrow_mut();
             // Who waited for too long was told to come again: that create is asked for anew, or not at all.
             waiting.retain(|waiting| !waiting.reply.is_closed());
@@ -74,7 +74,7 @@ async fn work_off(node: Rc<PgNode>) {
 }
 
 /// Sends a batch and waits for its end, or goes on without it when that takes long: it may wait for somebody's lock.
-async fn sent(node: &Rc<PgNode>, batch: Vec<Waiting>) {
+async fn sent(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
     let sending = Rc::clone(node);
     let mut sending = tokio::task::spawn_local(async move { send(&sending, apart(batch)).await });
     let slow = Arc::clone(&node.batches.slow).try_acquire_owned();
@@ -92,7 +92,7 @@ async fn sent(node: &Rc<PgNode>, batch: Vec<Waiting>) {
 }
 
 /// Stores a batch, and tells each what it met.
-async fn send(node: &PgNode, mut batch: Vec<Waiting>) {
+async fn send(node: &PgNode, mut batch: Vec<WaitingCreate>) {
     batch.sort_by_key(|waiting| waiting.new.order_key().0);
     store_part(node, batch, &Cell::new(0)).await;
 }
@@ -100,7 +100,7 @@ async fn send(node: &PgNode, mut batch: Vec<Waiting>) {
 /// What one row meets must not be the fate of all: a part that comes to nothing is parted again.
 fn store_part<'n>(
     node: &'n PgNode,
-    mut part: Vec<Waiting>,
+    mut part: Vec<WaitingCreate>,
     tries: &'n Cell<u32>,
 ) -> Pin<Box<dyn Future<Output = ()> + 'n>> {
     Box::pin(async move {
@@ -134,7 +134,7 @@ fn store_part<'n>(
 }
 
 /// Both halves are tried, side by side, unless there is only one row.
-async fn halve(node: &PgNode, mut part: Vec<Waiting>, tries: &Cell<u32>, error: &StoreError) {
+async fn halve(node: &PgNode, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, error: &StoreError) {
     if part.len() < 2 {
         return tell_all(part, error);
     }
@@ -143,7 +143,7 @@ async fn halve(node: &PgNode, mut part: Vec<Waiting>, tries: &Cell<u32>, error: 
 }
 
 /// Those whose order is not there. Whose is, needs no place and is told so; the rest is in nobody's way.
-fn without(part: Vec<Waiting>, standing: &HashSet<i64>) -> Vec<Waiting> {
+fn without(part: Vec<WaitingCreate>, standing: &HashSet<i64>) -> Vec<WaitingCreate> {
     let mut rest = Vec::with_capacity(part.len());
     for (place, waiting) in (1..).zip(part) {
         if standing.contains(&place) {
@@ -155,7 +155,7 @@ fn without(part: Vec<Waiting>, standing: &HashSet<i64>) -> Vec<Waiting> {
     rest
 }
 
-fn tell_all(part: Vec<Waiting>, error: &StoreError) {
+fn tell_all(part: Vec<WaitingCreate>, error: &StoreError) {
     for waiting in part {
         waiting.answer(Err(error.clone()));
     }
@@ -168,7 +168,7 @@ fn taken() -> StoreError {
 
 /// Those that have an id of their own. What a statement stored is told by its ids: of two creates that drew the same one,
 /// in the same millisecond, one is stored, and both would be told that they were.
-fn apart(batch: Vec<Waiting>) -> Vec<Waiting> {
+fn apart(batch: Vec<WaitingCreate>) -> Vec<WaitingCreate> {
     let mut ids = HashSet::new();
     let (apart, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
     for waiting in taken {

@@ -33,12 +33,12 @@ const GATHERING: Duration = Duration::from_millis(1);
 const CROWD: usize = 16;
 
 /// A create that waits for its batch.
-pub(super) struct Waiting {
+pub(super) struct WaitingCreate {
     pub(super) new: Arc<NewRow>,
     pub(super) reply: oneshot::Sender<Result<InsertConflict, StoreError>>,
 }
 
-impl Waiting {
+impl WaitingCreate {
     pub(super) fn id(&self) -> i64 {
         self.new.draft().operation.id.to_stored()
     }
@@ -54,7 +54,7 @@ const MOST_SLOW: usize = 4;
 
 /// The creates that wait.
 pub(super) struct CreateBatches {
-    pub(super) waiting: RefCell<VecDeque<Waiting>>,
+    pub(super) waiting: RefCell<VecDeque<WaitingCreate>>,
     pub(super) under_way: Cell<usize>,
     /// When so many wait, they are together; zero: they are not waited for.
     awaited: Cell<usize>,
@@ -75,7 +75,7 @@ impl Default for CreateBatches {
 }
 
 impl CreateBatches {
-    pub(super) fn push(&self, one: Waiting) {
+    pub(super) fn push(&self, one: WaitingCreate) {
         let mut waiting = self.waiting.borrow_mut();
         waiting.push_back(one);
         if waiting.len() == self.awaited.get() {
