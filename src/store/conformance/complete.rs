@@ -69,11 +69,12 @@ pub(in crate::store) async fn one_of_many_concurrent_results_is_stored(backend: 
     for task in tasks {
         results.push(task.await.unwrap());
     }
-    let booked: Vec<_> = results.iter().filter(|(_, completed)| *completed == CompletionOutcome::Completed).collect();
-    assert_eq!(booked.len(), 1);
+    let completed_first: Vec<_> =
+        results.iter().filter(|(_, completed)| *completed == CompletionOutcome::Completed).collect();
+    assert_eq!(completed_first.len(), 1);
     let state = store.by_id(id).await.unwrap().unwrap().operation.state;
     let State::Finished { outcome, .. } = &state else { panic!("a result was stored") };
-    assert_eq!(*outcome, booked[0].0);
+    assert_eq!(*outcome, completed_first[0].0);
     for (reported, completed) in &results {
         match completed {
             CompletionOutcome::Completed | CompletionOutcome::AlreadyCompleted => assert_eq!(reported, outcome),

@@ -331,15 +331,15 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Te
             withdrawing.record_create(again).await.unwrap()
         });
         let (kept, rival) = (answer.await.unwrap(), rival.await.unwrap());
-        let standing = found(&*store, &intent("acme", &text)).await.unwrap();
+        let current = found(&*store, &intent("acme", &text)).await.unwrap();
         match (kept, rival) {
             (Ok(stored), JournalOutcome::Existing(_)) => {
                 let EntryProgress::Answered(passed) = &stored.progress else { panic!("{stored:?}") };
                 assert_eq!(passed.answer, engine_answer(round));
-                assert_eq!(standing, stored);
+                assert_eq!(current, stored);
             }
             (Err(NotKept::Late), JournalOutcome::Written(id)) => {
-                assert_eq!((standing.id, standing.progress), (id, EntryProgress::Open));
+                assert_eq!((current.id, current.progress), (id, EntryProgress::Open));
             }
             both => panic!("{both:?}"),
         }

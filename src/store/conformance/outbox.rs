@@ -278,15 +278,15 @@ pub(in crate::store) async fn only_a_delivery_counts_when_late(backend: &dyn Tes
     let refused = || (answered_with(410, 7), CallbackNext::Failed);
     let again = || (unanswered(7), CallbackNext::RetryAt(at(9000)));
     let taken = || (answered_with(200, 7), CallbackNext::Delivered);
-    let settled = CallbackState::Delivered;
+    let delivered = CallbackState::Delivered;
     for (number, before, late, state, due) in [
         (0, None, refused(), CallbackState::Pending, Some(500)),
         (1, None, again(), CallbackState::Pending, Some(500)),
-        (2, None, taken(), settled, None),
-        (3, Some((answered_with(201, 6), CallbackNext::Delivered)), refused(), settled, None),
-        (4, Some((answered_with(201, 6), CallbackNext::Delivered)), again(), settled, None),
+        (2, None, taken(), delivered, None),
+        (3, Some((answered_with(201, 6), CallbackNext::Delivered)), refused(), delivered, None),
+        (4, Some((answered_with(201, 6), CallbackNext::Delivered)), again(), delivered, None),
         (5, Some((answered_with(410, 6), CallbackNext::Failed)), again(), CallbackState::Failed, None),
-        (6, Some((answered_with(410, 6), CallbackNext::Failed)), taken(), settled, None),
+        (6, Some((answered_with(410, 6), CallbackNext::Failed)), taken(), delivered, None),
     ] {
         created(&*store, failed(&number.to_string(), 0)).await;
         let lease = claimed_one(&*store, 10, 100).await.lease();
