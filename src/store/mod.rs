@@ -277,8 +277,8 @@ pub struct V1Request {
 /// How the merchant receives the result of an operation created through v1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallbackSender {
-    /// From the engine itself, in the v2 format: the merchant's rules have `callbacks = "v2"`. The journal does not
-    /// store this, since only the remote engine acts on it; an entry read back has `Relayed(None)`.
+    /// From the engine itself, in the v2 format: the merchant's rules have `callbacks = "v2"`. A journal entry does not
+    /// store this: it has no callback address then, because the remote engine calls the merchant.
     Directly,
     /// From the relay, at this address of the merchant, in its dialect. `None`: the merchant gave no address and is not
     /// called back.
