@@ -1,11 +1,11 @@
 //! The entry link: how the customer of a deposit goes on now.
 
-use super::{HtmlPage, Opened, PREPARING_SECONDS, PageRequest, PageResponse, STOPPED_SECONDS};
+use super::page::{DepositPage, HtmlPage, PREPARING_SECONDS, PageRequest, PageResponse, STOPPED_SECONDS};
 use crate::engine::{Engine, NextAction};
 use crate::failure::ApiError;
 use crate::rules::PageState;
 
-pub(super) async fn step(engine: &Engine, visit: &PageRequest, opened: Opened) -> Result<PageResponse, ApiError> {
+pub(super) async fn step(engine: &Engine, visit: &PageRequest, opened: DepositPage) -> Result<PageResponse, ApiError> {
     let page = match opened.way(engine, &visit.rules).await? {
         NextAction::Finished(status) => return Ok(opened.destination(status)),
         NextAction::Page(url) => return Ok(PageResponse::Away(url)),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{HtmlPage, Payment, Refresh};
+use super::page::{HtmlPage, Payment, Refresh};
 use crate::domain::Instructions;
 use crate::rules::{Language, PageState, Pages};
 

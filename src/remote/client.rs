@@ -27,7 +27,7 @@ pub struct RemoteDeps {
 }
 
 /// What all calls share.
-pub(super) struct Shared {
+pub(super) struct RemoteState {
     pub(super) engine: RemoteEngine,
     pub(super) store: Arc<dyn Store>,
     pub(super) outbound: Arc<Outbound>,
@@ -41,7 +41,7 @@ pub(super) struct Shared {
 /// A remote v2 service, called for one request or for none. Clones share everything but the request.
 #[derive(Clone)]
 pub struct Remote {
-    pub(super) parts: Arc<Shared>,
+    pub(super) parts: Arc<RemoteState>,
     /// The headers of the request that it is called for.
     pub(super) forwarded: ForwardedHeaders,
 }
@@ -52,7 +52,7 @@ impl Remote {
     pub fn new(parts: RemoteDeps) -> Self {
         let RemoteDeps { engine, store, outbound, clock, metrics } = parts;
         let (orders, outages, refresher) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
-        let parts = Arc::new(Shared { engine, store, outbound, clock, metrics, orders, outages, refresher });
+        let parts = Arc::new(RemoteState { engine, store, outbound, clock, metrics, orders, outages, refresher });
         Self { parts, forwarded: ForwardedHeaders::default() }
     }
 

@@ -1,19 +1,16 @@
 //! A merchant: keys, allow-lists, shops, and how its v1 traffic is completed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use governor::{DefaultDirectRateLimiter, RateLimiter};
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use jiff::civil::Date;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::tz::TimeZone;
-use prefix_trie::PrefixSet;
 
-use super::{Dialect, Quota, Secrets, Shop};
-use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, MerchantId, ShopCode, canonical_ip};
+use super::limits::{AddressSet, Quota};
+use super::{Dialect, Secrets, Shop};
+use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, MerchantId, ShopCode};
 
 /// A merchant (contract section 2, `merchants/<id>.toml`).
 #[derive(Debug)]
@@ -107,52 +104,6 @@ pub(super) fn notices(since: Option<Date>, sunset: Option<Date>, more: Option<&B
     since.into_iter().chain(sunset).chain(link).collect()
 }
 
-/// A set of addresses, such as those a key may be used from: a prefix trie for each family. Empty: nobody.
-#[derive(Default)]
-pub struct AddressSet {
-    v4: PrefixSet<Ipv4Net>,
-    v6: PrefixSet<Ipv6Net>,
-}
-
-impl AddressSet {
-    /// Takes prefixes; IPv4-mapped IPv6 prefixes count as IPv4.
-    #[must_use]
-    pub fn new(prefixes: impl IntoIterator<Item = IpNet>) -> Self {
-        let mut list = Self::default();
-        for prefix in prefixes {
-            match canonical_prefix(prefix) {
-                IpNet::V4(prefix) => list.v4.insert(prefix),
-                IpNet::V6(prefix) => list.v6.insert(prefix),
-            };
-        }
-        list
-    }
-
-    /// Whether an address is on the list.
-    #[must_use]
-    pub fn contains(&self, address: IpAddr) -> bool {
-        match canonical_ip(address) {
-            IpAddr::V4(address) => self.v4.get_lpm(&Ipv4Net::from(address)).is_some(),
-            IpAddr::V6(address) => self.v6.get_lpm(&Ipv6Net::from(address)).is_some(),
-        }
-    }
-}
-
-/// A prefix as addresses are compared with it: IPv4-mapped IPv6 is IPv4.
-pub(super) fn canonical_prefix(prefix: IpNet) -> IpNet {
-    let IpNet::V6(v6) = prefix else { return prefix };
-    match (v6.addr().to_ipv4_mapped(), v6.prefix_len().checked_sub(96)) {
-        (Some(address), Some(length)) => Ipv4Net::new(address, length).map_or(prefix, IpNet::V4),
-        _ => prefix,
-    }
-}
-
-impl fmt::Debug for AddressSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AddressSet({} IPv4, {} IPv6 prefixes)", self.v4.iter().count(), self.v6.iter().count())
-    }
-}
-
 /// A shop as a merchant may use it.
 #[derive(Debug, Clone)]
 pub struct ShopAccess {
@@ -230,31 +181,4 @@ pub struct BalanceRules {
     pub enforce: bool,
     /// Booked once, when the merchant is first seen.
     pub opening: BTreeMap<Currency, Amount>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn list(prefixes: &[&str]) -> AddressSet {
-        AddressSet::new(prefixes.iter().map(|text| text.parse::<IpNet>().unwrap()))
-    }
-
-    #[test]
-    fn addresses_are_matched_by_prefix() {
-        let list = list(&["203.0.113.0/24", "198.51.100.7/32", "2001:db8::/32", "::ffff:192.0.2.0/120"]);
-        for inside in ["203.0.113.255", "198.51.100.7", "2001:db8:1::1", "::ffff:203.0.113.9", "192.0.2.44"] {
-            assert!(list.contains(inside.parse().unwrap()), "{inside}");
-        }
-        for outside in ["203.0.114.0", "198.51.100.8", "2001:db9::", "::ffff:10.0.0.1", "::1"] {
-            assert!(!list.contains(outside.parse().unwrap()), "{outside}");
-        }
-    }
-
-    #[test]
-    fn an_empty_list_lets_nobody_in() {
-        assert!(!list(&[]).contains("127.0.0.1".parse().unwrap()));
-        assert!(list(&["0.0.0.0/0"]).contains("127.0.0.1".parse().unwrap()));
-        assert!(!list(&["0.0.0.0/0"]).contains("::1".parse().unwrap()));
-    }
 }

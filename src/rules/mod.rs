@@ -10,6 +10,7 @@ mod elsewhere;
 mod files;
 mod inspect;
 mod json_places;
+mod limits;
 mod load;
 mod merchant;
 mod pages;
@@ -35,9 +36,10 @@ pub(crate) use dialect::samples::samples as reply_samples;
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use diff::{Audience, Change, Effect, Group, diff};
 pub use inspect::{Inspection, inspect};
+pub use limits::{AddressSet, Quota};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
-    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
+    ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
 #[cfg(test)]
 pub(crate) use pages::built_in_pages;
@@ -50,7 +52,7 @@ pub(crate) use raw::duration as read_span;
 pub use read_rules::ReadRules;
 pub use reload::{LiveRules, ReloadOutcome};
 pub use ruleset::{
-    CallbackRules, CallbackSignature, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules, Quota,
+    CallbackRules, CallbackSignature, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules,
     RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
 pub use secret::{Secret, Secrets, secret_named};

@@ -1,5 +1,6 @@
 //! What customers' pages are made of: one stylesheet, texts in several languages, and an operator's brand.
 
+mod language;
 pub(super) mod languages;
 pub(super) mod tag;
 
@@ -9,8 +10,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
+pub use self::language::{Language, TextDirection};
+
 use super::color::Color;
-use crate::domain::Amount;
 
 /// The stylesheet of every page.
 const STYLE: &str = include_str!("pages/style.css");
@@ -39,41 +41,6 @@ pub(crate) struct Brand {
     pub(super) color: Option<Color>,
     /// The logo, as a `data:` URI.
     pub(super) logo: Option<Box<str>>,
-}
-
-/// A language that pages are written in.
-#[derive(Debug)]
-pub struct Language {
-    /// Its BCP 47 tag, such as `en` or `pt-BR`.
-    pub tag: Box<str>,
-    /// In which direction it is written.
-    pub direction: TextDirection,
-    /// Between whole units and hundredths.
-    pub decimal: Box<str>,
-    /// Between thousands.
-    pub group: Box<str>,
-    /// All texts, by table and key.
-    pub texts: serde_json::Value,
-}
-
-/// In which direction a language is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextDirection {
-    /// Left to right.
-    Ltr,
-    /// Right to left.
-    Rtl,
-}
-
-impl TextDirection {
-    /// What HTML's `dir` has for it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ltr => "ltr",
-            Self::Rtl => "rtl",
-        }
-    }
 }
 
 /// What a page is about. The texts of a language have a table of the same name for each.
@@ -127,29 +94,6 @@ impl PageState {
             Self::Busy => "busy",
             Self::Error => "error",
         }
-    }
-}
-
-impl Language {
-    /// Returns a text; an empty one where the language has none.
-    #[must_use]
-    pub fn text(&self, table: &str, key: &str) -> &str {
-        self.texts.get(table).and_then(|texts| texts.get(key)?.as_str()).unwrap_or_default()
-    }
-
-    /// An amount as this language writes it, without its currency.
-    #[must_use]
-    pub fn amount(&self, amount: Amount) -> String {
-        let text = amount.to_string();
-        let Some((whole, hundredths)) = text.split_once('.') else { return text };
-        let mut grouped = String::new();
-        for (index, digit) in whole.chars().enumerate() {
-            if index > 0 && (whole.len() - index).is_multiple_of(3) {
-                grouped.push_str(&self.group);
-            }
-            grouped.push(digit);
-        }
-        grouped + &self.decimal + hundredths
     }
 }
 

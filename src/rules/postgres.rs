@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+pub use self::parameters::PostgresTls;
+
 use self::parameters::Parameters;
 use self::parts::UrlParts;
 
@@ -38,19 +40,6 @@ impl PartialEq for PostgresUrl {
 }
 
 impl Eq for PostgresUrl {}
-
-/// `sslmode`, as libpq understands it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PostgresTls {
-    /// Never.
-    Off,
-    /// Where the server offers it; its certificate is not looked at.
-    IfOffered,
-    /// Always; the certificate is not looked at unless `sslrootcert` is given.
-    Required,
-    /// Always, and the certificate is of a known authority and of the host.
-    Verified,
-}
 
 impl PostgresUrl {
     /// Reads a `postgres://` URL; `sslrootcert` is a path that `resolve` makes whole.

@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::ops::{Deref, Index, IndexMut, Range};
+use std::ops::{Deref, Index, IndexMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use toml::de::DeValue;
 
 pub(crate) use self::names::did_you_mean;
 pub(super) use self::names::{most_like, quoted};
-pub(super) use self::source::names_a_secret;
 use self::source::{Excerpt, Source, hide_value};
+pub(super) use self::source::{Span, names_a_secret};
 
 /// How many problems of one file are told, and how many of all together; of the rest only their number is.
 const MOST_OF_A_FILE: usize = 100;
@@ -157,9 +157,6 @@ impl IndexMut<FileId> for Sources {
         &mut self.0[at]
     }
 }
-
-/// Bytes of a file.
-pub(super) type Span = Range<usize>;
 
 /// Collects problems while rule files are read, and what must not be shown of them.
 #[derive(Default)]

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
 use super::files::ContentHash;
+use super::limits::Quota;
 use super::pages::Brand;
 use super::{
     ApiKey, Dialect, Encoding, Endpoint, FieldsSchema, Merchant, Pages, PostgresUrl, Problem, Secret, Secrets, Segment,
@@ -304,15 +304,6 @@ pub struct Limits {
     pub unauthenticated_per_ip: Quota,
     /// Requests of an address for customers' pages.
     pub pages_per_ip: Quota,
-}
-
-/// A rate: so many a second, and so many at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quota {
-    /// Refill.
-    pub per_second: NonZeroU32,
-    /// Capacity.
-    pub burst: NonZeroU32,
 }
 
 /// `[clients]`.

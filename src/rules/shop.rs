@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 
-use super::{AddressSet, Secrets};
+use super::Secrets;
+use super::limits::AddressSet;
 use crate::domain::{
     AccountNumber, Amount, Currency, CustomerAccountId, Direction, InvalidValue, ProviderKind, ShopCode,
 };

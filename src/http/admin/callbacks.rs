@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::AdminSource;
 use super::reply::{self, AdminReply};
+use super::source::{AdminSource, SampleRequest};
 use crate::callback::listing::{
     DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, sample_document, write_place,
 };
@@ -21,19 +21,6 @@ const RESEND_LIMIT: usize = 500;
 
 /// For a sample to be sent and answered: less than a connection has.
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(12);
-
-/// Which sample to send.
-#[derive(Debug, Clone)]
-pub struct SampleRequest {
-    /// To whom.
-    pub merchant: MerchantId,
-    /// The key that signs; `None`: the merchant's first that can.
-    pub api_key: Option<String>,
-    /// In whose words; `None`: as the merchant's rules say.
-    pub kind: Option<SampleKind>,
-    /// Where to; `None`: the merchant's default address.
-    pub url: Option<CallbackUrl>,
-}
 
 /// Why a request is not served.
 enum Refusal {

@@ -24,13 +24,12 @@ mod callbacks;
 mod guard;
 mod reply;
 mod rules;
+mod source;
 #[cfg(test)]
 mod tests;
 
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,17 +42,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub use self::callbacks::SampleRequest;
 pub use self::rules::{CertificateInfo, ProblemInfo, RulesInfo};
+pub use self::source::{AdminSource, Pending, SampleRequest};
 
 use self::guard::Guard;
 use self::reply::AdminReply;
 use super::correlation::{REQUEST_ID, RequestId};
-use crate::callback::Sampled;
 use crate::clock::Random;
-use crate::domain::UnixMillis;
 use crate::rules::Secrets;
-use crate::store::Outbox;
 use crate::telemetry::{classic, metrics};
 
 /// Open at once; more are closed as they come.
@@ -79,33 +75,6 @@ const OPENMETRICS: &str = "application/openmetrics-text";
 
 /// The v2 interface, as this binary serves it. The document is written by hand; tests hold it against the code.
 const OPENAPI: &str = include_str!("../../../api/openapi.json");
-
-/// A pending answer of an [`AdminSource`].
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// What the admin listener tells about the process.
-pub trait AdminSource: Send + Sync + 'static {
-    /// Whether requests can be served now, or what stands in the way: draining, or a check that failed.
-    fn ready(&self) -> Pending<'_, Result<(), String>>;
-
-    /// The rule set in force.
-    fn rules(&self) -> RulesInfo;
-
-    /// Reads the rules again now; [`RulesInfo::error`] says whether they were refused.
-    fn reload(&self) -> Pending<'_, RulesInfo>;
-
-    /// The text of the metrics.
-    fn metrics(&self) -> String;
-
-    /// The callbacks to merchants.
-    fn outbox(&self) -> &dyn Outbox;
-
-    /// Sends a sample to a merchant's receiver, or says why it cannot.
-    fn sample(&self, asked: SampleRequest) -> Pending<'_, Result<Sampled, String>>;
-
-    /// The time.
-    fn now(&self) -> UnixMillis;
-}
 
 /// The admin address cannot be used.
 #[derive(Debug, thiserror::Error)]

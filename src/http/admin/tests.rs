@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::callback::SampleKind;
+use crate::callback::{SampleKind, Sampled};
 use crate::clock::{Clock as _, SystemRandomness};
 use crate::domain::{CallbackUrl, UnixMillis};
 use crate::engine::tests::World;
 use crate::rules::Secret;
-use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, TryOutcome};
+use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Outbox, TryOutcome};
 
 #[derive(Default)]
 struct Source {

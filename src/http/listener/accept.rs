@@ -7,8 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::workers::{AcceptedConnection, Lifecycle};
-use super::{Service, Shared};
+use super::shared::{AcceptedConnection, Lifecycle, Service, Shared};
 
 /// How long to wait when the process has no room for another socket.
 const BACK_OFF: Duration = Duration::from_millis(100);

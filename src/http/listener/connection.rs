@@ -20,11 +20,13 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use super::inbound::Inbound;
+use super::settings::ConnectionRules;
+use super::shared::{Lifecycle, Service, Shared};
 use super::slots::{ConnectionState, Slot};
 use super::transport::{Stream, Transport};
 use super::watch_io::{HeadGuard, Watch};
-use super::workers::Lifecycle;
-use super::{ConnectionRules, Inbound, Service, Shared, http2, proxy_header, tls};
+use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
 use crate::http::{ConnectionInfo, Peer, Protocol};
 use crate::rules::Limits;
@@ -248,7 +250,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemClock;
     use crate::domain::UnixMillis;
-    use crate::http::listener::workers::WorkerLife;
+    use crate::http::listener::shared::WorkerLife;
     use crate::http::listener::{ConnectionSlots, ListenerSettings};
     use crate::rules::{LoadOptions, load};
 

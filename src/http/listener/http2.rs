@@ -15,10 +15,11 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::head;
+use super::inbound::Inbound;
+use super::shared::{Lifecycle, Service, Shared};
 use super::slots::ConnectionState;
 use super::transport::Transport;
-use super::workers::Lifecycle;
-use super::{Inbound, Service, Shared, head};
 use crate::domain::UnixMillis;
 use crate::http::{ConnectionInfo, Peer};
 use crate::rules::Limits;

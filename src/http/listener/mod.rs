@@ -15,6 +15,8 @@ mod http2;
 mod inbound;
 mod proxy_header;
 mod pulse;
+mod settings;
+mod shared;
 mod slots;
 pub mod tls;
 mod transport;
@@ -22,7 +24,6 @@ mod watch_io;
 mod workers;
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -31,22 +32,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
-use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
-use super::ConnectionInfo;
-use crate::clock::Clock;
-use crate::rules::{ClientRules, Limits};
-use crate::telemetry::Metrics;
-use workers::{Lifecycle, WorkerLife};
+use shared::{Lifecycle, Shared, WorkerLife};
 
 pub use inbound::Inbound;
 pub use pulse::Watchdog;
+pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
+pub use shared::Service;
 pub use slots::{ConnectionSlots, ConnectionState};
 
 /// Connections that may wait in the kernel to be accepted.
@@ -57,47 +52,6 @@ const LAST_REQUEST: Duration = Duration::from_millis(500);
 /// How long the threads may take to end when requests are cut off.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// Answers requests. One whose [`HeadCheck`](super::HeadCheck) hold a violation has to be refused for it.
-pub trait Service: Send + Sync + 'static {
-    /// Answers one request. It runs on the worker thread of its connection and may spawn tasks there. It is dropped when
-    /// the client goes away; what must not stop half way belongs into a task of its own, which a drain waits for.
-    fn call(
-        &self,
-        request: Request<Inbound>,
-        arrival: ConnectionInfo,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
-}
-
-/// What the rules in force say to a new connection.
-#[derive(Debug, Clone)]
-pub struct ConnectionRules {
-    /// `[limits]`.
-    pub limits: Limits,
-    /// The server's side of TLS, from [`tls::server_tls`]; `None`: plain HTTP/1.
-    pub tls: Option<Arc<ServerConfig>>,
-}
-
-/// Gives the rules in force.
-pub type RulesSource = Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync>;
-
-/// How a listener serves.
-#[derive(Clone)]
-pub struct ListenerSettings {
-    /// Asked for every connection, so that a reload is live.
-    pub rules: RulesSource,
-    /// `[clients]`. With `proxy_protocol` and `trusted_proxies`, only those may connect.
-    pub clients: ClientRules,
-    /// Counts connections.
-    pub metrics: Arc<Metrics>,
-    /// Dates replies over HTTP/2.
-    pub clock: Arc<dyn Clock>,
-    /// Threads that serve; [`available_workers`] unless there is a reason.
-    pub workers: NonZeroUsize,
-    /// How long an HTTP/1 connection that waits for another request keeps its buffers, two thirds of what it needs;
-    /// [`REST_AFTER`] unless there is a reason.
-    pub rest_after: Duration,
-}
-
 /// Longer than what is under load waits, and short of what would add up.
 pub const REST_AFTER: Duration = Duration::from_secs(1);
 
@@ -105,21 +59,6 @@ pub const REST_AFTER: Duration = Duration::from_secs(1);
 #[must_use]
 pub fn available_workers() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
-/// What all connections share.
-struct Shared<S> {
-    service: S,
-    settings: ListenerSettings,
-    slots: Arc<ConnectionSlots>,
-    /// Whether clients are to leave: replies over HTTP/1 close their connections.
-    leaving: Arc<AtomicBool>,
-}
-
-impl<S> Shared<S> {
-    fn is_leaving(&self) -> bool {
-        self.leaving.load(Ordering::Acquire)
-    }
 }
 
 /// A bound address. The kernel queues connections from here on; they are accepted once it serves.

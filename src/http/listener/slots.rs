@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::RulesSource;
+use super::settings::RulesSource;
 use crate::telemetry::Metrics;
 
 /// How many connections to evict are chosen in one pass over all of them, where so many were never authenticated. A client that

@@ -3,7 +3,6 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
@@ -11,70 +10,15 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use tokio::sync::mpsc;
 
-use super::slots::Slot;
-use super::{Service, Shared, connection};
+use super::connection;
+use super::shared::{AcceptedConnection, Lifecycle, Service, Shared};
 
 /// Connections that may wait for one worker.
 const QUEUE: usize = 1024;
 /// How often a draining worker looks whether its tasks have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(5);
-
-/// Where the listener is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WorkerLife {
-    /// Accepting.
-    Serving,
-    /// Accepting, while clients are asked to leave.
-    Leaving,
-    /// Finishing what is in flight. A connection between two requests may begin another one until `last_request`.
-    Draining { last_request: Instant },
-    /// Dropping what is left.
-    Cut,
-}
-
-/// Watches for the next [`WorkerLife`]. A listener whose handle is gone is over.
-#[derive(Debug, Clone)]
-pub(super) struct Lifecycle(watch::Receiver<WorkerLife>);
-
-impl Lifecycle {
-    pub(super) const fn new(receiver: watch::Receiver<WorkerLife>) -> Self {
-        Self(receiver)
-    }
-
-    /// Ready when clients are asked to leave.
-    pub(super) async fn leaving(&mut self) {
-        let _ = self.0.wait_for(|life| *life != WorkerLife::Serving).await;
-    }
-
-    /// Ready when no new connection is taken; until when the ones that are open may begin another request.
-    pub(super) async fn draining(&mut self) -> Instant {
-        match self.0.wait_for(|life| !matches!(life, WorkerLife::Serving | WorkerLife::Leaving)).await.as_deref() {
-            Ok(WorkerLife::Draining { last_request }) => *last_request,
-            _ => Instant::now(),
-        }
-    }
-
-    /// Ready when no new request may begin.
-    pub(super) async fn last_request(&mut self) {
-        let until = self.draining().await;
-        tokio::time::sleep_until(until).await;
-    }
-
-    /// Ready when everything has to end.
-    async fn cut(&mut self) {
-        let _ = self.0.wait_for(|life| *life == WorkerLife::Cut).await;
-    }
-}
-
-/// A connection on its way to a worker.
-pub(super) struct AcceptedConnection {
-    pub(super) socket: std::net::TcpStream,
-    pub(super) from: SocketAddr,
-    pub(super) slot: Slot,
-}
 
 /// A runtime for one thread.
 pub(super) fn runtime() -> io::Result<Runtime> {

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use super::language::{Language, TextDirection};
 use super::tag::shortened;
-use super::{Language, TextDirection};
 
 /// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
 /// that it can stand in for any.

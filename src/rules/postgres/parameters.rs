@@ -4,8 +4,20 @@ use std::str::FromStr as _;
 
 use tokio_postgres::Config;
 
-use super::PostgresTls;
 use crate::rules::did_you_mean;
+
+/// `sslmode`, as libpq understands it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostgresTls {
+    /// Never.
+    Off,
+    /// Where the server offers it; its certificate is not looked at.
+    IfOffered,
+    /// Always; the certificate is not looked at unless `sslrootcert` is given.
+    Required,
+    /// Always, and the certificate is of a known authority and of the host.
+    Verified,
+}
 
 /// Those whose values are the driver's to understand, each with what it may be.
 const DRIVERS: &[(&str, &str)] = &[

@@ -1,6 +1,7 @@
 //! The text of a rule file: where a byte is, and what of its line may be shown.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +9,8 @@ use regex::Regex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Span;
+/// Bytes of a file.
+pub(in crate::rules) type Span = Range<usize>;
 
 /// Lines longer than this, in bytes, are not shown at all.
 const LONGEST_LINE: usize = 64 << 10;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::{ALLOWED_LIST, SchemaProblem};
+use super::problem::{ALLOWED_LIST, SchemaProblem};
 use crate::rules::problems::{did_you_mean, quoted};
 
 /// How many problems of one schema are told: more would bury the first ones.

@@ -9,7 +9,7 @@ use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
-use super::AllowedValues;
+use super::problem::AllowedValues;
 use super::value::{FieldValue, Figure, Sent};
 
 /// The keyword's name.

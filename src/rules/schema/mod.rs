@@ -4,10 +4,11 @@
 
 mod check;
 mod keywords;
+mod problem;
 mod value;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jsonschema::error::ValidationErrorKind;
@@ -18,6 +19,8 @@ use serde_json::{Map, Value};
 
 use self::check::{CheckedMembers, MOST_PROBLEMS};
 use self::keywords::{UNIQUE_ITEMS, allowed_list, unique_items};
+pub use self::problem::FieldProblem;
+pub(super) use self::problem::{ALLOWED_LIST, AllowedValues, SchemaProblem};
 pub(super) use self::value::FieldValue;
 #[cfg(test)]
 pub(super) use self::value::given;
@@ -26,12 +29,6 @@ use self::words::{field_problem, segment_text};
 use super::json_places::Places;
 use super::problems::{Span, did_you_mean, quoted};
 use crate::domain::{self, CUSTOMER_FIELDS, Direction, KeptFields, MERCHANT_USER_IP, MerchantId};
-
-/// The keyword that names an allowed-value list (contract section 2).
-pub(super) const ALLOWED_LIST: &str = "x-allowed-list";
-
-/// The values of one list.
-pub(super) type AllowedValues = Arc<HashSet<Box<str>>>;
 
 /// The allowed-value lists of a rule set.
 #[derive(Debug, Default)]
@@ -49,14 +46,6 @@ impl AllowedLists {
     }
 }
 
-/// What is wrong with a schema, and where: the keys and indices that lead there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SchemaProblem {
-    pub at: Vec<String>,
-    pub message: String,
-    pub suggestion: Option<String>,
-}
-
 /// A compiled schema of `fields`.
 #[derive(Debug)]
 pub struct FieldsSchema {
@@ -69,15 +58,6 @@ pub struct FieldsSchema {
     common: Validator<Sent>,
     /// For merchants with lists of their own.
     own: HashMap<MerchantId, Validator<Sent>>,
-}
-
-/// What a schema refused: never with the value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FieldProblem {
-    /// The member's path below `fields`, dots between names; empty for the object as a whole.
-    pub path: String,
-    /// Half a sentence: "is required", "must be a string", "must be one of the values agreed for this shop".
-    pub reason: String,
 }
 
 /// Something wrong with the text of a schema, and where.

@@ -4,8 +4,8 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::LocationSegment;
 
-use super::FieldProblem;
 use super::keywords::UNIQUE_ITEMS;
+use super::problem::FieldProblem;
 
 const OTHER_MEMBERS: &str = "must have no other members than those agreed for this shop";
 

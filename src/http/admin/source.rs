@@ -1,0 +1,49 @@
+//! What the admin listener reads from the process.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::rules::RulesInfo;
+use crate::callback::{SampleKind, Sampled};
+use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
+use crate::store::Outbox;
+
+/// The future of an [`AdminSource`].
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The process, as the admin listener sees it.
+pub trait AdminSource: Send + Sync + 'static {
+    /// Reports whether requests can be served now, or why not: draining, or a check that failed.
+    fn ready(&self) -> Pending<'_, Result<(), String>>;
+
+    /// Describes the rule set in force.
+    fn rules(&self) -> RulesInfo;
+
+    /// Reloads the rules now; [`RulesInfo::error`] is set when they were rejected.
+    fn reload(&self) -> Pending<'_, RulesInfo>;
+
+    /// Writes the metrics.
+    fn metrics(&self) -> String;
+
+    /// Returns the callbacks to merchants.
+    fn outbox(&self) -> &dyn Outbox;
+
+    /// Sends a sample to a merchant's receiver, or returns why it cannot.
+    fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>>;
+
+    /// Returns the time.
+    fn now(&self) -> UnixMillis;
+}
+
+/// Which sample to send.
+#[derive(Debug, Clone)]
+pub struct SampleRequest {
+    /// To whom.
+    pub merchant: MerchantId,
+    /// The key that signs; `None`: the merchant's first that can.
+    pub api_key: Option<String>,
+    /// In whose words; `None`: as the merchant's rules say.
+    pub kind: Option<SampleKind>,
+    /// Where to; `None`: the merchant's default address.
+    pub url: Option<CallbackUrl>,
+}

@@ -1,0 +1,27 @@
+//! What a schema may refuse, and what may be wrong with a schema itself.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The keyword that names an allowed-value list (contract section 2).
+pub(in crate::rules) const ALLOWED_LIST: &str = "x-allowed-list";
+
+/// The values of one list.
+pub(in crate::rules) type AllowedValues = Arc<HashSet<Box<str>>>;
+
+/// What is wrong with a schema, and where: the keys and indices that lead there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::rules) struct SchemaProblem {
+    pub at: Vec<String>,
+    pub message: String,
+    pub suggestion: Option<String>,
+}
+
+/// What a schema refused: never with the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldProblem {
+    /// The member's path below `fields`, dots between names; empty for the object as a whole.
+    pub path: String,
+    /// Half a sentence: "is required", "must be a string", "must be one of the values agreed for this shop".
+    pub reason: String,
+}
