@@ -1,4 +1,4 @@
-//! Files of certificates that rules name.
+//! Loads the certificate files that rules name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use super::{Context, FileContext};
 use crate::rules::elsewhere::ExternalContent;
 
 impl Context<'_> {
-    /// The certificates of all files of a list. The authority that the start is about to make may be missing, and is looked
-    /// for again by the next reading; where secrets are not asked for, every such file may be.
+    /// Returns the certificates of all files of a list. The CA file `made`, which the process generates at start, may
+    /// be missing; it is read again by the next load. Without `check_secrets`, every file may be missing.
     pub(super) fn trusted_certificates<'p>(
         &mut self,
         here: FileContext<'_>,

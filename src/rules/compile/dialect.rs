@@ -1,4 +1,4 @@
-//! `dialects/<name>.toml`, and the one that is always there.
+//! Compiles `dialects/<name>.toml` and the built-in dialect.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::rules::raw::{Field, Key, Lasting, RouteKey, from_words, raw_table};
 use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 
 raw_table! {
-    /// `dialects/<name>.toml`: a v1 wire format, how requests are signed, where they go and what answers look like. Every
-    /// key may be left out; a merchant names the dialect in its `[v1]`.
+    /// `dialects/<name>.toml`: a v1 wire format, which defines how requests are signed, their routes and the format of
+    /// replies. Every key may be left out; a merchant names its dialect in `[v1]`.
     struct RawDialect {
         /// How requests and callbacks are signed.
         signature: RawSignature = section,
-        /// Method and path of each endpoint. Two endpoints may have the same path with different methods; dialects may share
-        /// routes if they name the same three headers.
+        /// Method and path of each endpoint. Two endpoints may have the same path with different methods. Dialects may
+        /// share routes if they name the same three headers.
         routes: RawRoutes = section,
-        /// The dialect's words for the v2 statuses: three different ones.
+        /// The dialect's words for the v2 statuses, three different ones.
         statuses: RawStatuses = section,
-        /// Templates of bodies, minijinja (Jinja2); a reply without one has its default shape.
+        /// Templates of bodies, minijinja (Jinja2). A reply without one has its default format.
         replies: RawReplies = section,
         /// How requests are read.
         requests: RawRequests = section,
@@ -35,28 +35,29 @@ raw_table! {
 raw_table! {
     /// `[signature]`.
     struct RawSignature {
-        /// The header with the API key. The three headers must differ, and be none that HTTP, proxies or the gateway give a
-        /// meaning.
+        /// The header with the API key. The three headers must differ, and must not be headers with a meaning in HTTP,
+        /// proxies or the gateway.
         api_key: HeaderName = "X-Api-Key" where { "examples": ["X-Api-Key"] },
-        /// The header with the signature, and nothing else: no scheme, no prefix.
+        /// The header with the signature alone: no scheme, no prefix.
         signature: HeaderName = "X-Signature",
         /// The header with the timestamp.
         timestamp: HeaderName = "X-Timestamp" where { "examples": ["X-Timestamp"] },
-        /// How the timestamp is written.
+        /// The format of the timestamp.
         ///
         /// - `unix`: seconds since 1970
         /// - `unix-ms`: milliseconds since 1970
         /// - `rfc3339`: `2026-01-02T03:04:05Z`
         timestamp_format: TimestampFormat = "unix",
-        /// How far the timestamp may be from the gateway's clock, on either side, the ends included: a span of time. Beyond
-        /// is 401.
+        /// The largest difference between the timestamp and the gateway's clock, earlier or later, inclusive: a span of
+        /// time. A larger difference is 401.
         window: Lasting = "5m",
-        /// What is signed: text with the placeholders `{timestamp}`, `{method}`, `{path}`, `{query}`, `{target}`, `{body}`,
-        /// `{body_sha256}` and `{api_key}`. It must hold `{body}` or `{body_sha256}`; `{{` and `}}` stand for braces.
+        /// The signed text, with the placeholders `{timestamp}`, `{method}`, `{path}`, `{query}`, `{target}`, `{body}`,
+        /// `{body_sha256}` and `{api_key}`. It must contain `{body}` or `{body_sha256}`; `{{` and `}}` stand for
+        /// braces.
         payload: String = "{timestamp}.{method}.{path}.{body}" where { "pattern": r"\{body(_sha256)?\}" },
-        /// The hash, keyed with the bytes of the key's `v1_secret`.
+        /// The MAC algorithm. Its key is the bytes of the API key's `v1_secret`.
         algorithm: Algorithm = "hmac-sha256",
-        /// How the signature is written.
+        /// The encoding of the signature.
         ///
         /// - `hex`: either case is accepted
         /// - `base64`: the standard alphabet with its padding
@@ -85,14 +86,14 @@ raw_table! {
 raw_table! {
     /// `[statuses]`.
     struct RawStatuses {
-        /// The dialect's word for the v2 status `PENDING`, 1 to 64 bytes. Replies and callbacks show it, and the `status` filter
-        /// of `transactions` is read by it. The three words must differ.
+        /// The dialect's word for the v2 status `PENDING`, 1 to 64 bytes: shown in replies and callbacks, and accepted
+        /// by the `status` filter of `transactions`. The three words must differ.
         pending "PENDING": String = "PENDING" where { "minLength": 1, "maxLength": 64 },
-        /// The dialect's word for the v2 status `SUCCESS`, 1 to 64 bytes. Replies and callbacks show it, and the `status` filter
-        /// of `transactions` is read by it. The three words must differ.
+        /// The dialect's word for the v2 status `SUCCESS`, 1 to 64 bytes: shown in replies and callbacks, and accepted
+        /// by the `status` filter of `transactions`. The three words must differ.
         success "SUCCESS": String = "SUCCESS" where { "minLength": 1, "maxLength": 64 },
-        /// The dialect's word for the v2 status `FAILED`, 1 to 64 bytes. Replies and callbacks show it, and the `status` filter
-        /// of `transactions` is read by it. The three words must differ.
+        /// The dialect's word for the v2 status `FAILED`, 1 to 64 bytes: shown in replies and callbacks, and accepted
+        /// by the `status` filter of `transactions`. The three words must differ.
         failed "FAILED": String = "FAILED" where { "minLength": 1, "maxLength": 64 },
     }
 }
@@ -100,36 +101,37 @@ raw_table! {
 raw_table! {
     /// `[replies]`: minijinja templates; a reply without one has its default shape.
     struct RawReplies {
-        /// 200 to a deposit's create.
+        /// Reply 200 to the create of a deposit.
         ///
-        /// Values: `transaction_id`, `external_id`, `redirect_url`. They are written as JSON, without quotes around them.
+        /// Values: `transaction_id`, `external_id`, `redirect_url`. They are written as JSON, without quotes around
+        /// them.
         payin: String where {
             "examples": ["{\"id\": {{ transaction_id }}, \"order\": {{ external_id }}, \"go_to\": {{ redirect_url }}}"],
         },
-        /// 200 to a withdrawal's create.
+        /// Reply 200 to the create of a withdrawal.
         ///
         /// Values: `transaction_id`, `external_id`. They are written as JSON, without quotes around them.
         payout: String where { "examples": ["{\"id\": {{ transaction_id }}, \"order\": {{ external_id }}}"] },
-        /// 200 to the status of a deposit or a withdrawal.
+        /// Reply 200 to the status of a deposit or a withdrawal.
         ///
-        /// Values: `transaction_id`, `external_id`, `status`, `amount`, `currency`, `shop_code`, `account_number` (may be
-        /// `null`), `type`, `created_at`. They are written as JSON, without quotes around them.
+        /// Values: `transaction_id`, `external_id`, `status`, `amount`, `currency`, `shop_code`, `account_number` (may
+        /// be `null`), `type`, `created_at`. They are written as JSON, without quotes around them.
         status: String where { "examples": ["{\"id\": {{ transaction_id }}, \"state\": {{ status }}}"] },
-        /// 200 to the balance.
+        /// Reply 200 to the balance.
         ///
-        /// Values: `balances`, a list of `currency`, `available`, `held`. They are written as JSON, without quotes around
-        /// them.
+        /// Values: `balances`, a list of `currency`, `available`, `held`. They are written as JSON, without quotes
+        /// around them.
         balance: String where { "examples": ["{\"balances\": {{ balances }}}"] },
-        /// 200 to the history.
+        /// Reply 200 to the list of operations.
         ///
-        /// Values: `transactions`, a list of what `status` has, newest first; `page`, `per_page`, `has_more`. They are written
-        /// as JSON, without quotes around them.
+        /// Values: `transactions`, a list of objects with the values of `status`, newest first; `page`, `per_page`,
+        /// `has_more`. They are written as JSON, without quotes around them.
         transactions: String where { "examples": ["{\"more\": {{ has_more }}, \"result\": {{ transactions }}}"] },
-        /// Any error of a proven caller.
+        /// Reply to an authenticated caller with any error.
         ///
         /// Values: `code` (the HTTP status), `message`. They are written as JSON, without quotes around them.
         error: String where { "examples": ["{\"ok\": false, \"code\": {{ code }}, \"text\": {{ message }}}"] },
-        /// What is sent to the merchant's callback address.
+        /// Body of callbacks to the merchant.
         ///
         /// Values: those of `status`. They are written as JSON, without quotes around them.
         callback: String where { "examples": ["{\"order\": {{ external_id }}, \"state\": {{ status }}}"] },
@@ -139,7 +141,8 @@ raw_table! {
 raw_table! {
     /// `[requests]`.
     struct RawRequests {
-        /// `true`: `paymentData` `[]`, PHP's empty array, is `{}`. `false`: it is 400.
+        /// `true`: an empty list as `paymentData` (`[]`, as PHP writes an empty array) is read as `{}`. `false`: it is
+        /// 400.
         empty_list_is_object: bool = false,
     }
 }
@@ -170,15 +173,16 @@ impl RawSignature {
 /// All dialects.
 pub(super) struct Dialects {
     pub compiled: HashMap<Box<str>, Option<Arc<Dialect>>>,
-    /// Of those that have a file: that, and where it names the headers of the API key, the signature and the timestamp.
+    /// By dialect that has a file: the file, and where it names the headers of the API key, the signature and the
+    /// timestamp.
     pub headers: HashMap<Box<str>, (FileId, [Option<Span>; 3])>,
 }
 
 /// The first part of paths that belong to the gateway itself (contract section 1).
 const OWN_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandbox", "/providers"];
 
-/// Headers that HTTP itself, clients, proxies or the gateway read or write, or that replies echo: nobody can have them for
-/// its own ends.
+/// Headers that a dialect cannot use: those that HTTP, clients, proxies or the gateway read or write, or that replies
+/// echo.
 const OF_HTTP: &str = "accept accept-encoding cache-control connection content-encoding content-length content-type cookie \
     expect forwarded host http2-settings keep-alive proxy-connection range set-cookie te traceparent \
     tracestate trailer transfer-encoding upgrade user-agent via x-forwarded-for x-forwarded-host \
@@ -196,7 +200,7 @@ impl Context<'_> {
             dialects.compiled.insert(name.as_str().into(), dialect);
         }
         if !dialects.compiled.contains_key(BUILT_IN_DIALECT) {
-            // As an empty file would have it.
+            // Compiled as if from an empty file.
             let path = Path::new("dialects/v1.toml");
             let here = FileContext { file: self.findings.file(path, ""), path };
             let built_in = self.dialect(here, BUILT_IN_DIALECT, &RawDialect::default());
@@ -222,7 +226,7 @@ impl Context<'_> {
 
     fn recipe(&mut self, here: FileContext<'_>, raw: &RawSignature) -> Option<Recipe> {
         let payload = self.signing_payload(here, "signature.payload", &raw.payload);
-        // One run shows every problem of both.
+        // Checked before either is returned, so that one run shows the problems of both.
         let headers = self.headers(here, raw);
         let [api_key, signature, timestamp] = headers?;
         Some(Recipe {
@@ -237,11 +241,11 @@ impl Context<'_> {
         })
     }
 
-    /// The headers of the API key, the signature and the timestamp: three different ones, free for this use.
+    /// Returns the headers of the API key, the signature and the timestamp, if they are three different usable ones.
     fn headers(&mut self, here: FileContext<'_>, raw: &RawSignature) -> Option<[HeaderName; 3]> {
         let keys = raw.headers();
         let free = keys.map(|key| self.free_header(here, key));
-        // A key that is wrong does not mean its default, which may be what another one names.
+        // A wrong key does not fall back to its default here: another key may name that header.
         let named = keys.map(|key| (!key.is_wrong).then(|| HeaderName::clone(key)));
         let headers = || keys.iter().zip(&named);
         let repeated = headers().enumerate().find_map(|(at, (key, name))| {
@@ -257,7 +261,7 @@ impl Context<'_> {
         if free == [true; 3] { Some([api_key?, signature?, timestamp?]) } else { None }
     }
 
-    /// Whether a header may be had for the operator's ends; otherwise the problem is noted.
+    /// Reports whether a dialect can use a header; otherwise notes the problem.
     pub(super) fn free_header(&mut self, here: FileContext<'_>, key: &Key<HeaderName>) -> bool {
         let taken = OF_HTTP.split(' ').any(|name| name == key.as_str());
         if taken {
@@ -267,7 +271,7 @@ impl Context<'_> {
         !taken
     }
 
-    /// The signing payload that a key holds; `None` when something is wrong with it, which is noted.
+    /// Parses the signing payload of a key; notes its problems and returns `None` when it is wrong.
     pub(super) fn signing_payload(
         &mut self,
         here: FileContext<'_>,
@@ -289,7 +293,7 @@ impl Context<'_> {
         ];
         let mut routes: Vec<(Endpoint, Method, Box<str>)> = Vec::new();
         for (endpoint, key) in given {
-            // Its default is not what the file means, and may be in another dialect's way.
+            // A wrong key does not fall back to its default, which may conflict with another dialect.
             if key.is_wrong {
                 continue;
             }
@@ -330,7 +334,7 @@ impl Context<'_> {
                 self.problem(here, span.clone(), format!("`statuses.{status}` must be 1 to 64 bytes of text"));
             }
             if words.iter().any(|other| **other == *word) {
-                let message = "the words in `[statuses]` must differ: the `status` filter is read by them";
+                let message = "the words in `[statuses]` must differ: the `status` filter uses them";
                 self.problem(here, span, message);
             }
             words.push(word.into());
@@ -359,7 +363,8 @@ impl Context<'_> {
         Replies::new(environment)
     }
 
-    /// Notes a problem at its place in the template, where the file has the text as it is.
+    /// Notes a problem at its place in the template, if the file contains the text without escapes; else at the whole
+    /// value.
     fn template_problem(
         &mut self,
         here: FileContext<'_>,
@@ -385,7 +390,7 @@ impl Context<'_> {
 mod tests {
     use super::*;
 
-    /// The headers that docs/dialects.md lists are those that are refused.
+    /// Checks that docs/dialects.md lists exactly the refused headers.
     #[test]
     fn the_documented_headers_of_http_are_those() {
         let words = include_str!("../../../docs/dialects.md").split_whitespace().collect::<Vec<_>>();

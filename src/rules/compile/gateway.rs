@@ -1,4 +1,4 @@
-//! `gateway.toml`.
+//! Compiles `gateway.toml`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,14 @@ use crate::rules::{
     RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
-/// Engines announce again what they were not heard with: what was forgotten earlier would be sent anew. In milliseconds.
+/// The shortest `callbacks.forget_after`, in milliseconds. An engine repeats callbacks that were not acknowledged: for
+/// one that was already forgotten, the merchant's callback would be sent anew.
 const WEEK: u64 = 7 * 86_400_000;
 
-/// What follows the address of a v2 service.
+/// The path that is appended to the address of a v2 service.
 const API: &str = "/api/v2";
 
-/// Of `store.connections`: a server has a hundred for everybody, unless it is told otherwise.
+/// The largest `store.connections`. By default, a PostgreSQL server accepts a hundred connections in all.
 const MOST_CONNECTIONS: u32 = 200;
 
 raw_table! {
@@ -33,21 +34,21 @@ raw_table! {
     struct RawGateway {
         /// The public listener.
         ///
-        /// A change waits for a restart.
+        /// Changes take effect after a restart.
         server: RawServer = section,
         /// The certificate of the public listener.
         tls: RawTls = section,
         /// The admin listener: health, metrics, state of the rules.
         ///
-        /// A change waits for a restart.
+        /// Changes take effect after a restart.
         admin: RawAdmin = section,
-        /// Where operations are kept.
+        /// The database of operations.
         ///
-        /// A change waits for a restart.
+        /// Changes take effect after a restart.
         store: RawStore = section,
         /// The v2 service behind the gateway.
         ///
-        /// A change waits for a restart.
+        /// Changes take effect after a restart.
         engine: RawEngine = section,
         /// Links to customer pages.
         pages: RawPages = section,
@@ -55,9 +56,9 @@ raw_table! {
         callbacks: RawCallbacks = section,
         /// Bounds of requests and connections.
         limits: RawLimits = section,
-        /// Who the caller is, behind a load balancer.
+        /// How the client's address is found behind a load balancer.
         ///
-        /// A change waits for a restart.
+        /// Changes take effect after a restart.
         clients: RawClients = section,
     }
 }
@@ -67,15 +68,16 @@ raw_table! {
     struct RawServer {
         /// Address and port of the public listener (TLS).
         listen: SocketAddr = "127.0.0.1:8443",
-        /// How customers, and the engine's callbacks, reach this gateway: `https://host[:port]`, no path.
+        /// The address at which customers, and a remote engine's callbacks, reach this gateway: `https://host[:port]`,
+        /// no path.
         public_url: String = "https://localhost:8443" where {
             "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^/?#]+/?$",
             "examples": ["https://pay.example.com"],
         },
         /// How long requests in flight may take after a signal to stop: a span of time.
         shutdown_grace: Duration = "30s",
-        /// How long `/readyz` says 503 before the listeners close, so that load balancers look away first: a span of
-        /// time.
+        /// How long `/readyz` returns 503 before the listeners close, so that load balancers stop sending requests
+        /// first: a span of time.
         drain_delay: Duration = "0s",
     }
 }
@@ -83,14 +85,14 @@ raw_table! {
 raw_table! {
     /// `[tls]`.
     struct RawTls {
-        /// The certificate chain: a PEM file, its path relative to this file. Watched, and exchanged without a restart.
+        /// The certificate chain: a PEM file, its path relative to this file. Watched, and replaced without a restart.
         certificate: String = "../certs/server.pem",
         /// The certificate's private key: a PEM file, its path relative to this file. Watched like the certificate.
         key: String = "../certs/server.key",
-        /// `true`: when both files are missing, make a local CA (`ca.pem` beside the certificate) and this pair. For
-        /// development.
+        /// `true`: when both files are missing, a local CA (`ca.pem` beside the certificate) and this pair are
+        /// generated. For development.
         generate: bool = false,
-        /// When set, callers must present a certificate that one of these signed: a PEM file, its path relative to this
+        /// When set, clients must present a certificate that a CA in this PEM file signed. Its path is relative to this
         /// file.
         client_ca: String where { "examples": ["../certs/clients.pem"] },
     }
@@ -99,14 +101,14 @@ raw_table! {
 raw_table! {
     /// `[admin]`.
     struct RawAdmin {
-        /// Address and port of `/healthz`, `/readyz`, `/metrics` and `/api/...` (plain HTTP). Off loopback, `token` is
-        /// required.
+        /// Address and port of `/healthz`, `/readyz`, `/metrics` and `/api/...` (plain HTTP). If it is not on loopback,
+        /// `token` is required.
         listen: SocketAddr = "127.0.0.1:9090",
         /// The bearer token, a secret or a list of secrets: `"env:NAME"`, `"file:PATH"` or the secret itself. Required
         /// when `listen` is not on loopback.
         token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] },
-        /// Names that `Host` may have besides loopback and the listening address, without a port. A request with the token may
-        /// name any.
+        /// Host names that `Host` may contain besides loopback and the listening address, without a port. A request
+        /// with the token may contain any.
         hosts: List<String> = [] where { "examples": [["console.example"]] },
     }
 }
@@ -114,12 +116,12 @@ raw_table! {
 raw_table! {
     /// `[store]`.
     struct RawStore {
-        /// `sqlite:` and the path of a file, relative to this file, for one gateway. Or the `postgres://` URL of a database,
-        /// for any number of gateways: several hosts, and libpq's parameters, `sslmode` and `sslrootcert` (a path relative
-        /// to this file) among them. What the store needs is made in it and migrated at start.
+        /// `sqlite:` and the path of a file, relative to this file, for one gateway. Or the `postgres://` URL of a
+        /// database, for any number of gateways: with several hosts, and libpq's parameters, such as `sslmode` and
+        /// `sslrootcert` (a path relative to this file). The tables are created and migrated at start.
         ///
-        /// A password in it is not shown anywhere. An `@` in a user or a password is written `%40`. `"env:NAME"` and
-        /// `"file:PATH"` say where the whole `postgres://` URL is, as of a secret.
+        /// A password in it is never shown. An `@` in a user or a password is written `%40`. `"env:NAME"` and
+        /// `"file:PATH"` name where the whole `postgres://` URL is, as for a secret.
         url: String = "sqlite:../data/paybridge.db" where {
             "pattern": "^sqlite:[^/]|^sqlite:/([^/]|$)|^postgres(ql)?://.|^env:[^=]+$|^file:.",
             "examples": [
@@ -130,10 +132,11 @@ raw_table! {
         },
         /// The most connections of this process to a PostgreSQL database.
         connections: u32 = 16 where { "maximum": MOST_CONNECTIONS },
-        /// Secrets of 32 bytes in base64, each `"env:NAME"`, `"file:PATH"` or the secret itself: the first wraps the store's
-        /// data keys, all unwrap. A single `file:` that is missing is made (mode 0600) with a new store.
+        /// Secrets of 32 bytes in base64, each `"env:NAME"`, `"file:PATH"` or the secret itself: the first wraps the
+        /// store's data keys, any unwraps them. A single `file:` that is missing is generated (mode 0600) with a new
+        /// store.
         ///
-        /// Keep them safe and backed up: without them nobody can read the accounts in the store.
+        /// Keep them safe and backed up: without them, the accounts in the store cannot be read.
         keys: RawSecrets = ["file:../secrets/store.key"] where { "examples": [["file:../secrets/store.key"]] },
     }
 }
@@ -141,15 +144,15 @@ raw_table! {
 raw_table! {
     /// `[engine]`.
     struct RawEngine {
-        /// `"embedded"`: the v2 service in this process. Or the `https://` address of a remote one, whose `/api/v2` is
-        /// appended; not the gateway's own `public_url`.
+        /// `"embedded"`: the v2 service in this process. Or the `https://` address of a remote one, to which `/api/v2`
+        /// is appended. It must not be the gateway's own `public_url`.
         url: String = "embedded" where {
             "pattern": "^(embedded|[Hh][Tt][Tt][Pp][Ss]://[!-~]+)$",
             "examples": ["embedded", "https://v2.example.com"],
         },
-        /// Extra roots for a remote engine, beside the system's: PEM files, their paths relative to this file.
+        /// Trusted roots for a remote engine in addition to the system's: PEM files, their paths relative to this file.
         trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
-        /// How long all exchanges with a remote engine for one request may take together: a span of time, at least `"1s"`.
+        /// How long all requests to a remote engine for one request may take together: a span of time, at least `"1s"`.
         timeout: Lasting<1000> = "10s",
         /// How a remote engine signs its callbacks.
         callback_signature: RawCallbackSignature = { header = "X-Signature", payload = "{body}", encoding = "hex" },
@@ -161,9 +164,10 @@ raw_table! {
     struct RawCallbackSignature {
         /// The header with the signature.
         header: HeaderName = "X-Signature",
-        /// What is signed. It must hold `{body}` or `{body_sha256}`, and may hold what the payload of a dialect may.
+        /// The signed text. It must contain `{body}` or `{body_sha256}`, and may contain the placeholders of a
+        /// dialect's payload.
         payload: String = "{body}" where { "pattern": r"\{body(_sha256)?\}" },
-        /// How the signature is written.
+        /// The encoding of the signature.
         encoding: Encoding = "hex",
     }
 }
@@ -171,24 +175,25 @@ raw_table! {
 raw_table! {
     /// `[pages]`.
     struct RawPages {
-        /// Signs entry and return links: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret itself.
+        /// Signs entry and return links: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret
+        /// itself.
         ///
-        /// Default: 32 random bytes in `pages.key` beside the store's key, made when missing while the store holds no
-        /// operations.
+        /// Default: 32 random bytes in `pages.key` beside the store's key, generated when missing while the store holds
+        /// no operations.
         secret: RawSecrets where { "examples": ["env:PAYBRIDGE_PAGE_SECRET"] },
         /// How long entry links are valid, from creation: a span of time.
         link_lifetime: WholeSeconds = "30m",
         /// How long return links are valid, from creation: a span of time.
         return_lifetime: WholeSeconds = "7d",
-        /// The language for customers who ask for none of the others: the tag of a file in `pages/`, or of a language that is
-        /// built in.
+        /// The language for customers whose browser requests none of the others: the tag of a file in `pages/` or of a
+        /// built-in language.
         language: String = "en" where { "pattern": LANGUAGE_TAG, "examples": ["en", "pt-BR"] },
-        /// Whose pages they are: shown in their header.
+        /// The name in the header of pages.
         name: DisplayName where { "examples": ["Example Pay"] },
-        /// The accent colour of links and buttons. White upon it, and it upon white, must have the contrast of WCAG AA.
+        /// The accent colour of links and buttons. White on it, and it on white, must have the contrast of WCAG AA.
         color: String where { "pattern": "^#[0-9a-fA-F]{6}$", "examples": ["#0b5fff"] },
-        /// The logo in the header: an SVG or PNG file of at most 64 KiB, its path relative to this file. Every page has it
-        /// inside.
+        /// The logo in the header: an SVG or PNG file of at most 64 KiB, its path relative to this file. It is embedded
+        /// in every page.
         logo: String where { "examples": ["logo.svg"] },
     }
 }
@@ -196,20 +201,23 @@ raw_table! {
 raw_table! {
     /// `[callbacks]`.
     struct RawCallbacks {
-        /// How long one try may take: a span of time.
+        /// How long one attempt may take: a span of time.
         timeout: Lasting = "10s",
-        /// The wait after the first try that failed: a span of time. It doubles, with jitter, up to `max_retry`.
+        /// The wait after the first failed attempt: a span of time. It doubles, with jitter, up to `max_retry`.
         first_retry: Lasting = "5s",
-        /// The longest wait between tries: a span of time, not shorter than `first_retry`.
+        /// The longest wait between attempts: a span of time, not shorter than `first_retry`.
         max_retry: Lasting = "1h",
-        /// How long a callback is tried, from the result that it tells of: a span of time. The last try is then.
+        /// How long a callback is attempted, from the result that it reports: a span of time. The last attempt is made
+        /// at its end.
         give_up_after: Lasting = "3d",
-        /// How long a callback that was delivered or given up is kept, with its tries, from when it was queued or last
-        /// resent: a span of time, at least 7 days and not shorter than `give_up_after`. After that it is not listed and cannot be resent.
+        /// How long a delivered or failed callback is kept, with its attempts, from when it was queued or last resent:
+        /// a span of time, at least 7 days and not shorter than `give_up_after`. After that it is not listed and cannot
+        /// be resent.
         forget_after: Lasting<WEEK> = "90d",
-        /// Whether loopback, private and link-local targets are allowed. For development.
+        /// Whether callbacks may be sent to loopback, private and link-local addresses. For development.
         allow_private_addresses: bool = false,
-        /// Extra roots for callback targets, beside the system's: PEM files, their paths relative to this file.
+        /// Trusted roots for callback targets in addition to the system's: PEM files, their paths relative to this
+        /// file.
         trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
     }
 }
@@ -217,26 +225,26 @@ raw_table! {
 raw_table! {
     /// `[limits]`.
     struct RawLimits {
-        /// The largest request body: a size such as `"64KiB"`, or plain bytes, at least 256. More is 413.
+        /// The largest request body: a size such as `"64KiB"`, or a number of bytes, at least 256. A larger one is 413.
         body: Size<256> = "64KiB",
-        /// The largest request head: a size such as `"16KiB"`, or plain bytes, at least 1 KiB.
+        /// The largest request head: a size such as `"16KiB"`, or a number of bytes, at least 1 KiB.
         head: Size<1024> = "16KiB",
-        /// How long a whole head may take, and the first one after the handshake; also between two requests of a connection on
-        /// which nothing was authenticated yet: a span of time.
+        /// How long receiving a whole request head may take: a span of time. Also the longest wait for the first head
+        /// after the handshake, and between two requests of a connection on which no request was authenticated yet.
         head_timeout: Lasting = "10s",
-        /// How long a whole body may take: a span of time. Longer is 408.
+        /// How long receiving a whole body may take: a span of time. Longer is 408.
         body_timeout: Lasting = "10s",
-        /// How long a connection may rest between two requests: a span of time.
+        /// How long a connection may be idle between two requests: a span of time.
         idle_timeout: Lasting = "75s",
-        /// How many connections are open at once; fewer when the limit of open files leaves less room, and a warning says
-        /// so. When all are taken, a new one takes the place of the one that has been idle longest, first of those on which
-        /// nothing was authenticated.
+        /// The most open connections; fewer when the limit of open files leaves less room, which is logged as a
+        /// warning. When all are in use, a new connection replaces the one that has been idle longest, first among
+        /// those on which no request was authenticated.
         connections: u32 = 10000,
-        /// How many failed authentications an address has before its failing requests are 429: a rate. Each
-        /// gateway counts by itself.
+        /// How many failed authentications an address may have before its failing requests are 429: a rate. Each
+        /// gateway counts separately.
         unauthenticated_per_ip: Quota = { per_second = 50, burst = 100 },
-        /// How many requests for customers' pages an address may make before they are 429: a rate. Each gateway
-        /// counts by itself.
+        /// How many requests for customers' pages an address may make before they are 429: a rate. Each gateway counts
+        /// separately.
         pages_per_ip: Quota = { per_second = 50, burst = 200 },
     }
 }
@@ -246,7 +254,8 @@ raw_table! {
     struct RawClients {
         /// Whether connections begin with a PROXY header, v1 or v2.
         proxy_protocol: bool = false,
-        /// Whose `X-Forwarded-For` is believed, up to its rightmost entry that is not on this list: addresses and networks.
+        /// Addresses and networks of proxies whose `X-Forwarded-For` is trusted, up to its rightmost entry that is not
+        /// on this list.
         trusted_proxies: List<Cidr> = [],
     }
 }
@@ -333,14 +342,14 @@ impl Context<'_> {
         }
         let connections = usize::try_from(*raw.connections).unwrap_or(usize::MAX);
         let url = if raw.url.is_wrong { None } else { self.store_url(here, &raw.url.spanned(), connections) };
-        // A default has no place of its own.
+        // A default has no place in the file.
         let place = |key: &Spanned<SecretRef>| raw.keys.place().map_or(0..0, |_| key.span());
         let keys: Vec<_> = raw.keys.0.iter().map(|key| Spanned::new(place(key), key.get_ref().clone())).collect();
         let keys = self.store_keys(here, &keys);
         StoreRules { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), connections, keys }
     }
 
-    /// `None`: it is wrong, or it stands elsewhere and is not asked for.
+    /// Parses `store.url`; `None` when it is wrong, or when it is a reference and secrets are not read.
     fn store_url(&mut self, here: FileContext<'_>, url: &Spanned<&String>, connections: usize) -> Option<StoreUrl> {
         let text = url.get_ref();
         let parsed = match SecretRef::parse(text) {
@@ -349,7 +358,7 @@ impl Context<'_> {
             Ok(SecretRef::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
         };
         if text.contains("://") && !text.starts_with("sqlite:") {
-            // Whatever database was meant, its URL may hold a password.
+            // The URL of any database may contain a password.
             self.findings.hide(here.file, url.span());
         }
         match parsed {
@@ -362,13 +371,13 @@ impl Context<'_> {
         }
     }
 
-    /// The URL that stands where a reference says.
+    /// Reads the URL from the environment variable or file that a reference names.
     fn referred_url(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
-        let text = self.secret_text(here, secret).map_err(|why| format!("cannot be had: {why}"))?;
+        let text = self.secret_text(here, secret).map_err(|why| format!("cannot be read: {why}"))?;
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
-            return Err("names a place that holds no \"postgres://\" URL".to_owned());
+            return Err("refers to a secret that is no \"postgres://\" URL".to_owned());
         }
-        StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!("names a place whose URL {why}"))
+        StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!("refers to a URL that {why}"))
     }
 
     fn engine(
@@ -396,7 +405,7 @@ impl Context<'_> {
         }
     }
 
-    /// Where the paths of a remote engine begin.
+    /// Returns the URL of a remote engine up to and including `/api/v2`.
     fn engine_base(&mut self, here: FileContext<'_>, url: &Spanned<&String>, server: &ServerRules) -> Option<Box<str>> {
         let text = url.get_ref();
         let reason = match CallbackUrl::new(text) {
@@ -448,7 +457,7 @@ impl Context<'_> {
         }
     }
 
-    /// One span of time of a table must not be shorter than another one.
+    /// Notes a problem when one span of time of a table is shorter than another.
     pub(super) fn not_shorter<const LEAST: u64>(
         &mut self,
         here: FileContext<'_>,
@@ -463,7 +472,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the table's meaning, and where the certificate of the authority is made, when it is.
+    /// Returns the TLS rules, and the path of the CA certificate that is generated, if it is.
     fn tls(&mut self, here: FileContext<'_>, raw: &RawTls) -> (TlsRules, Option<PathBuf>) {
         let rules = raw.rules(here);
         let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
@@ -473,7 +482,7 @@ impl Context<'_> {
 }
 
 impl RawTls {
-    /// Returns what the table means, its paths resolved.
+    /// Returns the TLS rules, their paths resolved.
     pub(in crate::rules) fn rules(&self, here: FileContext<'_>) -> TlsRules {
         TlsRules {
             certificate: here.relative(&self.certificate),
@@ -484,7 +493,7 @@ impl RawTls {
     }
 }
 
-/// Host and port of an `https` URL that has no path: what it is, however it is spelt.
+/// Returns the host and port of an `https` URL without a path, normalised.
 fn origin_of(url: &str) -> Option<(String, u16)> {
     let uri: Uri = url.parse().ok()?;
     let host = uri.host()?.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Allowed-value lists: one value a line.
+//! Compiles allowed-value lists, one value a line.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::schema::{AllowedLists, AllowedValues};
 
 impl Context<'_> {
-    /// All lists of the rules directory.
+    /// Returns all lists of the rules directory.
     pub(super) fn lists(&mut self) -> AllowedLists {
         let mut lists = AllowedLists::default();
         for (role, file) in self.files {
@@ -20,7 +20,7 @@ impl Context<'_> {
                 None => lists.common.insert(name.clone(), values),
             };
         }
-        // One that could not be read is no missing one; what is wrong with it was told.
+        // A list that could not be read is not a missing one; its problem is already reported.
         for path in self.findings.unread_files() {
             if path.parent().is_some_and(|parent| parent.ends_with("lists"))
                 && path.extension().is_some_and(|ending| ending == "txt")
@@ -35,14 +35,14 @@ impl Context<'_> {
     fn list(&mut self, file: &RuleFile) -> AllowedValues {
         let values = values(&file.text);
         if values.is_empty() {
-            // A list without values refuses every request; far more often the file was just truncated.
+            // An empty list would refuse every request; far more likely the file was just truncated.
             self.findings.add_unreadable(&file.path, "the list has no values");
         }
         Arc::new(values)
     }
 }
 
-/// The values of a list: lines without the white space around them; empty lines and `#` comments count for nothing.
+/// Returns the values of a list: its lines, trimmed, without empty lines and `#` comments.
 pub(in crate::rules) fn values(text: &str) -> HashSet<Box<str>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(Box::from).collect()

@@ -1,4 +1,4 @@
-//! `merchants/<id>.toml`.
+//! Compiles `merchants/<id>.toml`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,20 +19,22 @@ use crate::rules::{
 };
 
 raw_table! {
-    /// `merchants/<id>.toml`: a merchant's API keys, its shops and how its v1 traffic is completed. The id is the file's name.
+    /// `merchants/<id>.toml`: a merchant's API keys, its shops and its rules for v1 requests. The file's name is the
+    /// merchant's id.
     struct RawMerchant where { "minProperties": 1 } {
-        /// The merchant's name, which customers read on payment pages: 1 to 100 characters. Without it, the id.
+        /// The merchant's name, which customers read on payment pages: 1 to 100 characters. Without it, the id is
+        /// shown.
         name: DisplayName where { "examples": ["Acme Ltd"] },
-        /// The shop of requests that name none; one of `[shops]`. Without it such requests are 400.
+        /// The shop of requests that name none: one of `[shops]`. Without it such requests are 400.
         default_shop: ShopCode,
         /// The merchant's API keys.
         api_keys: List<RawApiKey>,
-        /// The shops that the merchant may use: a table `[shops.<code>]` for each, which enables it. A shop without such a
-        /// table is 400.
+        /// The shops that the merchant may use: a table `[shops.<code>]` enables the shop. Requests for any other shop
+        /// are 400.
         shops: Entries<RawShopAccess> where { "propertyNames": { "pattern": NAME } },
-        /// How the merchant's v1 traffic is completed.
+        /// The rules for the merchant's v1 requests.
         v1: RawV1 = section,
-        /// What the merchant's balances obey.
+        /// The rules for the merchant's balances.
         balance: RawBalance = section,
     }
 }
@@ -40,22 +42,23 @@ raw_table! {
 raw_table! {
     /// An element of `[[api_keys]]`.
     struct RawApiKey {
-        /// What callers send as their API key: 1 to 255 visible ASCII characters, unique among all merchants.
+        /// The API key that requests carry: 1 to 255 visible ASCII characters, unique among all merchants.
         key: Visible<255> = required where { "examples": ["acme-live"] },
-        /// Verifies v1 requests: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret itself. Of a list,
-        /// any verifies. Without it the key cannot call v1.
+        /// Verifies v1 requests: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret itself. Of a
+        /// list, any verifies. Without it the key cannot call v1.
         v1_secret: RawSecrets where { "examples": ["env:ACME_V1_SECRET", ["env:ACME_V1_SECRET", "env:ACME_V1_OLD"]] },
-        /// Verifies v2 requests, and signs the v2 requests that v1 ones become: a secret or a list of secrets, `"env:NAME"`,
-        /// `"file:PATH"` or the secret itself. Of a list, the first signs, any verifies.
+        /// Verifies v2 requests, and signs the v2 requests into which v1 requests are translated: a secret or a list of
+        /// secrets, `"env:NAME"`, `"file:PATH"` or the secret itself. Of a list, the first signs, any verifies.
         v2_secret: RawSecrets = required where {
             "examples": ["env:ACME_V2_SECRET", ["env:ACME_V2_SECRET", "env:ACME_V2_OLD"]],
         },
-        /// Where the key may be used from: addresses and networks. Empty: nowhere. IPv4-mapped IPv6 counts as IPv4.
+        /// Addresses and networks from which the key may be used. Empty: none. IPv4-mapped IPv6 counts as IPv4.
         allowed_ips: List<Cidr> = [],
-        /// How fast the key may be used: a rate. Without it the key is not limited. What was used of it survives a reload that
-        /// leaves it as it is. Each gateway counts by itself: N of them on one store let N times as much through.
+        /// How often the key may be used: a rate. Without it the key is not limited. A reload keeps the current usage
+        /// unless it changes the rate. Each gateway counts separately: N gateways on one store together admit N times
+        /// as many requests.
         rate_limit: Quota where { "examples": [{ "per_second": 200, "burst": 400 }] },
-        /// The shops of the merchant that the key may use. Without it, all.
+        /// The shops of the merchant for which the key may be used. Without it, all.
         shops: List<ShopCode>,
     }
 }
@@ -75,35 +78,37 @@ raw_table! {
     struct RawV1 {
         /// The merchant's wire format: the name of a dialect.
         dialect: String = "v1" where { "pattern": NAME },
-        /// What happens to v1 requests: they are translated to v2. `shadow` and `legacy` are not supported by this version.
+        /// How v1 requests are handled: they are translated to v2. `shadow` and `legacy` are not supported by this
+        /// version.
         mode: Mode = "translate" where { "enum": ["translate"] },
-        /// Which callbacks the merchant gets.
+        /// The format of the merchant's callbacks.
         ///
-        /// - `v1`: relayed in the dialect's shape
+        /// - `v1`: relayed in the dialect's format
         /// - `v2`: sent to the merchant as v2 sends them
         callbacks: CallbackStyle = "v1",
-        /// Where callbacks go when the request names no address: an `https://` URL; `http://` with `allow_http_callbacks` and
-        /// `callbacks = "v1"`.
+        /// The callback address of requests that name none: an `https://` URL; `http://` with `allow_http_callbacks`
+        /// and `callbacks = "v1"`.
         callback_url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://acme.example/callbacks"] },
-        /// Where browsers go when `paymentData.return_user_url` is missing. Without both the request is 400.
+        /// Where browsers return to when `paymentData.return_user_url` is missing. Without both the request is 400.
         return_url: BrowserUrl where { "examples": ["https://acme.example/done"] },
-        /// What becomes of a `merchant_user_id` that no integer equals.
+        /// How a `merchant_user_id` that equals no integer is handled.
         ///
         /// - `reject`: the request is 400
-        /// - `omit`: it is left out
+        /// - `omit`: the member is left out
         non_numeric_user_id: IdPolicy = "reject",
-        /// What becomes of unknown top-level members.
+        /// How unknown top-level members are handled.
         ///
         /// - `reject`: the request is 400
         /// - `ignore`: they are ignored
         unknown_fields: UnknownFields = "reject",
         /// Whether a v1 request may name a plain http callback address.
         allow_http_callbacks: bool = false,
-        /// A date: the `Deprecation` header (RFC 9745) on v1 replies to rightly signed requests. Without it, no such header.
+        /// A date: the `Deprecation` header (RFC 9745) of v1 replies to correctly signed requests. Without it, there is
+        /// no such header.
         deprecated_since: Day where { "examples": ["2026-06-30"] },
-        /// A date, not before `deprecated_since`: the `Sunset` header (RFC 8594), likewise.
+        /// A date, not before `deprecated_since`: the `Sunset` header (RFC 8594) of the same replies.
         sunset: Day,
-        /// The `Link` header, likewise, with `rel="deprecation"` and `rel="sunset"`.
+        /// The `Link` header of the same replies, with `rel="deprecation"` and `rel="sunset"`.
         migration_url: BrowserUrl where { "examples": ["https://docs.example/v2"] },
     }
 }
@@ -142,11 +147,12 @@ from_words! {
 raw_table! {
     /// `[balance]`.
     struct RawBalance {
-        /// `true`: a withdrawal over what is available in its currency is created FAILED, with HTTP 200, and moves nothing.
-        /// `false`: it goes to the provider all the same, and the available balance may go below zero.
+        /// `true`: a withdrawal that exceeds the available balance of its currency is created FAILED, with HTTP 200,
+        /// and moves no money. `false`: it is sent to the provider anyway, and the available balance may become
+        /// negative.
         enforce: bool = false,
-        /// Amounts by currency, as strings, more than 0 and at most `"9999999999999.99"`. Booked once, when the merchant is
-        /// first seen here; a later change books nothing.
+        /// Opening balances by currency, as strings, more than 0 and at most `"9999999999999.99"`. Posted once, when
+        /// the store first sees the merchant; a later change posts nothing.
         opening: Entries<Amount> = {} where {
             "propertyNames": { "pattern": CURRENCY },
             "examples": [{ "EUR": "10000.00" }],
@@ -154,7 +160,7 @@ raw_table! {
     }
 }
 
-/// API keys that were seen, each with its place.
+/// API keys of all merchants so far, each with its place.
 type SeenKeys = HashMap<Box<str>, (FileId, Span)>;
 
 impl Context<'_> {
@@ -182,7 +188,7 @@ impl Context<'_> {
             .lines()
             .all(|line| matches!(line.trim_start().chars().next(), None | Some('#')))
         {
-            // A merchant that says nothing could do nothing; far more often the file was just truncated.
+            // A merchant without keys could do nothing; far more likely the file was just truncated.
             self.findings.add_unreadable(&file.path, "the merchant's file is empty: it has no key");
             return None;
         }
@@ -231,7 +237,7 @@ impl Context<'_> {
         shops
     }
 
-    /// A shop that a key names must be one of the merchant's `[shops]`.
+    /// Notes a shop that is not one of the merchant's `[shops]`.
     fn of_merchant(&mut self, here: FileContext<'_>, key: &str, shop: &Spanned<ShopCode>, raw: &RawMerchant) {
         let known = || raw.shops.get().into_iter().flat_map(|shops| &shops.0).map(|(code, _)| code.get_ref().as_str());
         if !known().any(|code| code == shop.get_ref().as_str()) {
@@ -293,7 +299,7 @@ impl Context<'_> {
         None
     }
 
-    /// A limiter, with what was used of it where the key had the same quota before.
+    /// Returns a rate limiter, with its current usage if the key had the same rate before.
     fn rate_limit(&self, id: &MerchantId, key: &str, quota: Quota) -> RateLimit {
         let before = self.previous.and_then(|rules| rules.api_key(key)).filter(|entry| entry.merchant.id == *id);
         if let Some(limit) = before.and_then(|entry| entry.api_key().rate_limit.as_ref())

@@ -1,5 +1,5 @@
-//! What rule files mean: raw tables become the types that requests are served by. Nothing here stops at a problem; a
-//! thing that cannot be made is left out, and the problem is noted.
+//! Compiles raw tables into the types that serve requests. Compilation never stops at a problem: what is wrong is left
+//! out, and the problem is noted.
 
 mod advice;
 mod certificates;
@@ -39,15 +39,15 @@ use super::raw::{self, FromToml, RawReader, raw_table};
 use super::{Dialect, EngineRules, KeyEntry, Quota, RuleSet, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
-/// The name of the dialect that is always there.
+/// The name of the built-in dialect.
 pub(super) const BUILT_IN_DIALECT: &str = "v1";
 
 raw_table! {
     /// A rate.
     struct RawQuota {
-        /// How much is refilled in a second: 1 to 1000000.
+        /// How many tokens are added each second: 1 to 1000000.
         per_second: u32 = required,
-        /// How much may be used at once: 1 to 1000000. Without it, as much as a second refills.
+        /// The most tokens that can accumulate: 1 to 1000000. Without it, the same as `per_second`.
         burst: u32,
     }
 }
@@ -64,14 +64,14 @@ impl FromToml for Quota {
     }
 }
 
-/// What is known while files are compiled.
+/// The state of a compilation.
 struct Context<'a> {
     findings: &'a mut Diagnostics,
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
     elsewhere: &'a mut ExternalFiles,
-    /// Whether this process decides on operations.
+    /// Whether the embedded engine decides on operations, not a remote one.
     decides: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct FileContext<'a> {
 }
 
 impl FileContext<'_> {
-    /// A path that the file names: relative to it, `x/..` folded.
+    /// Resolves a path that the file names, relative to the file, `x/..` folded.
     pub(super) fn relative(&self, named: &str) -> PathBuf {
         folded(&self.path.parent().unwrap_or(Path::new("")).join(named))
     }
@@ -94,7 +94,7 @@ impl Context<'_> {
         self.findings.add(here.file, span, message);
     }
 
-    /// Notes a name that is none of those that are known, unless its file is there and could not be read.
+    /// Notes a name that is not `known`, unless its file exists and could not be read.
     fn unknown_name<'k>(
         &mut self,
         here: FileContext<'_>,
@@ -108,7 +108,7 @@ impl Context<'_> {
         }
     }
 
-    /// Reads a TOML file, and compiles it when it could be read.
+    /// Reads a TOML file as a raw table; `None` when it is not valid TOML.
     fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(FileContext<'f>, T)> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, self.findings)?;
@@ -116,23 +116,23 @@ impl Context<'_> {
     }
 }
 
-/// What is compiled before merchants, by name; `None` where the file is there and wrong.
+/// Shops and dialects, which are compiled before merchants, by name; `None` where the file exists and is wrong.
 struct Parts {
     shops: HashMap<ShopCode, Option<Arc<Shop>>>,
     dialects: HashMap<Box<str>, Option<Arc<Dialect>>>,
 }
 
-/// What a compilation starts from.
+/// The input of a compilation.
 pub(super) struct Task<'a> {
     pub directory: &'a Path,
     pub files: &'a RuleFiles,
     pub now: UnixMillis,
-    /// The set in force.
+    /// The current rule set.
     pub previous: Option<&'a RuleSet>,
     pub check_secrets: bool,
 }
 
-/// Compiles the files of a rules directory. The set is of use only when nothing was found that refuses it.
+/// Compiles the files of a rules directory; `None` when `findings` has an error.
 pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: &mut Diagnostics) -> Option<RuleSet> {
     let Task { directory, files, previous, check_secrets, .. } = *task;
     let mut context = Context { findings, files, check_secrets, previous, elsewhere, decides: false };
@@ -173,7 +173,8 @@ fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Bo
     merchants.values().flat_map(entries).collect()
 }
 
-/// A path with every `x/..` taken out, so that messages and command lines show `certs/ca.pem`, not `rules/../certs`.
+/// Removes every `x/..` from a path, so that messages and command lines show `certs/ca.pem`, not
+/// `rules/../certs/ca.pem`.
 pub(super) fn folded(path: &Path) -> PathBuf {
     let mut folded = PathBuf::new();
     for component in path.components() {

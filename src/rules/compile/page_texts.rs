@@ -1,4 +1,4 @@
-//! `pages/<language tag>.toml`: what customers read in a language.
+//! Reads `pages/<language tag>.toml`: the texts of customers' pages in a language.
 
 use serde_json::{Map, Value, json};
 use toml::Spanned;
@@ -8,17 +8,17 @@ use crate::domain::deceives;
 use crate::rules::pages::languages::KNOWN;
 use crate::rules::raw::{Absent, FromToml, RawReader, SchemaTable, is_readable, word};
 
-/// How long a text may be, in characters.
+/// The most characters of a text.
 const LONGEST_TEXT: usize = 500;
 
-/// How long what stands between the digits of an amount may be, in characters.
+/// The most characters of a separator in amounts.
 const LONGEST_SEPARATOR: usize = 4;
 
-/// Characters that join or part letters, which some languages cannot be written without (Persian, Hindi), are no deceit
-/// in what an operator writes.
+/// Zero-width joiners and non-joiners, which some languages cannot be written without (Persian, Hindi): they are
+/// allowed in an operator's texts.
 const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
 
-/// The settings and the tables of texts that a file has.
+/// The settings and text tables of a file.
 #[derive(Debug, Default)]
 pub(in crate::rules) struct RawTexts(pub Map<String, Value>);
 
@@ -34,8 +34,8 @@ impl FromToml for RawTexts {
 
     fn schema() -> Value {
         let mut all = SchemaTable::new(&[
-            "`pages/<language tag>.toml`: what customers read in a language. Every key may be left out: a language that is",
-            "built in then has its built-in text, any other the English one.",
+            "`pages/<language tag>.toml`: the texts of customers' pages in a language. Every key may be left out: a built-in",
+            "language then has its own text, any other the English one.",
         ]);
         for (name, english) in &*KNOWN {
             let schema = match (english, name.as_str()) {
@@ -45,11 +45,11 @@ impl FromToml for RawTexts {
                 _ => json!({ "type": "string", "maxLength": LONGEST_SEPARATOR }),
             };
             let about = match name.as_str() {
-                "direction" => "In which direction the language is written: `ltr` (from left to right) or `rtl`.",
-                "decimal" => "Between whole units and hundredths of an amount: 1 to 4 characters.",
-                "group" => "Between thousands of an amount: at most 4 characters.",
-                "labels" => "What stands before values.",
-                "actions" => "What links and buttons say.",
+                "direction" => "The direction in which the language is written: `ltr` (from left to right) or `rtl`.",
+                "decimal" => "The separator between whole units and hundredths of an amount: 1 to 4 characters.",
+                "group" => "The separator between thousands of an amount: at most 4 characters.",
+                "labels" => "The labels of values.",
+                "actions" => "The texts of links and buttons.",
                 _ => "The texts of the page in this state.",
             };
             all.key(name, &[about], schema, Absent::Unsaid);
@@ -69,7 +69,7 @@ fn table_schema(keys: &Map<String, Value>) -> Value {
     texts.into_schema()
 }
 
-/// Reads a table's members, none but those that are known.
+/// Reads the members of a table; notes unknown ones.
 fn members(
     known: &Map<String, Value>,
     value: &Spanned<DeValue<'_>>,
@@ -88,7 +88,7 @@ fn members(
     Some(members)
 }
 
-/// Reads what stands between the digits of an amount. Between units and hundredths something must.
+/// Reads a separator of amounts. `decimal` must not be empty.
 fn separator(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Value> {
     let text = reader.text(value, "a string")?;
     let wrong = |c: char| c.is_control() || deceives(c) || c.is_alphanumeric();
@@ -110,8 +110,8 @@ fn text(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) ->
         _ => (&[], ""),
     };
     let expected = format!(
-        "1 to {LONGEST_TEXT} characters that can be read: no control characters{but}, and none that are invisible or \
-         change the order of others"
+        "1 to {LONGEST_TEXT} readable characters: no control characters{but}, and none that are invisible or change \
+         the order of others"
     );
     let allowed = [&JOINERS[..], breaks].concat();
     reader.parsed(value, &expected, |text| is_readable(text, LONGEST_TEXT, &allowed).then(|| text.into()))

@@ -1,4 +1,4 @@
-//! `pages/`: what customers' pages are made of, and what stands in for files that are not there.
+//! Compiles `pages/` and `[pages]`: the texts, languages and brand of customers' pages.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::rules::pages::{Brand, LIGHT_FIELD, Pages, image_uri};
 use crate::rules::problems::{did_you_mean, quoted};
 use crate::rules::raw::Key;
 
-/// The largest logo, in bytes: it is part of every page.
+/// The largest logo, in bytes: it is embedded in every page.
 const LARGEST_LOGO: u64 = 64 << 10;
 
 impl Context<'_> {
-    /// What `pages.language` means: the tag of a language that is there.
+    /// Returns the tag that `pages.language` names; notes a language that does not exist.
     pub(super) fn default_language(&mut self, here: FileContext<'_>, key: &Key<String>) -> Box<str> {
         let Some(given) = key.given() else { return FIRST.into() };
         let named: &str = given.get_ref();
@@ -37,14 +37,14 @@ impl Context<'_> {
         }
         if !self.findings.unread("pages", &format!("{named}.toml")) {
             let suggestion = did_you_mean(named, known.iter().copied())
-                .unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+                .unwrap_or_else(|| format!("known languages: {}", known.join(", ")));
             let message = format!("`pages.language`: there is no language {}", quoted(named));
             self.findings.add_with(here.file, given.span(), message, Some(suggestion));
         }
         FIRST.into()
     }
 
-    /// What customers' pages are made of: `first` is the language for customers who ask for none of the others.
+    /// Returns the customers' pages. `first` is the language for customers whose browser requests none of the others.
     pub(super) fn customers_pages(&mut self, first: &str, brand: &Brand) -> Pages {
         let files = self.files;
         let texts: Vec<(String, Map<String, Value>)> =
@@ -56,7 +56,7 @@ impl Context<'_> {
         Pages::new(languages, brand)
     }
 
-    /// The brand of `[pages]`.
+    /// Returns the brand of `[pages]`.
     pub(super) fn brand(&mut self, here: FileContext<'_>, raw: &RawPages) -> Brand {
         Brand {
             name: raw.name.get().map(|name| name.0.clone()),
@@ -65,7 +65,7 @@ impl Context<'_> {
         }
     }
 
-    /// Links are written in the accent colour, and buttons in white upon it.
+    /// Parses `pages.color` and checks its contrast: links have the accent colour, and buttons white text on it.
     fn accent_color(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Color> {
         let Some(color) = Color::parse(given.get_ref()) else {
             self.problem(
@@ -88,7 +88,7 @@ impl Context<'_> {
         None
     }
 
-    /// The logo as a `data:` URI. In an `<img>` an SVG runs no script and loads nothing.
+    /// Reads the logo as a `data:` URI. In an `<img>`, an SVG runs no script and loads nothing.
     fn logo(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Box<str>> {
         let path = here.relative(given.get_ref());
         let reason = match self.elsewhere.read(&path, ExternalContent::Public, LARGEST_LOGO) {
@@ -102,18 +102,18 @@ impl Context<'_> {
         None
     }
 
-    /// An amount that shows one sign for both could be read as another one.
+    /// Notes a language whose `decimal` and `group` are the same: its amounts would be ambiguous.
     fn ambiguous(&mut self, tag: &str) {
         let own =
             |role: &FileRole| matches!(role, FileRole::PageTexts(name) if canonical(name).as_deref() == Some(tag));
         if let Some((_, file)) = self.files.iter().find(|(role, _)| own(role)) {
             let id = self.findings.file(&file.path, Arc::clone(&file.text));
-            let message = "`decimal` and `group` must not be the same; what the file leaves out is as it is built in";
+            let message = "`decimal` and `group` must differ; a key that the file leaves out has its built-in value";
             self.findings.add(id, 0..0, message);
         }
     }
 
-    /// The texts of a language's file, by its tag.
+    /// Reads the texts of a language's file, with its tag.
     fn page_texts(&mut self, role: &FileRole, file: &RuleFile) -> Option<(String, Map<String, Value>)> {
         let FileRole::PageTexts(name) = role else { return None };
         let (here, raw) = self.read::<RawTexts>(file)?;
@@ -127,7 +127,7 @@ impl Context<'_> {
         };
         let same = |other: &FileRole| matches!(other, FileRole::PageTexts(other) if other.as_str() < name.as_str() && other.eq_ignore_ascii_case(name));
         if let Some((_, other)) = self.files.iter().find(|(other, _)| same(other)) {
-            let message = format!("the language `{tag}` is there twice: {} has the same tag", other.path.display());
+            let message = format!("the language `{tag}` has two files: {} has the same tag", other.path.display());
             self.problem(here, 0..0, message);
             return None;
         }

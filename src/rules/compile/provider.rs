@@ -1,4 +1,4 @@
-//! `[provider]` of a shop: what moves the money.
+//! Compiles `[provider]` of a shop: the system that moves the money.
 
 use std::time::Duration;
 
@@ -12,32 +12,33 @@ use crate::rules::{HttpProvider, ProviderRules};
 raw_table! {
     /// `[provider]`.
     struct RawProvider {
-        /// What the provider is.
+        /// The kind of provider.
         ///
         /// - `sandbox`: built in, moves no money; `delay` is its only key
-        /// - `http`: a service of its own; `url` and `secret` are required
+        /// - `http`: an external service; `url` and `secret` are required
         kind: ProviderKindKey = required,
-        /// Of the sandbox alone: how long it takes to come to a result, a span of time.
+        /// Only for the sandbox: how long it takes to complete an operation, a span of time.
         delay: Duration = "1s",
-        /// Of an HTTP provider, and required there: where operations are posted, an absolute `https://` URL without credentials
-        /// and fragment. `http://` is taken for a loopback host alone.
+        /// Only for an HTTP provider, required there: the address to which operations are posted, an absolute
+        /// `https://` URL without credentials and fragment. `http://` is allowed only for a loopback host.
         url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://provider.example/operations"] },
-        /// Of an HTTP provider, and required there: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret
-        /// itself. The first signs requests to the provider, any of them verifies its reports.
+        /// Only for an HTTP provider, required there: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the
+        /// secret itself. The first signs requests to the provider, any of them verifies its reports.
         secret: RawSecrets where { "examples": ["env:PROVIDER_SECRET"] },
-        /// Of an HTTP provider: certificates that are trusted beside the system's roots, PEM files, their paths relative to
+        /// Only for an HTTP provider: trusted roots in addition to the system's, PEM files, their paths relative to
         /// this file.
         trust: List<String> = [],
-        /// Of an HTTP provider: how long one request may take, from connecting to the last byte of the answer, `"100ms"` to
-        /// `"60s"`. A time-out is an unknown result, never FAILED.
+        /// Only for an HTTP provider: how long one request may take, from connecting to the last byte of the reply,
+        /// `"100ms"` to `"60s"`. A timeout is an unknown result, never FAILED.
         timeout: Lasting<100, 60_000> = "10s",
-        /// Of an HTTP provider: the wait after the first failed request, a span of time. It doubles, with jitter, up to
-        /// `max_retry`.
+        /// Only for an HTTP provider: the wait after the first failed request, a span of time. It doubles, with jitter,
+        /// up to `max_retry`.
         first_retry: Lasting = "1s",
-        /// Of an HTTP provider: the longest wait between two requests, a span of time, not shorter than `first_retry`.
+        /// Only for an HTTP provider: the longest wait between two requests, a span of time, not shorter than
+        /// `first_retry`.
         max_retry: Lasting = "5m",
-        /// Of an HTTP provider: how long an operation is asked for, from its creation, a span of time. Then it stays PENDING,
-        /// and only a report of the provider can end it.
+        /// Only for an HTTP provider: how long requests for an operation are repeated, from its creation, a span of
+        /// time. After that it stays PENDING until a report of the provider completes it.
         give_up_after: Lasting = "1d",
     }
 }
@@ -45,9 +46,9 @@ raw_table! {
 /// `[provider] kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::rules) enum ProviderKindKey {
-    /// The built-in one.
+    /// The built-in sandbox.
     Sandbox,
-    /// A service of its own.
+    /// An external service.
     Http,
 }
 
@@ -70,7 +71,7 @@ impl Context<'_> {
         }
     }
 
-    /// A key that does nothing for the shop's kind of provider would be believed to do something.
+    /// Notes keys of the other kind of provider: they would have no effect, though the file suggests one.
     fn keys_of_other_kind(&mut self, here: FileContext<'_>, kind: ProviderKindKey, raw: &RawProvider) {
         let http = [
             ("url", raw.url.place()),
@@ -87,7 +88,7 @@ impl Context<'_> {
         };
         for (key, place) in other {
             if let Some(at) = place {
-                self.problem(here, at.clone(), format!("`provider.{key}` is no key of {kind}"));
+                self.problem(here, at.clone(), format!("`provider.{key}` does not apply to {kind}"));
             }
         }
     }
@@ -96,7 +97,7 @@ impl Context<'_> {
         let raw = given.get_ref();
         for (key, absent) in [("url", raw.url.is_absent()), ("secret", raw.secret.is_absent())] {
             if absent {
-                self.problem(here, given.span(), format!("`provider.{key}` is required of an HTTP provider"));
+                self.problem(here, given.span(), format!("`provider.{key}` is required for an HTTP provider"));
             }
         }
         let url = raw.url.given().and_then(|url| self.provider_url(here, url));
@@ -122,7 +123,7 @@ impl Context<'_> {
             Err(invalid) => invalid.reason().to_owned(),
             Ok(_) if text.contains('#') => "must not have a fragment (#)".to_owned(),
             Ok(checked) if checked.is_plain_http() && !names_loopback(text) => {
-                "must be an https:// URL; http:// is for a loopback address alone".to_owned()
+                "must be an https:// URL; http:// is only for loopback addresses".to_owned()
             }
             Ok(_) => return Some(text.as_str().into()),
         };

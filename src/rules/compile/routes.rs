@@ -1,4 +1,4 @@
-//! The paths of all dialects together.
+//! Builds the table of v1 routes from all dialects.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::rules::problems::{FileId, Span, quoted};
 use crate::rules::{Dialect, Merchant, Recipe, V1Route};
 
 impl Context<'_> {
-    /// The table of v1 paths. Dialects that share a route must share the names of the headers that are read before the
-    /// merchant, and so the dialect, is known (contract section 4).
+    /// Returns the v1 routes by path. Dialects that share a route must name the same headers: these are read before the
+    /// merchant, and so its dialect, is known (contract section 4).
     pub(super) fn routes(
         &mut self,
         parts: &Parts,
@@ -19,7 +19,7 @@ impl Context<'_> {
     ) -> HashMap<Box<str>, Vec<V1Route>> {
         let used = |name: &str| merchants.values().any(|merchant| &*merchant.v1.dialect.name == name);
         let alone = parts.dialects.len() == 1;
-        // The built-in dialect that nobody wrote down and nobody uses takes no paths from the others.
+        // The built-in dialect without a file and without a merchant takes no paths from the others.
         let serves = |name: &str| name != BUILT_IN_DIALECT || alone || headers.contains_key(name) || used(name);
         let dialects: BTreeMap<&str, &Arc<Dialect>> = parts
             .dialects
@@ -28,7 +28,7 @@ impl Context<'_> {
             .filter(|(name, _)| serves(name))
             .collect();
         let mut table: HashMap<Box<str>, Vec<V1Route>> = HashMap::new();
-        // Dialects that share all their routes are told once.
+        // Each pair of conflicting dialects is reported once, however many routes it shares.
         let mut conflicts: HashSet<(Box<str>, &str)> = HashSet::new();
         for (name, dialect) in &dialects {
             for (endpoint, method, path) in &dialect.routes {
@@ -47,12 +47,12 @@ impl Context<'_> {
                     && conflicts.insert((other.clone(), *name))
                 {
                     let message = format!(
-                        "the dialects {} and {} share the route {method} {path}, so that their `[signature]` must \
-                         name the same headers",
+                        "the dialects {} and {} share the route {method} {path}, so their `[signature]` must name \
+                         the same headers",
                         quoted(other),
                         quoted(name)
                     );
-                    // At the header of one of the two files, else at the beginning of one.
+                    // Reported at the header in one of the two files, else at the start of one.
                     let files = || [*name, other].into_iter().filter_map(|name| headers.get(name));
                     let place = files().find_map(|(file, at)| Some((*file, at.get(different)?.clone()?)));
                     if let Some((file, span)) = place.or_else(|| files().map(|(file, _)| (*file, 0..0)).next()) {
@@ -66,7 +66,8 @@ impl Context<'_> {
     }
 }
 
-/// The first header that two recipes name differently: that of the API key, the signature or the timestamp.
+/// Returns the index of the first header that two recipes name differently: of the API key, the signature or the
+/// timestamp.
 fn different_header(a: &Recipe, b: &Recipe) -> Option<usize> {
     let pairs = [(&a.api_key, &b.api_key), (&a.signature, &b.signature), (&a.timestamp, &b.timestamp)];
     pairs.iter().position(|(one, other)| one != other)

@@ -1,4 +1,4 @@
-//! Secrets: from the environment, a file or the rule file itself.
+//! Reads secrets from the environment, a file or the rule file itself.
 
 use std::path::Path;
 
@@ -12,9 +12,9 @@ use crate::rules::secret::{LARGEST_SECRET, Missing, SecretRef, fetched, store_ke
 use crate::rules::{Secret, Secrets, StoreKeys};
 
 impl Context<'_> {
-    /// The secrets of a key; `None` when the file names none, or when one of them cannot be had.
+    /// Returns the secrets of a key; `None` when the file has none, or when one of them cannot be read.
     pub(super) fn secrets(&mut self, here: FileContext<'_>, field: &Field<RawSecrets>) -> Option<Secrets> {
-        // All are asked for before any is missed: one run names every one that cannot be had.
+        // Reads all before failing, so that one run reports every secret that cannot be read.
         let list: Vec<Option<Secret>> = field.get()?.0.iter().map(|raw| self.secret(here, raw)).collect();
         Secrets::new(list.into_iter().collect::<Option<_>>()?)
     }
@@ -32,7 +32,8 @@ impl Context<'_> {
         }
     }
 
-    /// The keys that wrap the store's data keys. Only the first may be missing, alone: it is made when the store is.
+    /// Returns the keys that wrap the store's data keys. Only a single key may be missing: it is generated when the
+    /// store is created.
     pub(super) fn store_keys(&mut self, here: FileContext<'_>, list: &[Spanned<SecretRef>]) -> StoreKeys {
         let create_at = match list.first().map(Spanned::get_ref) {
             Some(SecretRef::File(path)) => Some(here.relative(path)),
@@ -56,13 +57,13 @@ impl Context<'_> {
         StoreKeys { create_at, keys }
     }
 
-    /// What a reference leads to, as text.
+    /// Returns the secret that a reference names, as text.
     ///
     /// # Errors
-    /// Half a sentence.
+    /// The reason, which continues a sentence.
     pub(super) fn secret_text(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<String, String> {
         let bytes = self.bytes(here, secret).map_err(|missing| missing.message())?;
-        String::from_utf8(bytes).map_err(|_| "the secret is no UTF-8 text".to_owned())
+        String::from_utf8(bytes).map_err(|_| "the secret is not UTF-8 text".to_owned())
     }
 
     fn bytes(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
@@ -71,7 +72,8 @@ impl Context<'_> {
     }
 }
 
-/// Stands for a secret that was not asked for. Nobody knows it, so nothing is ever signed or verified with it.
+/// Returns a random secret in place of one that is not read. It is never known to anyone, so nothing can be signed or
+/// verified with it.
 fn placeholder() -> Secret {
     let mut bytes = [0; 32];
     SystemRandomness::default().fill(&mut bytes);

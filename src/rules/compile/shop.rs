@@ -1,4 +1,4 @@
-//! `shops/<code>.toml` and the schemas they name.
+//! Compiles `shops/<code>.toml` and the schemas that they name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use crate::rules::schema::AllowedLists;
 use crate::rules::{AccountRule, AddressSet, DailyLimits, FieldsSchema, PaymentChecks, Shop, ShopSide};
 
 raw_table! {
-    /// `shops/<code>.toml`: one shop, its currency, schemas, checks and provider. The code is the file's name.
+    /// `shops/<code>.toml`: one shop, its currency, schemas, checks and provider. The file's name is the shop's code.
     struct RawShop {
-        /// What customers read of the shop on payment pages: 1 to 100 characters. Without it, its code.
+        /// The shop's name, which customers read on payment pages: 1 to 100 characters. Without it, the code is shown.
         name: DisplayName where { "examples": ["Cards in euro"] },
-        /// The one currency that the shop takes: 3 letters.
+        /// The only currency that the shop accepts: 3 letters.
         currency: Currency = required,
-        /// Whether the shop takes operations now. `false`: new operations are 400.
+        /// Whether the shop accepts operations. `false`: new operations are 400.
         active: bool = true,
-        /// The status record's `method` when the create request named none: 1 to 64 visible ASCII characters. `card` and
-        /// `mobile` decide the default of `payout.account`, too.
+        /// The `method` of the status record when the create request names none: 1 to 64 visible ASCII characters.
+        /// `card` and `mobile` also decide the default of `payout.account`.
         payment_method: Visible<64> where { "examples": ["card", "mobile"] },
         /// Deposits.
         payin: RawPayin = section,
         /// Withdrawals.
         payout: RawPayout = section,
-        /// Whom and how much the shop serves. What the checks refuse is created FAILED: the reply is HTTP 200, the provider
-        /// never hears of it, and no money moves.
+        /// Limits on customers and amounts. An operation that fails a check is created FAILED: the reply is HTTP 200,
+        /// the provider does not receive it, and no money moves.
         checks: RawChecks = section,
-        /// What moves the money.
+        /// The system that moves the money.
         provider: RawProvider = required,
     }
 }
@@ -44,9 +44,10 @@ raw_table! {
 raw_table! {
     /// `[payin]`.
     struct RawPayin {
-        /// The JSON Schema of `fields`: the name of a `.json` file beside this one. Without it any `fields` object passes.
+        /// The JSON Schema of `fields`: the name of a `.json` file in the same directory. Without it every `fields`
+        /// object is accepted.
         schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payin.json"] },
-        /// Whether pages offer the signed return link, and HTTP providers are told it.
+        /// Whether pages offer the signed return link, and HTTP providers receive it.
         browser_return: bool = true,
     }
 }
@@ -54,9 +55,10 @@ raw_table! {
 raw_table! {
     /// `[payout]`.
     struct RawPayout {
-        /// The JSON Schema of `fields`: the name of a `.json` file beside this one. Without it any `fields` object passes.
+        /// The JSON Schema of `fields`: the name of a `.json` file in the same directory. Without it every `fields`
+        /// object is accepted.
         schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payout.json"] },
-        /// What a recipient's account must look like. Without it `payment_method` decides: `card`, `mobile`, else any.
+        /// The format of a recipient's account. Without it `payment_method` decides: `card`, `mobile`, else any.
         ///
         /// - `"card"`: 12 to 19 digits
         /// - `"mobile"`: `+` and 8 to 15 digits
@@ -117,10 +119,10 @@ impl FromToml for Regex {
 raw_table! {
     /// `[checks]`.
     struct RawChecks {
-        /// Customers' addresses that are refused: addresses and networks, compared with `fields.merchant_user_ip` where it was
-        /// sent. The connection's address never stands in. IPv4-mapped IPv6 counts as IPv4.
+        /// Refused addresses of customers: addresses and networks, compared with `fields.merchant_user_ip` if it was
+        /// sent. The connection's address is never used instead. IPv4-mapped IPv6 counts as IPv4.
         refused_addresses: List<Cidr> = [],
-        /// Customers that are refused: integers within signed 64 bits, compared with `customer_account_id` where it was sent.
+        /// Refused customers: signed 64-bit integers, compared with `customer_account_id` if it was sent.
         refused_accounts: List<i64> = [],
         /// How much one customer may deposit on one UTC day in this shop.
         payin: RawDailyLimits = section,
@@ -132,25 +134,26 @@ raw_table! {
 raw_table! {
     /// `[checks.payin]` and `[checks.payout]`.
     struct RawDailyLimits {
-        /// How many operations of this direction one customer may have on one UTC day: 1 to 1000000. Without it, any number.
+        /// How many operations of this direction one customer may have on one UTC day: 1 to 1000000. Without it, any
+        /// number.
         operations_per_day: u32,
-        /// The most that a customer's operations of this direction on one UTC day may come to, in the shop's currency, as a
+        /// The largest sum of a customer's operations of this direction on one UTC day, in the shop's currency, as a
         /// string. Without it, any sum.
         amount_per_day: Amount where { "examples": ["2500.00"] },
     }
 }
 
-/// How large a compiled pattern may be, in bytes.
+/// The largest compiled pattern, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
 
-/// Schemas that compiled, by what they were made of: their text, their direction and all lists. Shops share one, and so do
-/// rule sets: a reload compiles those that changed.
+/// Compiled schemas, by a hash of their input: text, direction and all lists. Shops with the same schema share one, and
+/// a reload reuses those that did not change.
 type Schemas = HashMap<ContentHash, Arc<FieldsSchema>>;
 
-/// What the shops of a rule set are compiled with.
+/// What all shops of a rule set share while they are compiled.
 struct Shared {
     lists: AllowedLists,
-    /// Of all list files.
+    /// The hash of all list files.
     lists_hash: ContentHash,
     schemas: Schemas,
 }
@@ -174,7 +177,7 @@ impl Context<'_> {
         let payin = self.schema(here, &raw.payin.schema, Direction::Payin, shared);
         let payout = self.schema(here, &raw.payout.schema, Direction::Payout, shared);
         let payment_method = raw.payment_method.get().map(|method| method.0.clone());
-        // Without the key the payment method decides: merchant-api-v2 words the rule for card and mobile shops.
+        // Without the key the payment method decides: merchant-api-v2 states the rule for card and mobile shops.
         let account = raw.payout.account.get().cloned().unwrap_or(match payment_method.as_deref() {
             Some("card") => AccountRule::Card,
             Some("mobile") => AccountRule::Mobile,
@@ -205,7 +208,7 @@ impl Context<'_> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
         let Some(file) = self.files.get(&FileRole::Schema(name.to_owned())) else {
-            let message = format!("`schema`: {} must be the name of a .json file beside this one", quoted(name));
+            let message = format!("`schema`: {} must be the name of a .json file in the same directory", quoted(name));
             let known = self
                 .files
                 .keys()
@@ -253,7 +256,7 @@ fn checks(raw: &RawChecks) -> PaymentChecks {
     }
 }
 
-/// The file that a shop means by the name of a schema.
+/// Removes the optional `./` from the name of a schema file.
 fn schema_name(named: &str) -> &str {
     named.strip_prefix("./").unwrap_or(named)
 }

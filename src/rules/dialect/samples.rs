@@ -1,18 +1,18 @@
-//! Sample values for reply templates: the members that real replies and callbacks have, with every kind of value they can hold. A
-//! template is tried with all of them when it is loaded, so that it does not fail the first time money moves.
+//! Sample values for reply templates: the members of real replies and callbacks, with every kind of value. A template
+//! is rendered with all of them when it is loaded, so that it does not fail on the first real operation.
 
 use serde_json::{Value, json};
 
 use crate::rules::StatusWords;
 
-/// Text that has to be escaped: quotes, backslashes, control characters, what JavaScript takes for line ends, what HTML
-/// takes for markup, and characters outside the basic plane.
+/// Text that has to be escaped: quotes, backslashes, control characters, JavaScript line ends, HTML markup, and
+/// characters outside the basic plane.
 const ODD_TEXT: &str = "\"a\\b\"/'\u{1}\t\r\n\u{7f}\u{2028}</script>{{ é 付款 😀";
 
 /// The longest `external_id` or account, in characters.
 const LONGEST_TEXT: usize = 255;
 
-/// A message that names as many members as can be, in characters.
+/// The longest error message, which names very many members, in characters.
 const LONGEST_MESSAGE: usize = 4096;
 
 /// The longest link, in characters.
@@ -21,10 +21,10 @@ const LONGEST_LINK: usize = 2048;
 /// The largest page of a history.
 const LARGEST_PAGE: usize = 200;
 
-/// What errors come with.
+/// The status codes of errors.
 const ERROR_CODES: [u16; 15] = [400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 501, 502, 503, 504];
 
-/// Every kind of values that a reply is rendered with, in a dialect of these words.
+/// Returns samples of all values with which a reply is rendered, with the dialect's `words`.
 pub(crate) fn samples(reply: &str, words: &StatusWords) -> Vec<Value> {
     match reply {
         "payin" => created().map(with_link).into(),
@@ -32,7 +32,7 @@ pub(crate) fn samples(reply: &str, words: &StatusWords) -> Vec<Value> {
         "balance" => balances(),
         "transactions" => pages(words),
         "error" => errors(),
-        // A callback tells of a result, and so never of PENDING.
+        // A callback reports a result, so its status is never PENDING.
         "callback" => operations(&[&words.success, &words.failed]),
         _ => operations(&[&words.pending, &words.success, &words.failed]),
     }
@@ -40,12 +40,12 @@ pub(crate) fn samples(reply: &str, words: &StatusWords) -> Vec<Value> {
 
 fn created() -> [Value; 3] {
     let odd = odd(LONGEST_TEXT);
-    // The last is the longest that a remote engine may give, and no number of 64 bits with a sign.
+    // The last id is the longest that a remote engine may return; it does not fit a signed 64-bit integer.
     [("7", "order-1"), ("1234567890123456789", &odd), ("9999999999999999999", "0012")]
         .map(|(transaction_id, external_id)| json!({ "transaction_id": transaction_id, "external_id": external_id }))
 }
 
-/// So many characters that have to be escaped, or look it.
+/// Returns `length` characters, most of which have to be escaped.
 fn odd(length: usize) -> String {
     ODD_TEXT.chars().cycle().take(length).collect()
 }
@@ -63,7 +63,7 @@ fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// Operations of either direction in each of these states, with and without an account.
+/// Returns operations of both directions in each of these states, with and without an account.
 fn operations(statuses: &[&str]) -> Vec<Value> {
     let amounts = ["10.50", "0.01", "9999999999999.99"];
     let accounts = [json!(null), json!("411111******1111"), json!(odd(LONGEST_TEXT))];

@@ -1,4 +1,4 @@
-//! Signing payloads and reply templates.
+//! Parses signing payloads and compiles reply templates.
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::Value;
@@ -20,17 +20,17 @@ const PLACEHOLDERS: &[(&str, Segment)] = &[
     ("api_key", Segment::ApiKey),
 ];
 
-/// How many unknown placeholders of a payload are told.
+/// The most unknown placeholders of a payload that are reported.
 const MOST_PLACEHOLDER_PROBLEMS: usize = 20;
 
-/// How many steps a reply template may take: a page of 200 operations takes some ten thousand.
+/// The most steps of a reply template: a page of 200 operations takes about ten thousand.
 const TEMPLATE_FUEL: u64 = 200_000;
 
-/// Reads a signing payload: text, `{placeholder}`s, and `{{` and `}}` for braces. It must cover the body.
+/// Parses a signing payload: text, `{placeholder}`s, and `{{` and `}}` for braces. It must cover the body.
 ///
 /// # Errors
-/// Every placeholder that is unknown, up to a brace that has no other, and a score at most; or that the body is not
-/// covered.
+/// Unknown placeholders, at most [`MOST_PLACEHOLDER_PROBLEMS`] and none after an unbalanced brace; or that the body is
+/// not covered.
 pub(in crate::rules) fn payload(text: &str) -> Result<Vec<Segment>, Vec<TemplateProblem>> {
     let mut segments = Vec::new();
     let mut problems = Vec::new();
@@ -68,7 +68,7 @@ pub(in crate::rules) fn payload(text: &str) -> Result<Vec<Segment>, Vec<Template
         segments.push(Segment::Literal(literal.into()));
     }
     if problems.is_empty() && !segments.iter().any(|segment| matches!(segment, Segment::Body | Segment::BodySha256)) {
-        let reason = "must hold `{body}` or `{body_sha256}`: a signature that leaves the body out protects nothing";
+        let reason = "must contain `{body}` or `{body_sha256}`: a signature without the body does not protect it";
         problems.push(TemplateProblem { reason: reason.into(), at: None, suggestion: None });
     }
     if problems.is_empty() { Ok(segments) } else { Err(problems) }
@@ -80,14 +80,14 @@ fn placeholder(name: &str, at: Span) -> Result<Segment, TemplateProblem> {
     }
     let braced = |name: &str| format!("{{{name}}}");
     let known: Vec<String> = PLACEHOLDERS.iter().map(|(known, _)| braced(known)).collect();
-    // Case and spaces are what is most easily got wrong.
+    // Upper case and spaces are the most common mistakes.
     let suggestion = did_you_mean(&braced(&name.trim().to_lowercase()), known.iter().map(String::as_str));
     let reason = format!("has an unknown placeholder {}; known are {}", quoted(&braced(name)), known.join(", "));
     Err(TemplateProblem { reason, at: Some(at), suggestion })
 }
 
-/// An environment for reply templates: values are written as JSON, an undefined one is an error wherever it is used, and
-/// the steps are bounded.
+/// Returns an environment for reply templates: values are written as JSON, using an undefined value is an error, and
+/// the number of steps is limited.
 pub(in crate::rules) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Json);
@@ -98,21 +98,21 @@ pub(in crate::rules) fn environment() -> Environment<'static> {
     environment
 }
 
-/// What is wrong with a signing payload or a reply template.
+/// A problem of a signing payload or a reply template.
 #[derive(Debug)]
 pub(in crate::rules) struct TemplateProblem {
-    /// Half a sentence after the key's name.
+    /// The reason, which follows the key's name.
     pub reason: String,
-    /// Where in the text, when that is known.
+    /// The place in the text, if known.
     pub at: Option<Span>,
-    /// What may have been meant.
+    /// What was probably meant.
     pub suggestion: Option<String>,
 }
 
-/// Adds a template after rendering it with every kind of sample values.
+/// Adds a template, if it renders with all sample values.
 ///
 /// # Errors
-/// It does not compile, fails for values that it will be given, or renders something else than JSON.
+/// The template does not compile, fails for a sample, or does not render JSON.
 pub(in crate::rules) fn add_reply(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -128,14 +128,14 @@ pub(in crate::rules) fn add_reply(
     result
 }
 
-/// How long a template may be, in bytes, and a stack that none so long fills.
+/// The largest template, in bytes.
 const LONGEST_TEMPLATE: usize = 64 << 10;
 const STACK: usize = 256 << 20;
-/// How deep brackets may stand in each other: values that deep are built and dropped while requests are served.
+/// The deepest nesting of brackets. Values of this depth are built and dropped while requests are served.
 const DEEPEST: usize = 64;
 
-/// Compiles a template on a stack of its own: the engine goes down as deep as expressions stand in each other, and the end
-/// of a stack is the end of the process.
+/// Compiles a template on a separate stack: the template engine recurses with nested expressions, and a stack overflow
+/// would end the process.
 fn compiled(environment: &mut Environment<'static>, name: &'static str, source: &str) -> Result<(), TemplateProblem> {
     let problem = |reason: String| TemplateProblem { reason, at: None, suggestion: None };
     if source.len() > LONGEST_TEMPLATE {
@@ -149,7 +149,7 @@ fn compiled(environment: &mut Environment<'static>, name: &'static str, source: 
         .map_err(|error| template_problem(&error))
 }
 
-/// Runs what goes down as deep as expressions stand in each other. `None`: there is no room for a thread, or it panicked.
+/// Runs a recursive function on a thread with a large stack. `None`: the thread could not be created, or it panicked.
 fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run).ok()?;
@@ -176,8 +176,8 @@ fn tried(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result
         let text = render_bounded(&template, sample).map_err(|error| template_problem(&error))?;
         Replies::check_json(&text).map_err(|error| TemplateProblem {
             reason: format!(
-                "does not render JSON: {error} of what it renders for sample values (values are written as JSON: no \
-                 quotes around them)"
+                "does not render JSON: {error} of its output for sample values (values are written as JSON: no quotes \
+                 around them)"
             ),
             at: None,
             suggestion: None,
@@ -188,8 +188,8 @@ fn tried(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result
 
 fn template_problem(error: &minijinja::Error) -> TemplateProblem {
     let reason = match error.detail() {
-        Some(detail) => format!("is no usable template: {}: {detail}", error.kind()),
-        None => format!("is no usable template: {}", error.kind()),
+        Some(detail) => format!("is not a usable template: {}: {detail}", error.kind()),
+        None => format!("is not a usable template: {}", error.kind()),
     };
     TemplateProblem { reason, at: error.range(), suggestion: None }
 }
@@ -244,9 +244,9 @@ mod tests {
             ("{body}}", "`}` without"),
             ("{body}{nonce}", "unknown placeholder"),
             ("{body}{}", "unknown placeholder"),
-            ("{timestamp}", "must hold `{body}`"),
-            ("", "must hold `{body}`"),
-            ("{{body}}", "must hold `{body}`"),
+            ("{timestamp}", "must contain `{body}`"),
+            ("", "must contain `{body}`"),
+            ("{{body}}", "must contain `{body}`"),
         ] {
             let problems = payload(text).unwrap_err();
             assert!(problems.len() == 1 && problems[0].reason.contains(reason), "{text}: {problems:?}");
@@ -278,7 +278,7 @@ mod tests {
         StatusWords { pending: "new".into(), success: "done".into(), failed: "lost".into() }
     }
 
-    /// What a template renders for each sample.
+    /// Returns the output of a template for each sample.
     fn added(name: &'static str, source: &str) -> Result<Vec<Value>, String> {
         let mut environment = environment();
         add_reply(&mut environment, name, source, &words()).map_err(|problem| problem.reason)?;
@@ -311,7 +311,7 @@ mod tests {
             let is_such = |of: &Value| of["status"] == status && of["account_number"].is_string() == account;
             assert!(callbacks.iter().any(is_such), "{status}, {account}");
         }
-        assert!(callbacks.iter().all(|callback| callback["status"] != "new"), "a callback tells of a result");
+        assert!(callbacks.iter().all(|callback| callback["status"] != "new"), "a callback reports a result");
         let operations = samples("status", &words());
         let seen = |key: &str, value: Value| operations.iter().any(|operation| operation[key] == value);
         for (key, values) in [
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn templates_that_cannot_serve_are_refused() {
         for (name, source, reason) in [
-            ("payin", "{{ transaction_id", "is no usable template"),
+            ("payin", "{{ transaction_id", "is not a usable template"),
             ("payin", "{{ no_such_value }}", "undefined"),
             ("payout", r#"{"u": {{ redirect_url }}}"#, "undefined"),
             ("status", r#"{"a": {{ redirect_url }}}"#, "undefined"),
@@ -381,7 +381,7 @@ mod tests {
                 "ran out of fuel",
             ),
             ("error", "{{ message|nosuchfilter }}", "unknown filter"),
-            // Strict: what is not there cannot be asked for as if it were false either.
+            // Strict: an undefined value cannot be tested as if it were false either.
             ("payin", "{% if no_such_value %}1{% else %}2{% endif %}", "undefined"),
             ("payin", "{% for x in no_such_value %}{% endfor %}1", "undefined"),
             ("payin", "{{ no_such_value.member }}", "undefined"),
@@ -389,7 +389,7 @@ mod tests {
             // Every state, size and kind of value is tried, in the dialect's words.
             ("status", r#"{% if status == "lost" %}oops{% else %}1{% endif %}"#, "does not render JSON"),
             ("status", r#"{% if type == "payout" %}oops{% else %}1{% endif %}"#, "does not render JSON"),
-            ("status", r#"{"a": {{ account_number|length }}}"#, "is no usable template"),
+            ("status", r#"{"a": {{ account_number|length }}}"#, "is not a usable template"),
             (
                 "status",
                 r#"{"a": "{{ account_number|safe }}"{% if not account_number %}oops{% endif %}}"#,

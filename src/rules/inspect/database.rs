@@ -1,4 +1,4 @@
-//! What nodes that share a database find at their start or do not start: no node makes a key there.
+//! Checks the files that a gateway on PostgreSQL needs at start. Nodes that share a database never generate keys.
 
 use std::io;
 use std::path::Path;
@@ -15,11 +15,11 @@ use crate::rules::problems::Span;
 use crate::rules::secret::store_key;
 use crate::rules::{RuleSet, StoreUrl};
 
-/// The largest file of a key, in bytes.
+/// The largest key file, in bytes.
 const LARGEST_KEY: u64 = 64 << 10;
 
 impl Inspector<'_> {
-    /// The files that a gateway on PostgreSQL needs at its start, unless secrets are not asked for.
+    /// Checks the files that a gateway on PostgreSQL needs at start, if secrets are read.
     pub(super) fn database(&mut self, gateway: &Reread<'_, RawGateway>, rules: &RuleSet) {
         let Reread { here, raw } = gateway;
         let StoreUrl::Postgres(url) = &rules.gateway.store.url else { return };
@@ -55,11 +55,11 @@ impl Inspector<'_> {
             Ok(text) if store_key(&text).is_some() => return,
             Ok(_) => format!("{shown} does not hold 32 bytes in base64"),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                format!("{shown} does not exist, and on PostgreSQL none is made")
+                format!("{shown} does not exist, and with PostgreSQL it is not generated")
             }
             Err(error) => format!("{shown} cannot be read: {error}"),
         };
-        let advice = "`openssl rand -base64 32` makes one: it has to be the same on every node".to_owned();
+        let advice = "`openssl rand -base64 32` generates one: it must be the same on every node".to_owned();
         self.findings.warn(here.file, at.clone(), format!("`{key}`: {reason}"), Some(advice));
     }
 }

@@ -1,4 +1,4 @@
-//! The languages that are built in, and how an operator's texts are put over theirs.
+//! The built-in languages, and how an operator's texts override them.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use super::language::{Language, TextDirection};
 use super::tag::shortened;
 
-/// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
-/// that it can stand in for any.
+/// The tag of the default language, unless the rules name another one. It has every text, so that it can complete any
+/// language.
 pub(in crate::rules) const FIRST: &str = "en";
 
-/// The settings and tables of texts of each language that is there without any file, by tag.
+/// The settings and text tables of each built-in language, by tag.
 pub(in crate::rules) static BUILT_IN: LazyLock<[(&str, Map<String, Value>); 5]> = LazyLock::new(|| {
     let languages = [
         (FIRST, include_str!("en.toml")),
@@ -23,7 +23,7 @@ pub(in crate::rules) static BUILT_IN: LazyLock<[(&str, Map<String, Value>); 5]> 
     languages.map(|(tag, text)| (tag, toml::from_str(text).unwrap_or_default()))
 });
 
-/// What a language may have: the settings and tables of texts that English has, and a hint for every page.
+/// All keys of a language: the settings and text tables of English, and a hint for every page.
 pub(in crate::rules) static KNOWN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let [(_, english), ..] = &*BUILT_IN;
     let mut known = english.clone();
@@ -33,14 +33,14 @@ pub(in crate::rules) static KNOWN: LazyLock<Map<String, Value>> = LazyLock::new(
     known
 });
 
-/// Every text, and none of them there.
+/// The keys of [`KNOWN`] with every text null.
 static NONE: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let mut none = KNOWN.clone();
     none.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut).for_each(|text| *text = Value::Null);
     none
 });
 
-/// Returns all languages, those of files and those that are built in, `first` before the others.
+/// Returns all languages, of files and built in, `first` before the others.
 pub(in crate::rules) fn languages(files: &[(String, Map<String, Value>)], first: &str) -> Vec<Language> {
     let built_in = |tag: &str| BUILT_IN.iter().find(|(known, _)| *known == tag).map(|(_, texts)| texts);
     let tags = BUILT_IN.iter().map(|(tag, _)| *tag).chain(files.iter().map(|(tag, _)| tag.as_str()));
@@ -49,7 +49,7 @@ pub(in crate::rules) fn languages(files: &[(String, Map<String, Value>)], first:
     tags.dedup();
     let language = |tag: &str| {
         let own = files.iter().find(|(known, _)| known == tag).map(|(_, texts)| texts);
-        // What a region's file leaves out is as in its language, where that is built in.
+        // A region's file is completed from its built-in language, such as `pt-BR` from `pt`, then from English.
         let near = shortened(tag).find_map(built_in);
         let sources: Vec<_> = own.into_iter().chain(near).chain(built_in(FIRST)).collect();
         composed(tag, &sources)
@@ -57,7 +57,7 @@ pub(in crate::rules) fn languages(files: &[(String, Map<String, Value>)], first:
     tags.into_iter().map(language).collect()
 }
 
-/// A language of what the first of some sources has for each key. A hint that none has is null.
+/// Returns a language with the first text of `sources` for each key. A hint that is in none of them is null.
 fn composed(tag: &str, sources: &[&Map<String, Value>]) -> Language {
     let mut texts = NONE.clone();
     for (name, value) in sources.iter().rev().copied().flatten() {

@@ -1,10 +1,11 @@
-//! Language tags (BCP 47), and which of some languages a browser asks for (RFC 9110 section 12.5.4, RFC 4647 section 3.4).
+//! Language tags (BCP 47), and the choice of a language for a browser's `Accept-Language` (RFC 9110 section 12.5.4, RFC
+//! 4647 section 3.4).
 
-/// How much of an `Accept-Language` is read, in bytes, and how many ranges of that: more than any browser sends.
+/// How much of an `Accept-Language` is read, in bytes and in ranges: more than any browser sends.
 const MOST_BYTES: usize = 1 << 10;
 const MOST_RANGES: usize = 20;
 
-/// A tag as it is usually written (`pt-BR`, `zh-Hant`); `None`: it is no language tag.
+/// Returns a tag in its usual case (`pt-BR`, `zh-Hant`); `None` for an invalid tag.
 pub(in crate::rules) fn canonical(tag: &str) -> Option<String> {
     let subtag =
         |subtag: &str| matches!(subtag.len(), 1..=8) && subtag.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -34,7 +35,7 @@ pub(in crate::rules) fn canonical(tag: &str) -> Option<String> {
     Some(written)
 }
 
-/// A tag, and what is left of it as subtags are taken from its end; a subtag of one letter goes with what followed it.
+/// Returns a tag and its prefixes, longest first. A subtag of one letter is removed together with the one after it.
 pub(in crate::rules) fn shortened(tag: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(tag), |tag| {
         let (shorter, _) = tag.rsplit_once('-')?;
@@ -45,12 +46,12 @@ pub(in crate::rules) fn shortened(tag: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a browser asks for.
+/// A language range of an `Accept-Language`.
 #[derive(Debug)]
 struct Range<'a> {
     /// A tag, or `*`.
     tag: &'a str,
-    /// In thousandths.
+    /// The weight in thousandths.
     weight: u16,
 }
 
@@ -73,7 +74,7 @@ fn is_range(tag: &str) -> bool {
         && rest.is_none_or(|rest| rest.split('-').all(|subtag| part(subtag, u8::is_ascii_alphanumeric)))
 }
 
-/// `q=0.7` in thousandths.
+/// Parses a weight such as `q=0.7` into thousandths.
 fn weight_of(text: &str) -> Option<u16> {
     let number = text.strip_prefix("q=").or_else(|| text.strip_prefix("Q="))?;
     let (whole, rest) = number.split_once('.').unwrap_or((number, ""));
@@ -88,10 +89,10 @@ fn weight_of(text: &str) -> Option<u16> {
     }
 }
 
-/// The ranges of an `Accept-Language`, as far as it is read; what is none is passed over.
+/// Returns the ranges of an `Accept-Language`, as far as it is read. Invalid ones are skipped.
 fn ranges(accept: &str) -> Vec<Range<'_>> {
     let read = if accept.len() > MOST_BYTES {
-        // What is cut in the middle may be another language.
+        // A range that is cut in the middle may look like another language.
         let head = &accept[..accept.floor_char_boundary(MOST_BYTES)];
         head.rsplit_once(',').map_or("", |(whole, _)| whole)
     } else {
@@ -101,19 +102,19 @@ fn ranges(accept: &str) -> Vec<Range<'_>> {
     elements.take(MOST_RANGES).filter_map(Range::read).collect()
 }
 
-/// Whether a tag is the one that a range names, or a more special one.
+/// Reports whether a tag matches a range or is more specific.
 fn is_within(tag: &str, range: &str) -> bool {
     let head = tag.as_bytes().get(..range.len());
     let ends = matches!(tag.as_bytes().get(range.len()), None | Some(b'-'));
     ends && head.is_some_and(|head| head.eq_ignore_ascii_case(range.as_bytes()))
 }
 
-/// Which of `tags` a browser with this `Accept-Language` gets, by its index: the first stands for whoever asks for none
-/// of them. For each range, in the order of their weights: the language itself, the one that is left when subtags are
-/// taken from its end, or any of the same primary subtag.
+/// Returns the index in `tags` of the language for a browser with this `Accept-Language`; the first tag is the default.
+/// For each range, in the order of weights, tries the language itself, then its prefixes, then any language with the
+/// same primary subtag.
 pub(super) fn chosen(accept: &str, tags: &[&str]) -> usize {
     let mut ranges = ranges(accept);
-    // Stable: of the same weight, the first comes first.
+    // A stable sort: ranges of the same weight keep their order.
     ranges.sort_by_key(|range| std::cmp::Reverse(range.weight));
     let refused = |tag: &str| {
         let named = ranges.iter().filter(|range| range.tag != "*" && is_within(tag, range.tag));
@@ -128,7 +129,7 @@ pub(super) fn chosen(accept: &str, tags: &[&str]) -> usize {
             return find(&|_| true);
         }
         let shorter = shortened(range.tag).find_map(|wanted| find(&|tag| tag.eq_ignore_ascii_case(wanted)));
-        // Its nearest relatives first.
+        // The most specific prefix first.
         shorter.or_else(|| shortened(range.tag).find_map(|wanted| find(&|tag| is_within(tag, wanted))))
     };
     let asked = ranges.iter().filter(|range| range.weight > 0).find_map(meant);
@@ -186,7 +187,7 @@ mod tests {
             ("DE", "de"),
             ("xx", "en"),
             ("*", "en"),
-            // The whole of it, then what is left of it, then its relatives.
+            // The exact tag, then its prefixes, then tags with the same prefix.
             ("de-AT", "de"),
             ("de-Latn-AT-1901", "de"),
             ("de-x-one", "de"),
@@ -197,7 +198,7 @@ mod tests {
             ("zh-hant-tw", "zh-Hant-TW"),
             ("zh-Hant-HK", "zh-Hant-TW"),
             ("dexx, d", "en"),
-            // By weight, and by place where that is the same.
+            // By weight, then by position.
             ("fr;q=0.5, de;q=0.8", "de"),
             ("xx, fr;q=0.001", "fr-CA"),
             ("de;q=0.5, ar;q=0.5", "de"),
@@ -208,7 +209,7 @@ mod tests {
             ("de-AT, fr", "de"),
             ("*, de;q=0.5", "en"),
             ("*;q=0.5, de", "de"),
-            // What is not wanted.
+            // Refused languages.
             ("de;q=0", "en"),
             ("de;q=0, *", "en"),
             ("en;q=0", "ar"),
@@ -219,7 +220,7 @@ mod tests {
             ("*;q=0, de-AT", "en"),
             ("zh;q=0, zh-Hant-TW", "zh-Hant-TW"),
             ("zh, zh-Hans;q=0", "zh-Hant-TW"),
-            // What is no range is passed over.
+            // Invalid ranges are skipped.
             ("de;q=2, ar;q=0.1", "ar"),
             ("de;q=0.1234, ar;q=0.1", "ar"),
             ("de;q=1.001, ar;q=0.1", "ar"),

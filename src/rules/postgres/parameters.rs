@@ -6,20 +6,20 @@ use tokio_postgres::Config;
 
 use crate::rules::did_you_mean;
 
-/// `sslmode`, as libpq understands it.
+/// `sslmode`, as in libpq.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostgresTls {
     /// Never.
     Off,
-    /// Where the server offers it; its certificate is not looked at.
+    /// Where the server offers it; its certificate is not checked.
     IfOffered,
-    /// Always; the certificate is not looked at unless `sslrootcert` is given.
+    /// Always; the certificate is not checked unless `sslrootcert` is given.
     Required,
-    /// Always, and the certificate is of a known authority and of the host.
+    /// Always; the certificate must be of a known authority and of the host.
     Verified,
 }
 
-/// Those whose values are the driver's to understand, each with what it may be.
+/// Parameters that the driver reads, each with its allowed values.
 const DRIVERS: &[(&str, &str)] = &[
     ("application_name", "a name"),
     ("channel_binding", "disable, prefer or require"),
@@ -38,30 +38,30 @@ const DRIVERS: &[(&str, &str)] = &[
     ("user", "a user"),
 ];
 
-/// Those that are understood here.
+/// Parameters that are read here.
 const OURS: [&str; 3] = ["sslmode", "sslrootcert", "target_session_attrs"];
 
-/// What parameters say.
+/// Parsed parameters.
 #[derive(Debug, Default)]
 pub(super) struct Parameters<'a> {
     mode: Option<PostgresTls>,
     roots: Option<Roots>,
-    /// For the driver, names and values as they are written.
+    /// Parameters of the driver: names and values as written.
     others: Vec<(&'a str, &'a str)>,
 }
 
 /// `sslrootcert`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Roots {
-    /// The authorities of the system.
+    /// The certificate authorities of the system.
     System,
-    /// Those in a file.
+    /// The certificate authorities in a file.
     File(String),
 }
 
 impl<'a> Parameters<'a> {
     /// # Errors
-    /// As [`super::PostgresUrl::parse`].
+    /// As for [`super::PostgresUrl::parse`].
     pub(super) fn of(query: &'a str) -> Result<Self, String> {
         let (mut read, mut names) = (Self::default(), Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -90,44 +90,44 @@ impl<'a> Parameters<'a> {
                 let path = decoded(value).ok_or("has an sslrootcert that is no percent-encoded text")?;
                 self.roots = Some(Roots::File(path));
             }
-            // The driver would take them for one.
+            // The driver would read them as one host.
             ("host", _) if value.contains(',') => {
                 return Err(
-                    "has several hosts in the parameter host: write them before the ?, as one:5432,two".to_owned()
+                    "has several hosts in the parameter host: write them before the ?, as in one:5432,two".to_owned()
                 );
             }
             ("keepalives_count", _) => self.others.push(("keepalives_retries", value)),
             (_, Some(_)) => self.others.push((name, value)),
             _ if value == "read-write" => {}
-            _ => return Err(format!("has a {name} other than read-write: a gateway writes")),
+            _ => return Err(format!("has a {name} other than read-write, but the gateway writes")),
         }
         match known {
             Some((_, what)) if self.driven("").is_err() => {
-                Err(format!("has {name} with a value that is none: it may be {what}"))
+                Err(format!("has {name} with an invalid value: it must be {what}"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether one is given, of those that are the driver's.
+    /// Reports whether a parameter of the driver is given.
     pub(super) fn has(&self, name: &str) -> bool {
         self.others.iter().any(|(known, _)| *known == name)
     }
 
-    /// What the driver makes of a URL with these parameters.
+    /// Parses `base` with these parameters as the driver does.
     ///
     /// # Errors
-    /// It does not understand it.
+    /// The driver's error.
     pub(super) fn driven(&self, base: &str) -> Result<Config, tokio_postgres::Error> {
         let base = if base.is_empty() { "postgres://" } else { base };
         let others: Vec<_> = self.others.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Config::from_str(&format!("{base}?{}", others.join("&")))
     }
 
-    /// How to use TLS.
+    /// Returns how to use TLS.
     ///
     /// # Errors
-    /// `sslmode` and `sslrootcert` do not go together.
+    /// `sslmode` and `sslrootcert` do not fit together.
     pub(super) fn tls(&self) -> Result<PostgresTls, String> {
         match (self.mode, &self.roots) {
             (None | Some(PostgresTls::Verified), Some(Roots::System)) => Ok(PostgresTls::Verified),
@@ -139,7 +139,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// The file that `sslrootcert` names.
+    /// Returns the file that `sslrootcert` names.
     pub(super) fn roots(&self) -> Option<&str> {
         match &self.roots {
             Some(Roots::File(path)) => Some(path),
@@ -148,7 +148,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// libpq's `verify-ca` does not look at the host's name; here it is looked at.
+/// Parses `sslmode`. libpq's `verify-ca` does not check the host name; here it is checked.
 fn mode_of(text: &str) -> Result<PostgresTls, String> {
     match text {
         "disable" => Ok(PostgresTls::Off),
@@ -163,17 +163,18 @@ fn is_known(name: &str) -> bool {
     OURS.contains(&name) || DRIVERS.iter().any(|(known, _)| *known == name)
 }
 
-/// Only what looks like a name is told, and nothing where it could be what follows an `&` of a password.
+/// Words the refusal of an unknown parameter. The name is shown only if it looks like one, and never if it could be the
+/// rest of a password with an `&`.
 fn unknown(name: &str, query: &str) -> String {
     let plain = name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     if !plain || query.contains("password") {
-        return "has a parameter that is not known".to_owned();
+        return "has an unknown parameter".to_owned();
     }
     let hint = did_you_mean(name, DRIVERS.iter().map(|(known, _)| *known).chain(OURS));
-    format!("has a parameter that is not known: {name}{}", hint.map(|hint| format!(" ({hint})")).unwrap_or_default())
+    format!("has an unknown parameter: {name}{}", hint.map(|hint| format!(" ({hint})")).unwrap_or_default())
 }
 
-/// A percent-encoded text, as the driver decodes every other.
+/// Decodes a percent-encoded text as the driver does; `None` if it is invalid.
 fn decoded(text: &str) -> Option<String> {
     let config = Config::from_str(&format!("postgres://?application_name={text}")).ok()?;
     config.get_application_name().map(str::to_owned)

@@ -1,17 +1,17 @@
-//! The parts of a `postgres://` URL. What may belong to a password is told in no complaint.
+//! Splits a `postgres://` URL into its parts. Error messages never contain what may belong to a password.
 
-/// A URL in its parts, as they are written.
+/// The parts of a URL, as written.
 #[derive(Debug)]
 pub(super) struct UrlParts<'a> {
     /// Everything before the parameters.
     pub base: &'a str,
-    /// Whether it says who connects.
+    /// Whether the URL names a user.
     pub has_user: bool,
-    /// Whether it says with which password.
+    /// Whether the URL contains a password.
     pub has_password: bool,
-    /// `one:5432,two`
+    /// The hosts with their ports, such as `one:5432,two`.
     pub hosts: &'a str,
-    /// The database.
+    /// The name of the database.
     pub name: &'a str,
     /// The parameters.
     pub query: &'a str,
@@ -19,16 +19,16 @@ pub(super) struct UrlParts<'a> {
 
 impl<'a> UrlParts<'a> {
     /// # Errors
-    /// As [`super::PostgresUrl::parse`].
+    /// As for [`super::PostgresUrl::parse`].
     pub(super) fn of(text: &'a str) -> Result<Self, String> {
-        // What stands behind an `@` of a password would be taken for the host, and hosts are shown.
+        // Text after an `@` in a password would be read as the host, and hosts are shown.
         if text.matches('@').count() > 1 {
             return Err("has more than one @: in a user or a password it is written %40".to_owned());
         }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         if query.contains('@') {
             return Err(
-                "has an @ behind a ?: in a user, a password or a parameter they are written %40 and %3F".to_owned()
+                "has an @ after a ?: in a user, a password or a parameter they are written %40 and %3F".to_owned()
             );
         }
         let place = base.split_once("://").map_or(base, |(_, place)| place);
@@ -38,10 +38,10 @@ impl<'a> UrlParts<'a> {
         Ok(Self { base, has_user: !user.is_empty(), has_password: !password.is_empty(), hosts, name, query })
     }
 
-    /// Whether each host has a name and a port that can be one.
+    /// Checks that each host has a name and a valid port.
     ///
     /// # Errors
-    /// As [`super::PostgresUrl::parse`].
+    /// As for [`super::PostgresUrl::parse`].
     pub(super) fn check_hosts(&self) -> Result<(), String> {
         if self.hosts.is_empty() {
             return Ok(());
@@ -51,21 +51,21 @@ impl<'a> UrlParts<'a> {
 }
 
 fn check_host(text: &str) -> Result<(), String> {
-    let bracketed = text.strip_prefix('[').map(|rest| rest.split_once(']').ok_or("has a host with [ and without ]"));
+    let bracketed = text.strip_prefix('[').map(|rest| rest.split_once(']').ok_or("has a host with [ but without ]"));
     let (host, port) = match bracketed.transpose()? {
         Some((host, "")) => (host, None),
-        Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or("has something behind the ] of a host")?)),
+        Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or("has text after the ] of a host")?)),
         None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
     if host.is_empty() {
-        return Err("names an empty host among its hosts".to_owned());
+        return Err("has an empty host".to_owned());
     }
     match port {
         None | Some("") => Ok(()),
         Some(port) if port.parse::<u16>().is_ok_and(|port| port > 0) => Ok(()),
         Some(port) if port.contains(':') => {
-            Err("has a host with several colons: an IPv6 address is written in brackets, as [::1]:5432".to_owned())
+            Err("has a host with several colons: an IPv6 address is written in brackets, as in [::1]:5432".to_owned())
         }
-        Some(_) => Err(format!("has a port of {host} that is none: a port is 1 to 65535")),
+        Some(_) => Err(format!("has an invalid port for {host}: a port is 1 to 65535")),
     }
 }

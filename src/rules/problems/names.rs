@@ -1,22 +1,22 @@
-//! Names in messages: how they are shown, and which known one may have been meant.
+//! Names in messages: how they are shown, and which known name was probably meant.
 
-/// Names longer than this, in bytes, resemble no other.
+/// The longest name that is compared with others, in bytes.
 const LONGEST: usize = 80;
 
-/// A name from a rule file, fit to stand in a message: control characters escaped, overlong names cut.
+/// Formats a name from a rule file for a message: control characters escaped, overlong names cut.
 pub(in crate::rules) fn quoted(name: &str) -> String {
     let shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     let more = if name.chars().nth(LONGEST).is_some() { "..." } else { "" };
     format!("`{shown}{more}`")
 }
 
-/// Returns "did you mean `x`?" when one of the known names is near.
+/// Returns "did you mean `x`?" if one of the known names is similar.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near = within(name, known, (name.chars().count() / 3).clamp(1, 3));
     near.map(|meant| format!("did you mean `{meant}`?"))
 }
 
-/// Returns the known name that shares the most with a name, and half of it at least.
+/// Returns the most similar known name, if at least half of it is the same.
 pub(in crate::rules) fn most_like<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let known = known.iter().copied();
     let nearest = within(name, known, LONGEST)?;

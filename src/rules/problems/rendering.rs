@@ -1,4 +1,4 @@
-//! Problems as people read them: the line shown, the place underlined, and a suggestion.
+//! Renders problems for people: the line, the place underlined, and a suggestion.
 
 use annotate_snippets::renderer::{AnsiColor, Style};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -9,7 +9,8 @@ use super::{Problem, Severity};
 const BOLD: Style = Style::new().bold();
 
 impl Problem {
-    /// Returns the problem with its line shown and the place underlined. The first line starts with `file:line:column:`.
+    /// Returns the problem with its line shown and the place underlined. The first line starts with
+    /// `file:line:column:`.
     #[must_use]
     pub fn rendered(&self) -> String {
         strip_str(&self.styled()).to_string()
@@ -38,7 +39,7 @@ impl Problem {
     }
 }
 
-/// A text whose control characters neither break its line nor reach a terminal.
+/// Replaces control characters, which would break the line or reach a terminal.
 pub(super) fn one_line(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => " ".to_owned(),

@@ -1,4 +1,4 @@
-//! The text of a rule file: where a byte is, and what of its line may be shown.
+//! The text of a rule file: line and column of a byte, and what of its lines may be shown.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -15,33 +15,33 @@ pub(in crate::rules) type Span = Range<usize>;
 /// Lines longer than this, in bytes, are not shown at all.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// What stands for a value that is hidden.
+/// Replaces a hidden value.
 const MASK: &str = "***";
 
-/// A byte order mark. It is no character of the first line.
+/// A byte order mark, which does not count as a character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The user and password of a URL, and the values of query parameters that are named for secrets.
+/// Matches the user and password of a URL, and the values of query parameters that are named for secrets.
 static PARTS_OF_URLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"://([^\s"']*)@|(?i)[?&][^=&\s"']*(?:secret|token|key|password)[^=&\s"']*=([^&\s"']*)"#).ok()
 });
 
-/// A file, and what must not be shown of it.
+/// A file, and the parts of it that must not be shown.
 pub(super) struct Source {
     pub path: PathBuf,
     pub text: Arc<str>,
-    /// Secrets, by their types.
+    /// The places of secrets.
     pub hidden: Vec<Span>,
-    /// Whether the text could not be read, so that each line is judged by itself.
+    /// Whether the text could not be parsed, so that each line is examined separately.
     pub unread: bool,
-    /// How many problems it has, told or not, and whether one of them keeps the rules from being loaded.
+    /// The number of its problems, reported or not, and whether one of them prevents the rules from being loaded.
     pub problems: usize,
     pub refused: bool,
-    /// Where its lines start, once that was asked for.
+    /// Where its lines start, computed on first use.
     lines: OnceCell<Vec<usize>>,
 }
 
-/// A line, or the part of a long one around the marked place, with every secret in it replaced.
+/// A line with every secret replaced, and a marked place in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Excerpt {
     pub text: String,
@@ -71,7 +71,7 @@ impl Source {
         (line, start + mark)
     }
 
-    /// Returns where lines start. They are looked for once: a file may have very many, and many problems.
+    /// Returns where lines start. Computed once: a file may have very many lines and problems.
     fn lines(&self) -> &[usize] {
         let starts =
             || std::iter::once(0).chain(self.text.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
@@ -82,7 +82,8 @@ impl Source {
         self.path.extension().is_some_and(|ending| ending == "toml")
     }
 
-    /// Finds everything that must not be shown, overlapping parts made one, so that a line's are quickly found.
+    /// Finds everything that must not be shown, and merges overlapping parts, so that those of a line are found
+    /// quickly.
     pub(super) fn settle(&mut self) {
         if self.is_toml()
             && !self.unread
@@ -110,7 +111,7 @@ impl Source {
         if self.unread {
             hidden.extend(self.hidden_in_unread(text, line.start).into_iter().map(moved));
         }
-        // A secret that was exchanged may have been left beside the new one.
+        // A comment after a secret may contain the previous one.
         if let Some(last) = hidden.last().map(|span| span.end.min(line.end))
             && let Some(comment) = self.text[last..line.end].find('#')
         {
@@ -123,8 +124,8 @@ impl Source {
         hidden
     }
 
-    /// Returns what must not be shown of a line of a text that is no TOML: of a line that is TOML by itself what its keys
-    /// say, and of any other all that may be a value.
+    /// Returns what must not be shown of a line of invalid TOML. A line that is valid by itself is hidden by its keys;
+    /// in any other, everything that may be a value is hidden.
     fn hidden_in_unread(&self, line: &str, start: usize) -> Vec<Span> {
         let whole = std::iter::once(0..line.len()).collect();
         let inside = |quotes| self.text[..start].matches(quotes).count() % 2 == 1;
@@ -143,7 +144,7 @@ impl Source {
         }
         let bare = |key: &str| key.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
         match line.split_once('=') {
-            // What stands before a `=` that ends a line may be the end of a secret in base64.
+            // Text before a `=` at the end of a line may be the end of a secret in base64.
             Some((key, value)) if bare(key) && !value.trim_matches([' ', '=', '"', '\'', ',']).is_empty() => {
                 std::iter::once(line.len() - value.trim_start().len()..line.len()).collect()
             }
@@ -151,7 +152,7 @@ impl Source {
         }
     }
 
-    /// The line in which `span` starts, its secrets replaced, with the part of `span` that is in it.
+    /// Returns the line in which `span` starts, its secrets replaced, with the part of `span` in it.
     pub(super) fn excerpt(&self, span: &Span) -> Option<Excerpt> {
         let (number, line_start) = self.line(self.text.floor_char_boundary(span.start));
         let next = self.lines().get(number).map_or(self.text.len(), |next| next - 1);
@@ -168,7 +169,7 @@ impl Source {
     fn masked(&self, line: Span, hidden: &[Span], marked: Span) -> Excerpt {
         let mut text = String::new();
         let mut at = line.start;
-        // Where a byte of the line went in the text.
+        // Maps bytes of the line to bytes of the text.
         let mut moved = vec![(line.start, 0)];
         for hide in hidden {
             let (from, to) = (hide.start.clamp(at, line.end), hide.end.clamp(at, line.end));
@@ -187,19 +188,20 @@ impl Source {
             text.floor_char_boundary(to + (byte - from))
         };
         let (start, end) = (place(marked.start), place(marked.end));
-        // These can steer a terminal, and nothing else stands in for them. What does is as long in bytes.
+        // C1 control characters can control a terminal, and the renderer does not replace them. The replacement has the
+        // same length in bytes.
         let text = text.replace(|shown| matches!(shown, '\u{80}'..='\u{9f}'), "\u{b7}");
         Excerpt { start: start.min(end), end: end.max(start), text }
     }
 }
 
-/// Whether a line is a table's header, or a broken one, without anything that could be a value.
+/// Reports whether a line is a table's header, or an incomplete one, without anything that could be a value.
 fn is_header(line: &str) -> bool {
     let bare = |c: char| c.is_ascii_alphanumeric() || "_.-[] ".contains(c);
     line.trim_start().starts_with('[') && line.trim().chars().all(bare)
 }
 
-/// Whether a key says that its value is a secret, or seems to be a misspelt one that does.
+/// Reports whether a key's name, or its probable correct spelling, means that its value is a secret.
 pub(in crate::rules) fn names_a_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     ["secret", "token", "key", "password"].iter().any(|word| key.contains(word))
@@ -210,14 +212,14 @@ pub(in crate::rules) fn names_a_secret(key: &str) -> bool {
         })
 }
 
-/// Hides what stands below keys that say so, and the URLs of databases.
+/// Hides the values of keys with names of secrets, and database URLs.
 fn hide_named(table: &DeTable<'_>, hidden: &mut Vec<Span>) {
     for (key, value) in table {
         hide_value(value, names_a_secret(key.get_ref()), false, hidden);
     }
 }
 
-/// Hides a value that is a secret, and, `deep`, everything in tables below it, whatever the keys there say.
+/// Hides a value that is a secret, and with `deep` everything in tables below it, whatever the keys there are.
 pub(super) fn hide_value(value: &Spanned<DeValue<'_>>, secret: bool, deep: bool, hidden: &mut Vec<Span>) {
     match value.get_ref() {
         DeValue::Table(table) => {
@@ -235,7 +237,7 @@ pub(super) fn hide_value(value: &Spanned<DeValue<'_>>, secret: bool, deep: bool,
     }
 }
 
-/// Whether a text is the URL of a database, which may hold a password.
+/// Reports whether a text is the URL of a database, which may contain a password.
 fn is_database_url(text: &str) -> bool {
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme).trim();
     ["postgres", "postgresql"].iter().any(|known| scheme.eq_ignore_ascii_case(known))

@@ -1,4 +1,4 @@
-//! What of a line is shown, and what is not.
+//! Checks which parts of a line are shown and hidden.
 
 use super::*;
 

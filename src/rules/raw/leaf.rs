@@ -1,4 +1,4 @@
-//! The values that keys hold: read and checked one by one.
+//! Types of single values in rule files: strings, numbers, durations, sizes, addresses and lists.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use toml::de::DeValue;
 use super::{FromToml, RawReader, kind};
 use crate::domain::{Amount, BrowserUrl, Currency, ShopCode, deceives};
 
-/// The pattern of names that are those of files, too: of shops, merchants and dialects.
+/// The pattern of names that are also file names: of shops, merchants and dialects.
 pub(in crate::rules) const NAME: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$";
 
 /// The pattern of currencies, in either case.
@@ -24,7 +24,7 @@ pub(in crate::rules) const WEB_URL: &str = "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$";
 /// The pattern of language tags.
 pub(in crate::rules) const LANGUAGE_TAG: &str = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$";
 
-/// The pattern of amounts, written as strings.
+/// The pattern of amounts, as strings.
 const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
 
 impl FromToml for String {
@@ -72,7 +72,7 @@ impl FromToml for u32 {
     }
 }
 
-/// A whole number of 64 bits with a sign: customers' ids.
+/// A signed whole number of 64 bits: customers' ids.
 impl FromToml for i64 {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let number = integer(value.get_ref());
@@ -92,7 +92,7 @@ fn integer(value: &DeValue<'_>) -> Option<i64> {
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
 
-/// Spans of time: a whole number and a unit.
+/// A span of time: a whole number and a unit.
 impl FromToml for Duration {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let expected = "a span of time such as \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\", at most \"3650d\"";
@@ -108,7 +108,7 @@ impl FromToml for Duration {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) struct Lasting<const LEAST: u64 = 1, const MOST: u64 = LONGEST, const STEP: u64 = 1>(pub Duration);
 
-/// A lifetime of links, which say it in whole seconds.
+/// A lifetime of links, which carry it in whole seconds.
 pub(in crate::rules) type WholeSeconds = Lasting<1000, LONGEST, 1000>;
 
 impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for Lasting<LEAST, MOST, STEP> {
@@ -134,13 +134,13 @@ const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_0
 /// The longest span of time, in milliseconds: ten years.
 const LONGEST: u64 = 3650 * UNITS[0].1;
 
-/// Milliseconds as rule files write them.
+/// Formats milliseconds as rule files write them.
 fn spelt(millis: u64) -> String {
     let unit = UNITS.iter().find(|(_, unit)| millis.is_multiple_of(*unit));
     unit.map_or_else(String::new, |(name, unit)| format!("{}{name}", millis / unit))
 }
 
-/// A span of time as rule files and operators write it: a whole number and a unit, ten years at most.
+/// Parses a span of time: a whole number and a unit, ten years at most.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
     let (number, named) = number_and_unit(text)?;
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == named)?;
@@ -186,7 +186,7 @@ impl<const LEAST: usize> FromToml for Size<LEAST> {
     }
 }
 
-/// What was meant by a size in units that are not known here.
+/// Suggests the size that was probably meant by one with an unknown unit.
 fn meant_size(text: &str) -> Option<String> {
     let (number, unit) = number_and_unit(text)?;
     let unit = match unit.trim().to_ascii_lowercase().as_str() {
@@ -208,7 +208,7 @@ fn size(text: &str) -> Option<usize> {
     usize::try_from(bytes).ok()
 }
 
-/// A network, or one address as a network of its own.
+/// A network, or one address as a network of its own size.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) struct Cidr(pub IpNet);
 
@@ -263,7 +263,7 @@ impl FromToml for Date {
     }
 }
 
-/// A list; elements that are wrong are noted and left out.
+/// A list. Wrong elements are noted and left out.
 #[derive(Debug, Clone)]
 pub(in crate::rules) struct List<T>(pub Vec<Spanned<T>>);
 
@@ -298,7 +298,7 @@ impl<T: FromToml> FromToml for List<T> {
     }
 }
 
-/// A table whose keys are names of the operator's; entries that are wrong are noted and left out.
+/// A table whose keys are names that the operator chooses. Wrong entries are noted and left out.
 #[derive(Debug, Clone)]
 pub(in crate::rules) struct Entries<T>(pub Vec<(Spanned<String>, T)>);
 
@@ -334,7 +334,7 @@ impl<const MOST: usize> FromToml for Visible<MOST> {
     }
 }
 
-/// How long a name that customers read may be, in characters.
+/// The most characters of a name that customers read.
 const LONGEST_NAME: usize = 100;
 
 /// A name that customers read.
@@ -344,8 +344,8 @@ pub(in crate::rules) struct DisplayName(pub Box<str>);
 impl FromToml for DisplayName {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let expected = format!(
-            "1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are invisible or change \
-             the order of others"
+            "1 to {LONGEST_NAME} readable characters: no control characters, and none that are invisible or change the order of \
+             others"
         );
         reader.parsed(value, &expected, |text| is_readable(text, LONGEST_NAME, &[]).then(|| Self(text.into())))
     }
@@ -355,8 +355,8 @@ impl FromToml for DisplayName {
     }
 }
 
-/// Whether people can read a text as it is meant: 1 to `most` characters, none that is invisible, controls or changes the
-/// order of others, but for those in `allowed`.
+/// Reports whether people can read a text as it is meant: 1 to `most` characters, not only white space, and no
+/// character that is invisible, a control character or changes the order of others, except those in `allowed`.
 pub(in crate::rules) fn is_readable(text: &str, most: usize, allowed: &[char]) -> bool {
     let wrong = |c: char| (c.is_control() || deceives(c)) && !allowed.contains(&c);
     !text.trim().is_empty() && text.chars().count() <= most && !text.contains(wrong)
@@ -384,7 +384,7 @@ fn route(text: &str) -> Option<RouteKey> {
     plain_path(path).then(|| RouteKey { method, path: path.into() })
 }
 
-/// A path that has one spelling: it is compared with what is sent, byte by byte. A slash may end it.
+/// Reports whether a path has only one spelling, since it is compared with requests byte by byte. A slash may end it.
 fn plain_path(path: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte);
     let segment = |segment: &str| !matches!(segment, "" | "." | "..") && segment.bytes().all(plain);
@@ -392,7 +392,7 @@ fn plain_path(path: &str) -> bool {
     path.len() <= 255 && segments.is_some_and(|segments| segments.split('/').all(segment))
 }
 
-/// Declares types that are read from texts: what is expected, how it is read, and what editors are shown.
+/// Implements `FromToml` for types that are parsed from strings: what is expected, the parser and the JSON Schema.
 macro_rules! from_text {
     ($($type:ty, $expected:expr => $read:expr, $schema:tt;)*) => {$(
         impl FromToml for $type {
@@ -423,7 +423,7 @@ from_text! {
     };
 }
 
-/// Declares types of the domain, which say themselves what is wrong with a text.
+/// Implements `FromToml` for types of the domain, whose constructors return the problem.
 macro_rules! from_domain {
     ($($type:ty, $expected:literal => $construct:path, $schema:tt;)*) => {$(
         impl FromToml for $type {

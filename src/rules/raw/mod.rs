@@ -1,7 +1,8 @@
-//! How rule files are read: a table is one declaration, by which it is read, has its defaults and is explained to editors.
+//! Reads rule files. Each table is one declaration ([`raw_table`]), which defines how it is read, its defaults and its
+//! JSON Schema.
 //!
-//! Reading never stops at a problem: a key that is wrong is noted, so that one run shows everything that is wrong. What the
-//! values mean together is said in `compile`, where the tables are.
+//! Reading never stops at a problem: every wrong key is added to the diagnostics, so that one run shows them all. What
+//! the values mean together is checked in `compile`, where the tables are declared.
 
 mod leaf;
 mod schema;
@@ -29,23 +30,23 @@ pub(super) use words::{from_words, word};
 
 use super::problems::{Diagnostics, FileId, Span, did_you_mean, most_like, names_a_secret, quoted};
 
-/// Keys of merchants' and shops' files that belong to no table, and that an editor easily adds below one.
+/// Top-level keys of merchants' and shops' files, which are easily added below a table by mistake.
 const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];
 
-/// A key without a default: not there, there but wrong (and noted), or there.
+/// The value of a key without a default.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Field<T> {
-    /// The file does not say it.
+    /// The file does not have the key.
     #[default]
     Absent,
-    /// The file says something else; the problem is noted.
+    /// The file has another value; the problem is noted.
     Wrong,
-    /// The file says this, here.
+    /// The value, with its place in the file.
     Given(Spanned<T>),
 }
 
 impl<T> Field<T> {
-    /// The value with its place, when there is one.
+    /// Returns the value with its place, if there is one.
     pub(super) const fn given(&self) -> Option<&Spanned<T>> {
         match self {
             Self::Given(value) => Some(value),
@@ -53,17 +54,17 @@ impl<T> Field<T> {
         }
     }
 
-    /// The value, when there is one.
+    /// Returns the value, if there is one.
     pub(super) fn get(&self) -> Option<&T> {
         self.given().map(Spanned::get_ref)
     }
 
-    /// Where the value is, when there is one.
+    /// Returns the place of the value, if there is one.
     pub(super) fn place(&self) -> Option<Span> {
         self.given().map(Spanned::span)
     }
 
-    /// Whether the file says nothing about it.
+    /// Reports whether the file does not have the key.
     pub(super) const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
@@ -76,11 +77,11 @@ impl<T: FromToml> Field<T> {
     }
 }
 
-/// A key with a default, which stands in for what is absent or wrong.
+/// The value of a key with a default, which is used where the key is absent or wrong.
 #[derive(Debug, Clone)]
 pub(super) struct Key<T> {
     value: T,
-    /// Whether the file says something else; the problem is noted.
+    /// Whether the file has another value; the problem is noted.
     pub is_wrong: bool,
     place: Option<Span>,
 }
@@ -90,22 +91,22 @@ impl<T> Key<T> {
         Self { value: default, is_wrong: false, place: None }
     }
 
-    /// Where the file says it.
+    /// Returns the place of the value, if the file has the key.
     pub(super) fn place(&self) -> Option<Span> {
         self.place.clone()
     }
 
-    /// Whether the file says nothing about it.
+    /// Reports whether the file does not have the key.
     pub(super) const fn is_absent(&self) -> bool {
         self.place.is_none() && !self.is_wrong
     }
 
-    /// The value with its place, which for a default is the start of the file.
+    /// Returns the value with its place; for a default, that is the start of the file.
     pub(super) fn spanned(&self) -> Spanned<&T> {
         Spanned::new(self.place().unwrap_or_default(), &self.value)
     }
 
-    /// The value with its place, when the file says it.
+    /// Returns the value with its place, if the file has the key.
     pub(super) fn given(&self) -> Option<Spanned<&T>> {
         Some(Spanned::new(self.place()?, &self.value))
     }
@@ -128,17 +129,17 @@ impl<T> Deref for Key<T> {
     }
 }
 
-/// Something that can be read from a TOML value, and that editors can be told of.
+/// A type that is read from a TOML value and described by a JSON Schema.
 pub(super) trait FromToml: Sized {
-    /// Reads a value; what is wrong is told to the reader.
+    /// Reads a value; notes problems in `reader`.
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self>;
 
-    /// Returns what a value looks like, as a JSON Schema. It may take more than is read, never less: a red line under what is
-    /// right would be worse than none.
+    /// Returns the JSON Schema of a value. It may accept more than [`Self::from_toml`] does, never less: an editor must
+    /// not mark a correct value as wrong.
     fn schema() -> Value;
 }
 
-/// Reads one file and notes what is wrong with it.
+/// Reads one file and notes its problems.
 pub(super) struct RawReader<'a> {
     findings: &'a mut Diagnostics,
     file: FileId,
@@ -152,13 +153,13 @@ impl RawReader<'_> {
         self.wrong_with(span, reason, None);
     }
 
-    /// Notes that the value being read is wrong, and what may have been meant.
+    /// Notes that the value being read is wrong, with a suggestion.
     pub(super) fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
         let message = format!("{} {reason}", quoted(&self.path.concat()));
         self.findings.add_with(self.file, span, message, suggestion);
     }
 
-    /// Reads something below a key.
+    /// Calls `read` for a value below `key`.
     pub(super) fn under<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let dot = if self.path.is_empty() { "" } else { "." };
         self.at(format!("{dot}{key}"), read)
@@ -171,7 +172,7 @@ impl RawReader<'_> {
         value
     }
 
-    /// Returns the keys of a table.
+    /// Returns the value as a table, or notes that it is none.
     pub(super) fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
@@ -180,7 +181,7 @@ impl RawReader<'_> {
         table
     }
 
-    /// Returns a string.
+    /// Returns the value as a string, or notes that it is none.
     pub(super) fn text<'v>(&mut self, value: &'v Spanned<DeValue<'_>>, expected: &str) -> Option<&'v str> {
         let text = value.get_ref().as_str();
         if text.is_none() {
@@ -189,7 +190,7 @@ impl RawReader<'_> {
         text
     }
 
-    /// Returns what a string means.
+    /// Parses a string, or notes that it must be `expected`.
     pub(super) fn parsed<T>(
         &mut self,
         value: &Spanned<DeValue<'_>>,
@@ -199,7 +200,7 @@ impl RawReader<'_> {
         let text = self.text(value, expected)?;
         let meant = parse(text);
         if meant.is_none() {
-            // Spaces and case are what is most easily got wrong.
+            // White space and upper case are the most common mistakes.
             let tidy: String = text.chars().filter(|c| !c.is_whitespace()).take(64).collect::<String>().to_lowercase();
             let suggestion = parse(&tidy).map(|_| format!("did you mean \"{tidy}\"?"));
             self.wrong_with(value.span(), format_args!("must be {expected}"), suggestion);
@@ -207,7 +208,7 @@ impl RawReader<'_> {
         meant
     }
 
-    /// Notes a key that its table does not have. Its value is not shown when the key may be a misspelt one with a secret.
+    /// Notes an unknown key. Its value is not shown when the key may be the misspelt name of a secret.
     pub(super) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
         if names_a_secret(name) || most_like(name, known).is_some_and(names_a_secret) {
@@ -216,16 +217,16 @@ impl RawReader<'_> {
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
         let suggestion = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
             if !self.path.is_empty() && TOP_KEYS.contains(&name) {
-                format!("`{name}` stands at the top of the file, above the first `[table]`")
+                format!("`{name}` belongs at the top of the file, above the first `[table]`")
             } else {
-                format!("known here: {}", known.join(", "))
+                format!("known keys: {}", known.join(", "))
             }
         });
         self.findings.add_with(self.file, key.span(), format!("unknown key {}{place}", quoted(name)), Some(suggestion));
     }
 }
 
-/// What a value is, in words.
+/// Returns the type of a value for messages.
 const fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
@@ -238,13 +239,13 @@ const fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// Reads a whole file. A file that is no TOML gives nothing but its problems.
+/// Reads a whole file. For invalid TOML it returns nothing and notes the problems.
 pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Diagnostics) -> Option<T> {
     let document = syntax::parse(text, file, findings)?;
     T::from_toml(&document, &mut RawReader { findings, file, path: Vec::new() })
 }
 
-/// Reads the default that a declaration tells.
+/// Parses the default of a key's declaration.
 pub(super) fn default_of<T: FromToml>(written: &str) -> T {
     let mut findings = Diagnostics::default();
     let file = findings.file(std::path::Path::new(""), "");
@@ -253,13 +254,14 @@ pub(super) fn default_of<T: FromToml>(written: &str) -> T {
     read.expect("a default is a value of its key's type")
 }
 
-/// Declares a table: a struct with one [`Field`] or [`Key`] for each key, read by the keys' names, its defaults, and the JSON
-/// Schema that editors check it by. The docs of a key are what they show for it, in Markdown, so they are written for
-/// operators.
+/// Declares a table: a struct with one [`Field`] or [`Key`] for each key, its reader, its defaults, and the JSON Schema
+/// that editors check it by. The doc comment of a key is its description in the schema, in Markdown, so it is written
+/// for operators.
 ///
-/// `key: Type = "30s"` tells a default as TOML writes it, `key: Type = section` a table that is read as if it were empty where
-/// it is absent, `key: Type = required` that the table is wrong without the key; `where { ... }` adds keywords of JSON Schema
-/// to what the type says, of a key or of the whole table. `key "NAME": Type` is a key whose name is none of Rust's.
+/// `key: Type = "30s"` gives a default as TOML writes it. `key: Type = section` is a table that is read as empty when
+/// it is absent. `key: Type = required` makes the table wrong without the key. `where { ... }` adds JSON Schema
+/// keywords to those of the type, for a key or for the whole table. `key "NAME": Type` is for a key whose name is no
+/// Rust identifier.
 macro_rules! raw_table {
     (
         $(#[doc = $about:literal])*

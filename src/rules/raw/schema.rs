@@ -1,26 +1,26 @@
-//! Makes the JSON Schema of a table out of its keys.
+//! Builds the JSON Schema of a table from its keys.
 
 use serde_json::{Map, Value, json};
 
-/// What holds when a file does not say a key.
+/// What an absent key means.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) enum Absent {
-    /// Nothing; or what the key's docs say.
+    /// Nothing, or what the key's description states.
     Unsaid,
-    /// This value, as TOML writes it.
+    /// This default, as TOML writes it.
     Default(&'static str),
     /// The table is wrong.
     Wrong,
 }
 
 impl Absent {
-    /// Whether a table is wrong without the key.
+    /// Reports whether a table is wrong without the key.
     pub(crate) const fn is_wrong(self) -> bool {
         matches!(self, Self::Wrong)
     }
 }
 
-/// The schema of a table in the making.
+/// A builder of the schema of a table.
 #[derive(Debug)]
 pub(in crate::rules) struct SchemaTable {
     about: String,
@@ -30,7 +30,7 @@ pub(in crate::rules) struct SchemaTable {
 }
 
 impl SchemaTable {
-    /// A table without keys; any key that is not added is refused.
+    /// Creates a table without keys; the schema refuses every key that is not added.
     pub(crate) fn new(about: &[&str]) -> Self {
         Self { about: prose(about), keys: Map::new(), required: Vec::new(), more: json!({}) }
     }
@@ -53,7 +53,7 @@ impl SchemaTable {
         self.keys.insert(name.to_owned(), schema);
     }
 
-    /// Adds keywords to a key's schema, or sets them anew.
+    /// Adds or replaces keywords of a key's schema.
     pub(crate) fn key_says(&mut self, name: &str, more: Value) {
         add(self.keys.get_mut(name).expect("a key is there before more is said of it"), more);
     }
@@ -63,7 +63,7 @@ impl SchemaTable {
         add(&mut self.more, more);
     }
 
-    /// The schema.
+    /// Returns the schema.
     pub(crate) fn into_schema(self) -> Value {
         let Self { about, keys, required, more } = self;
         let mut schema =
@@ -83,13 +83,13 @@ pub(in crate::rules) fn add(schema: &mut Value, more: Value) {
     }
 }
 
-/// A value as TOML writes it, as JSON.
+/// Converts a value from TOML text to JSON.
 fn json_of(written: &str) -> Value {
     let document: Option<toml::Table> = format!("x = {written}").parse().ok();
     document.and_then(|document| serde_json::to_value(document.get("x")?).ok()).unwrap_or_default()
 }
 
-/// Doc comments as Markdown: the lines of a paragraph become one.
+/// Converts the lines of a doc comment to Markdown, joining the lines of each paragraph.
 fn prose(lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines.iter().map(|line| line.trim()) {

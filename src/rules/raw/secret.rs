@@ -1,4 +1,4 @@
-//! Secrets: where they are, or themselves.
+//! Secrets in rule files: references to them, or the secrets themselves.
 
 use serde_json::{Value, json};
 use toml::Spanned;
@@ -7,7 +7,7 @@ use toml::de::DeValue;
 use super::{FromToml, List, RawReader};
 use crate::rules::secret::SecretRef;
 
-/// The pattern of a secret: a reference that names something, or a text that does not look like a reference.
+/// The pattern of a secret: a reference with a name, or a text that does not look like a reference.
 const ONE_SECRET: &str = r"^(env:[^=]+|file:[\s\S]+|(?![ \t]*([Ee][Nn][Vv]|[Ff][Ii][Ll][Ee])[ \t]*:)[\s\S]+)$";
 
 impl FromToml for SecretRef {
@@ -41,7 +41,7 @@ impl FromToml for RawSecrets {
     }
 
     fn schema() -> Value {
-        // Flat, not one of two: so what is wrong is told of the value itself.
+        // Flat instead of `anyOf`, so that editors show the problem at the value itself.
         json!({
             "type": ["string", "array"],
             "pattern": ONE_SECRET,

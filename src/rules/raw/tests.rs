@@ -1,4 +1,4 @@
-//! What a schema refuses, the reader refuses: value by value.
+//! Checks that the reader refuses every value that the schema of its type refuses.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::rules::compile::{Mode, ProviderKindKey, RawStatuses};
 use crate::rules::secret::SecretRef;
 use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
 
-/// Whether a value, written as TOML, can be read.
+/// Reports whether a value, written as TOML, is read as a `T`.
 fn is_read<T: FromToml>(written: &str) -> bool {
     let text = format!("x = {written}");
     let mut findings = Diagnostics::default();
@@ -68,12 +68,12 @@ fn leaves() -> Vec<Leaf> {
     ]
 }
 
-/// A text as TOML writes it.
+/// Returns a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// What values of all types are made of, and what almost fits.
+/// Parts of values of all types, and near misses.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "[0-9]{1,4}",
@@ -185,7 +185,7 @@ fn written() -> impl Strategy<Value = String> {
     prop_oneof![4 => text, 1 => other]
 }
 
-/// A value as JSON, as editors see it.
+/// Converts a TOML value to JSON, as editors do.
 fn seen(written: &str) -> Value {
     let document: toml::Table = format!("x = {written}").parse().unwrap();
     crate::rules::tests::seen(document["x"].clone())
@@ -195,7 +195,7 @@ fn seen(written: &str) -> Value {
 fn agree(leaf: &Leaf, written: &str) {
     let seen = seen(written);
     if let Err(refusal) = leaf.schema.validate(&seen) {
-        assert!(!(leaf.is_read)(written), "{} reads {written}, but its schema says: {refusal}", leaf.name);
+        assert!(!(leaf.is_read)(written), "{} reads {written}, but its schema refuses it: {refusal}", leaf.name);
     }
 }
 
@@ -230,7 +230,7 @@ fn every_byte_of_names_is_agreed_upon() {
     }
 }
 
-/// A schema that took everything would agree, too.
+/// Guards against schemas that accept everything, which would agree with every reader.
 #[test]
 fn schemas_refuse_what_they_can() {
     let refused = [
@@ -266,5 +266,5 @@ fn schemas_refuse_what_they_can() {
             assert!(!(leaf.is_read)(written), "{} reads {written}", leaf.name);
         }
     }
-    assert_eq!(seen("2027-06-30"), json!("2027-06-30"), "dates are texts to editors");
+    assert_eq!(seen("2027-06-30"), json!("2027-06-30"), "editors see dates as strings");
 }

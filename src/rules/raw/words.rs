@@ -1,4 +1,4 @@
-//! Keys that take one of a few words.
+//! Keys whose value is one of a few words.
 
 use toml::Spanned;
 use toml::de::DeValue;
@@ -6,7 +6,7 @@ use toml::de::DeValue;
 use super::RawReader;
 use crate::rules::problems::{did_you_mean, quoted};
 
-/// Reads one of a few words.
+/// Reads one of `words`, or notes which are allowed.
 pub(in crate::rules) fn word<T: Copy>(
     value: &Spanned<DeValue<'_>>,
     reader: &mut RawReader<'_>,
@@ -22,7 +22,7 @@ pub(in crate::rules) fn word<T: Copy>(
     meant
 }
 
-/// Declares the words of types.
+/// Implements `FromToml` for enums, each variant with its word.
 macro_rules! from_words {
     ($($type:ty { $($word:literal => $meant:expr,)* })*) => {$(
         impl crate::rules::raw::FromToml for $type {

@@ -1,5 +1,5 @@
-//! What a schema of `fields` must look like before it is compiled: what it may refer to, which words it uses, and which
-//! members it names.
+//! Checks the structure of a schema of `fields` before it is compiled: references, keywords and nesting. Also finds the
+//! members that the schema names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::problem::{ALLOWED_LIST, SchemaProblem};
 use crate::rules::problems::{did_you_mean, quoted};
 
-/// How many problems of one schema are told: more would bury the first ones.
+/// The most problems that are reported for one schema.
 pub(super) const MOST_PROBLEMS: usize = 50;
 
-/// The formats of the draft: all of them are asserted.
+/// The formats of the draft. All of them are asserted.
 const FORMATS: &[&str] = &[
     "date",
     "date-time",
@@ -34,17 +34,17 @@ const FORMATS: &[&str] = &[
     "uuid",
 ];
 
-/// Keywords that this service does not support: they move what a reference means.
+/// Keywords that are not supported, because they change what a reference means.
 const UNSUPPORTED: &[&str] =
     &["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
 
 /// Keywords whose values are data, not schemas.
 const DATA: &[&str] = &["const", "default", "enum", "examples"];
 
-/// Keywords whose values are objects of schemas by name: the names are no keywords.
+/// Keywords whose values are objects of schemas by name. The names are no keywords.
 const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// Keywords that check or structure, as far as they are long enough to tell a misspelling from a name of its own.
+/// Keywords that check or structure. Those too short to tell a misspelling from another name are left out.
 const CHECKING: &[&str] = &[
     "additionalProperties",
     "allOf",
@@ -85,13 +85,13 @@ const CHECKING: &[&str] = &[
     ALLOWED_LIST,
 ];
 
-/// Other keywords of JSON Schema, and those of others that are near one that checks.
+/// Other known keywords of JSON Schema, which are never taken for a misspelling.
 const OTHERS: &[&str] = &["$comment", "$defs", "$ref", "$schema", "definitions", "description", "if", "not", "title"];
 
-/// The lists that a schema uses, each with the place of its name.
+/// The lists that a schema uses, each with the path of its name.
 pub(super) type UsedLists = Vec<(Vec<String>, String)>;
 
-/// Checks a schema's outline; finds the lists it uses.
+/// Checks the structure of a schema; returns the lists that it uses.
 pub(super) fn outline(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
     let Some(top) = schema.as_object() else {
         return Err(vec![problem(&[], "must be a JSON object")]);
@@ -115,12 +115,12 @@ fn problem(at: &[String], message: impl Into<String>) -> SchemaProblem {
     SchemaProblem { at: at.to_vec(), message: message.into(), suggestion: None }
 }
 
-/// The keys and indices of a reference into the same file.
+/// Returns the path of keys and indices of a reference into the same file.
 fn steps(target: &str) -> Vec<String> {
     target.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// The schemas that a keyword holds, each with its name or index where there can be several.
+/// Returns the schemas in a keyword's value, each with its name or index where there can be several.
 fn schemas_in<'s>(keyword: &str, value: &'s Value) -> Vec<(Option<String>, &'s Value)> {
     match value {
         _ if DATA.contains(&keyword) => Vec::new(),
@@ -136,15 +136,15 @@ fn schemas_in<'s>(keyword: &str, value: &'s Value) -> Vec<(Option<String>, &'s V
 
 #[derive(Default)]
 struct Outline {
-    /// The keys and indices that lead to what is being looked at.
+    /// The path of keys and indices to the current value.
     at: Vec<String>,
     problems: Vec<SchemaProblem>,
     lists: UsedLists,
-    /// Places and targets of `$ref`.
+    /// Paths and targets of `$ref`.
     references: Vec<(Vec<String>, String)>,
-    /// How many unknown keywords are above.
+    /// How many unknown keywords enclose the current schema.
     foreign: usize,
-    /// Where schemas stand, by address.
+    /// The addresses of all schemas.
     schemas: HashSet<*const Value>,
 }
 
@@ -189,7 +189,7 @@ impl Outline {
     }
 
     fn schemas_in(&mut self, keyword: &str, value: &Value) {
-        // What is inside a keyword of somebody's own is theirs to name.
+        // Names inside an unknown keyword are not checked.
         let foreign = keyword == "dependentRequired" || !(CHECKING.contains(&keyword) || OTHERS.contains(&keyword));
         if foreign && self.foreign == 0 {
             self.misspelt(keyword);
@@ -204,7 +204,7 @@ impl Outline {
         self.foreign -= usize::from(foreign);
     }
 
-    /// An unknown format would be asserted of nothing.
+    /// Notes an unknown format, which would check nothing.
     fn format(&mut self, name: &str) {
         if !FORMATS.contains(&name) {
             let suggestion = did_you_mean(name, FORMATS.iter().copied());
@@ -212,7 +212,7 @@ impl Outline {
         }
     }
 
-    /// JSON Schema passes over unknown keywords, and so over a misspelt one: what it was to check would go unchecked.
+    /// Notes a misspelt keyword. JSON Schema ignores unknown keywords, so its check would silently be skipped.
     fn misspelt(&mut self, keyword: &str) {
         if !CHECKING.contains(&keyword)
             && self.problems.len() < MOST_PROBLEMS
@@ -222,13 +222,13 @@ impl Outline {
         }
     }
 
-    /// References must lead to a schema.
+    /// Notes references that do not lead to a schema.
     fn references(&mut self, schema: &Value) {
         for (at, target) in std::mem::take(&mut self.references) {
             match schema.pointer(&target[1..]) {
-                None => self.problems.push(problem(&at, "points at nothing in this file")),
+                None => self.problems.push(problem(&at, "refers to nothing in this file")),
                 Some(place) if !self.schemas.contains(&std::ptr::from_ref(place)) => {
-                    self.problems.push(problem(&at, "points at no schema"));
+                    self.problems.push(problem(&at, "refers to no schema"));
                 }
                 Some(_) => {}
             }
@@ -240,17 +240,18 @@ impl Outline {
     }
 }
 
-/// How deep schemas may stand in each other: what compiles and applies them goes down a stack, whose end is the process's.
+/// The deepest nesting of schemas. Compiling and validating them is recursive, and a stack overflow would end the
+/// process.
 const DEEPEST: usize = 64;
 
-/// Sees that schemas do not stand too deep in each other, references followed.
+/// Checks that schemas do not nest too deep, references followed.
 struct Nesting<'s> {
     root: &'s Value,
-    /// The keys and indices that lead to what is being looked at. Left as it is where that fails.
+    /// The path of keys and indices to the current schema. On failure it stays at the failing one.
     at: Vec<String>,
-    /// The targets of references that are being looked at.
+    /// The targets of the references that are being followed.
     open: Vec<&'s str>,
-    /// How deep targets stood at most where all was well below them: there they need no second look.
+    /// The largest depth at which each target has passed: at this depth or above, it is not checked again.
     deepest: HashMap<&'s str, usize>,
 }
 
@@ -284,7 +285,7 @@ impl<'s> Nesting<'s> {
         if self.deepest.get(target).is_some_and(|known| depth <= *known) {
             return Ok(());
         }
-        // That references lead somewhere was seen.
+        // `Outline::references` has checked that references lead somewhere.
         let Some(schema) = self.root.pointer(&target[1..]) else { return Ok(()) };
         let from = std::mem::replace(&mut self.at, steps(target));
         self.open.push(target);
@@ -296,17 +297,17 @@ impl<'s> Nesting<'s> {
     }
 }
 
-/// What a schema says of the members of the `fields` object itself, also by way of `$ref`, `allOf`, `if` and their like; each
-/// with its place.
+/// The members of the `fields` object that a schema names and requires, including through `$ref`, `allOf`, `if` and the
+/// like; each with its path.
 pub(super) struct CheckedMembers<'s> {
     /// The names in `properties`.
     pub named: BTreeMap<&'s str, Vec<String>>,
-    /// The names that are required: always, or when something else holds, such as a branch of `anyOf`. What stands below `if`
-    /// and `not` requires nothing.
+    /// The names that are required, always or conditionally, such as in a branch of `anyOf`. Names below `if` and `not`
+    /// require nothing.
     pub required: Vec<(&'s str, Vec<String>)>,
 }
 
-/// Finds the members that a schema names and requires, once its outline was checked.
+/// Finds the members that a schema names and requires, after [`outline`] has passed.
 pub(super) fn members(schema: &Value) -> CheckedMembers<'_> {
     let found = CheckedMembers { named: BTreeMap::new(), required: Vec::new() };
     let mut finder = MemberFinder { root: schema, at: Vec::new(), seen: HashSet::new(), found };
@@ -317,7 +318,7 @@ pub(super) fn members(schema: &Value) -> CheckedMembers<'_> {
 struct MemberFinder<'s> {
     root: &'s Value,
     at: Vec<String>,
-    /// References that were followed, and whether what they lead to can require something.
+    /// The references that were followed, and whether names below them were required.
     seen: HashSet<(&'s str, bool)>,
     found: CheckedMembers<'s>,
 }

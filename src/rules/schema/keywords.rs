@@ -1,4 +1,4 @@
-//! Keywords of our own: `x-allowed-list`, and `uniqueItems` in place of the library's.
+//! The project's own keywords: `x-allowed-list`, and `uniqueItems` in place of the library's.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -15,8 +15,8 @@ use super::value::{FieldValue, Figure, Sent};
 /// The keyword's name.
 pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
 
-/// `uniqueItems` with its value, in time that depends on the size of the array alone. The library's own puts elements into a
-/// hash table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.
+/// `uniqueItems` with its value, in time that depends only on the size of the array. The library's implementation puts
+/// elements into a hash table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.
 struct UniqueItems(bool);
 
 impl<'i> Keyword<'i, Sent> for UniqueItems {
@@ -33,7 +33,7 @@ impl<'i> Keyword<'i, Sent> for UniqueItems {
 }
 
 fn are_unique(elements: &[Value]) -> bool {
-    // The standard library's hash is keyed at random.
+    // The standard library keys its hash at random.
     let mut seen = HashSet::with_capacity(elements.len());
     elements.iter().all(|element| {
         let mut text = String::new();
@@ -42,7 +42,7 @@ fn are_unique(elements: &[Value]) -> bool {
     })
 }
 
-/// Writes a value so that equal values, and no others, have the same text.
+/// Writes a value in a canonical form: two values have the same text exactly if they are equal.
 fn write_canonical(value: &Value, text: &mut String) {
     match value {
         Value::Null => text.push('n'),
@@ -69,14 +69,14 @@ fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// Strings go with their length, so that none can look like what follows it. Writing to a string cannot fail.
+/// Writes a string with its length, so that it is not confused with what follows. Writing to a `String` cannot fail.
 fn write_string(string: &str, text: &mut String) {
     let _ = write!(text, "{}\"{string}", string.len());
 }
 
-/// `1`, `1.0` and `10e-1` are one number.
+/// Writes a number: `1`, `1.0` and `10e-1` have the same text.
 fn write_number(number: &Number, text: &mut String) {
-    /// Below it every float without a fraction is an integer that [`i64`] holds.
+    /// Below this, an [`i64`] holds every float without a fraction.
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     let _ = match (number.as_i64(), number.as_u64(), number.as_f64()) {
         (Some(integer), _, _) => write!(text, "{integer};"),
@@ -90,7 +90,7 @@ fn write_number(number: &Number, text: &mut String) {
     };
 }
 
-/// Makes `uniqueItems` of what a schema says.
+/// Builds `uniqueItems` from its value in a schema.
 pub(super) fn unique_items<'a>(
     _: &'a Map<String, Value>,
     wanted: &'a Value,
@@ -98,11 +98,11 @@ pub(super) fn unique_items<'a>(
 ) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
     match wanted.as_bool() {
         Some(wanted) => Ok(Box::new(UniqueItems(wanted))),
-        None => Err(ValidationError::schema("uniqueItems is true or false")),
+        None => Err(ValidationError::schema("uniqueItems must be true or false")),
     }
 }
 
-/// Makes `x-allowed-list` of what a schema says.
+/// Builds `x-allowed-list` from its value in a schema.
 pub(super) fn allowed_list<'a>(
     known: &HashMap<String, AllowedValues>,
     name: &'a Value,
@@ -113,7 +113,7 @@ pub(super) fn allowed_list<'a>(
     }
 }
 
-/// `x-allowed-list`: a string, or a number by its JSON text, must be a line of the list.
+/// `x-allowed-list`: a string, or the JSON text of a number, must be a line of the list.
 struct AllowedList(AllowedValues);
 
 impl<'i> Keyword<'i, Sent> for AllowedList {

@@ -1,6 +1,5 @@
-//! The JSON Schema of a shop's `fields`, compiled once per rule set: first [`check`] looks at what it says, then the library
-//! compiles it with the [`keywords`] of our own. What it is applied to is a [`value`], and a refusal is told in our own
-//! [`words`].
+//! The JSON Schema of a shop's `fields`, compiled once per rule set. [`check`] checks its structure, then the library
+//! compiles it with the project's own [`keywords`]. It is applied to a [`value`], and refusals are worded by [`words`].
 
 mod check;
 mod keywords;
@@ -33,14 +32,14 @@ use crate::domain::{self, CUSTOMER_FIELDS, Direction, KeptFields, MERCHANT_USER_
 /// The allowed-value lists of a rule set.
 #[derive(Debug, Default)]
 pub(super) struct AllowedLists {
-    /// By name.
+    /// The lists for all merchants, by name.
     pub common: HashMap<String, AllowedValues>,
-    /// By name, then by merchant: used in place of the common ones.
+    /// The lists of single merchants, by name, then by merchant. They replace the common ones.
     pub own: HashMap<String, BTreeMap<String, AllowedValues>>,
 }
 
 impl AllowedLists {
-    /// The lists of this name that merchants have of their own, by merchant.
+    /// Returns the merchants' own lists of this name, by merchant.
     pub(super) fn own_of(&self, name: &str) -> impl Iterator<Item = (&String, &AllowedValues)> {
         self.own.get(name).into_iter().flatten()
     }
@@ -53,14 +52,15 @@ pub struct FieldsSchema {
     defaults: Map<String, Value>,
     /// Whether the schema's `required` names `merchant_user_ip`.
     requires_ip: bool,
-    /// Whether the rest of the schema says anything about `merchant_user_ip`, wherever; if not, it is not shown to it.
+    /// Whether any other part of the schema names `merchant_user_ip`. If not, the member is left out of what is
+    /// validated.
     names_ip: bool,
     common: Validator<Sent>,
     /// For merchants with lists of their own.
     own: HashMap<MerchantId, Validator<Sent>>,
 }
 
-/// Something wrong with the text of a schema, and where.
+/// A problem in the text of a schema, and its place.
 #[derive(Debug)]
 pub(super) struct TextProblem {
     pub span: Span,
@@ -72,19 +72,18 @@ impl FieldsSchema {
     /// Reads and compiles the schema file of one direction of a shop.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the schema.
     pub(super) fn read(text: &str, direction: Direction, lists: &AllowedLists) -> Result<Self, Vec<TextProblem>> {
         let problem = |span, message| TextProblem { span, message, suggestion: None };
         let schema: Value = serde_json::from_str(text).map_err(|error| {
-            // The parser's columns count bytes; its words name the place, which is shown already.
+            // The parser's columns count bytes. Its message names the place, which is shown already.
             let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
             let (at, words) = ((before + error.column().saturating_sub(1)).min(text.len()), error.to_string());
             let reason = words.split(" at line ").next().unwrap_or_default();
             vec![problem(at..at + 1, format!("not valid JSON: {reason}"))]
         })?;
         let places = Places::of(text);
-        let duplicate =
-            |(key, span): &(String, Span)| problem(span.clone(), format!("the key {} is there twice", quoted(key)));
+        let duplicate = |(key, span): &(String, Span)| problem(span.clone(), format!("duplicate key {}", quoted(key)));
         let mut problems: Vec<_> = places.duplicates.iter().map(duplicate).collect();
         let compiled = Self::compile(&schema, direction, lists);
         problems.extend(compiled.as_ref().err().into_iter().flatten().map(|problem| TextProblem {
@@ -101,7 +100,7 @@ impl FieldsSchema {
     /// Compiles the schema of one direction of a shop.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the schema.
     pub(super) fn compile(
         schema: &Value,
         direction: Direction,
@@ -133,7 +132,7 @@ impl FieldsSchema {
         Ok(Self { kept: kept.into_iter().collect(), defaults, requires_ip, names_ip, common, own })
     }
 
-    /// The member names that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
+    /// Returns the names of the members that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
     #[must_use]
     pub fn kept(&self) -> &Arc<[Box<str>]> {
         &self.kept
@@ -154,8 +153,9 @@ impl FieldsSchema {
         Ok(if defaults.is_empty() { "{}".into() } else { Value::Object(defaults).to_string().into() })
     }
 
-    /// Checks members (already reduced to the kept ones, a `null` `merchant_user_ip` removed) for a merchant, whose own
-    /// allowed-value lists go before the common ones. Returns the members that the schema's defaults add, as an object.
+    /// Validates members for a merchant, whose own allowed-value lists replace the common ones. The caller has already
+    /// removed members that are not kept and a `null` `merchant_user_ip`. Returns the members that the schema's
+    /// defaults add, as an object.
     ///
     /// # Errors
     /// The first member that the schema refuses.
@@ -164,7 +164,7 @@ impl FieldsSchema {
         merchant: &MerchantId,
         members: impl Iterator<Item = (&'a str, FieldValue<'a>)>,
     ) -> Result<Map<String, Value>, FieldProblem> {
-        // As many as there can be at most, as far as that is known: none is moved.
+        // Room for all members and defaults, so that the vector does not grow.
         let mut whole = Whole(Vec::with_capacity(members.size_hint().0 + self.defaults.len()));
         whole.0.extend(members);
         if self.requires_ip && !whole.names(MERCHANT_USER_IP) {
@@ -181,13 +181,13 @@ impl FieldsSchema {
         if validator.is_valid(whole) {
             return Ok(added());
         }
-        // Explained as a sorted object: which of several problems is told must not depend on the order sent.
+        // The error is taken from a sorted object, so that it does not depend on the order of the members as sent.
         validator.validate(FieldValue::Given(&whole.to_value())).map_err(|error| field_problem(&error))?;
         Ok(added())
     }
 }
 
-/// The merchants with lists of their own among these, each with them.
+/// Returns the merchants with own lists among the used ones, each with these lists.
 fn own_lists<'l>(
     used: &BTreeSet<String>,
     lists: &'l AllowedLists,
@@ -201,15 +201,15 @@ fn own_lists<'l>(
     own
 }
 
-/// A schema as it is applied.
+/// A schema in the form in which it is validated.
 struct Applied {
     schema: Value,
     requires_ip: bool,
     names_ip: bool,
 }
 
-/// Takes `merchant_user_ip` out of `required`, which is looked after here, so that a schema that says no more about it
-/// cannot refuse it; where it does say more, `properties` names it, so that nothing takes it for an unknown member.
+/// Removes `merchant_user_ip` from `required`, which is checked separately. If other parts of the schema name it, adds
+/// it to `properties`, so that it does not count as an unknown member.
 fn applied(schema: &Value) -> Applied {
     let mut schema = schema.clone();
     let required = schema.get_mut("required").and_then(Value::as_array_mut);
@@ -228,7 +228,7 @@ fn applied(schema: &Value) -> Applied {
     Applied { schema, requires_ip, names_ip }
 }
 
-/// Whether a name stands anywhere in a schema, as a key or as a value.
+/// Reports whether a name occurs anywhere in a schema, as a key or as a value.
 fn mentions(schema: &Value, name: &str) -> bool {
     match schema {
         Value::String(text) => text == name,
@@ -238,7 +238,7 @@ fn mentions(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// A schema that offers or asks for a name which v2 refuses inside `fields` could never be met.
+/// Returns a problem for each member that v2 reserves: no request could have it in `fields`.
 fn reserved_names(members: &CheckedMembers<'_>, direction: Direction) -> Vec<SchemaProblem> {
     let named = members.named.iter().map(|(name, at)| (*name, at));
     let required = members.required.iter().map(|(name, at)| (*name, at));
@@ -251,10 +251,11 @@ fn reserved_names(members: &CheckedMembers<'_>, direction: Direction) -> Vec<Sch
     reserved.map(problem).collect()
 }
 
-/// Members that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
+/// Returns a problem for each required member that no `properties` name. Such members are dropped before validation, so
+/// that every request would be refused.
 fn unnamed_required(members: &CheckedMembers<'_>, direction: Direction) -> Vec<SchemaProblem> {
     let CheckedMembers { named, required } = members;
-    // What is reserved is told as that.
+    // Reserved members are reported by `reserved_names`.
     let reserved = domain::reserved_names(direction);
     let unnamed = |name: &str| name != MERCHANT_USER_IP && !named.contains_key(name) && !reserved.contains(&name);
     let required = required.iter().filter(|(name, _)| unnamed(name)).take(MOST_PROBLEMS);
@@ -276,8 +277,8 @@ fn missing_lists(used: &[(Vec<String>, String)], lists: &AllowedLists) -> Vec<Sc
     missing.map(problem).collect()
 }
 
-/// The defaults of the schema's own properties, or of what they refer to. Those of nested objects are annotations only,
-/// and one for `merchant_user_ip` is ignored.
+/// Returns the defaults of the top-level properties, or of the schemas to which they refer. Defaults of nested objects
+/// are only annotations, and one of `merchant_user_ip` is ignored.
 fn defaults(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let default = |(name, property): (&String, &Value)| {
@@ -292,20 +293,20 @@ fn default_of<'s>(root: &'s Value, mut property: &'s Value) -> Option<&'s Value>
         if let Some(default) = property.get("default") {
             return Some(default);
         }
-        // References were seen to end.
+        // References end: `check` has refused recursive ones.
         let target = property.get("$ref")?.as_str()?;
         property = root.pointer(target.strip_prefix('#')?)?;
     }
 }
 
-/// What no merchant may send is not filled in either.
+/// Returns a problem for each default of a customer member that requests could not send either.
 fn customer_defaults(defaults: &Map<String, Value>) -> Vec<SchemaProblem> {
     let wrong = defaults.iter().filter(|(name, default)| {
         CUSTOMER_FIELDS.contains(&name.as_str()) && !(default.is_string() || default.is_null())
     });
     let problem = |(name, _): (&String, &Value)| SchemaProblem {
         at: vec!["properties".into(), name.clone(), "default".into()],
-        message: format!("the default of {} must be a string, as v2 wants it", quoted(name)),
+        message: format!("the default of {} must be a string, as v2 requires", quoted(name)),
         suggestion: None,
     };
     wrong.map(problem).collect()
@@ -327,7 +328,7 @@ fn check_defaults(validator: &Validator<Sent>, defaults: &Map<String, Value>) ->
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// A validator that asserts formats, fetches nothing, matches patterns in linear time and knows the lists.
+/// Builds a validator that asserts formats, fetches nothing, matches patterns in linear time and knows the lists.
 fn validator(
     schema: &Value,
     own: Option<&HashMap<String, AllowedValues>>,
@@ -347,7 +348,7 @@ fn validator(
         .map_err(|error| compile_problem(&error))
 }
 
-/// Why a schema does not compile. The schema is the operator's text, so that its parts may be named.
+/// Returns why a schema does not compile. Parts of the schema may be named, since it is the operator's own text.
 fn compile_problem(error: &ValidationError<'_>) -> SchemaProblem {
     let path = |location: &Location| -> Vec<String> { location.segments().map(|s| segment_text(&s)).collect() };
     let at = if error.instance_path().is_empty() { path(error.schema_path()) } else { path(error.instance_path()) };

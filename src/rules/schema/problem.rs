@@ -9,7 +9,7 @@ pub(in crate::rules) const ALLOWED_LIST: &str = "x-allowed-list";
 /// The values of one list.
 pub(in crate::rules) type AllowedValues = Arc<HashSet<Box<str>>>;
 
-/// What is wrong with a schema, and where: the keys and indices that lead there.
+/// A problem of a schema, and its place as a path of keys and indices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::rules) struct SchemaProblem {
     pub at: Vec<String>,
@@ -17,10 +17,10 @@ pub(in crate::rules) struct SchemaProblem {
     pub suggestion: Option<String>,
 }
 
-/// What a schema refused: never with the value.
+/// The member that a schema refused and the reason. It never contains the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// The member's path below `fields`, dots between names; empty for the object as a whole.
+    /// The member's path below `fields`, with dots between names; empty for the object as a whole.
     pub path: String,
     /// Half a sentence: "is required", "must be a string", "must be one of the values agreed for this shop".
     pub reason: String,

@@ -1,5 +1,4 @@
-//! `fields` as a schema sees them: members where they were read, defaults where the schema has them. Nothing is copied to be
-//! looked at.
+//! `fields` as the validator reads them, without copying: members from the request body, defaults from the schema.
 
 use std::borrow::Cow;
 
@@ -9,15 +8,15 @@ use serde_json::{Map, Number};
 
 use crate::json;
 
-/// The representation of JSON that validators of `fields` are made for.
+/// The JSON representation that validators of `fields` use.
 pub(super) struct Sent;
 
 /// A value that a schema is applied to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FieldValue<'a> {
-    /// As it was read from a body.
+    /// A value of a request body.
     Read(&'a json::Value<'a>),
-    /// As rule files have it.
+    /// A value of a rule file, or any other `serde_json` value.
     Given(&'a serde_json::Value),
     /// The name of a member, as a string.
     Name(&'a str),
@@ -25,7 +24,7 @@ pub(crate) enum FieldValue<'a> {
     Whole(&'a Whole<'a>),
 }
 
-/// The `fields` object: its members, none of them twice.
+/// The `fields` object: its members, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Whole<'a>(pub(super) Vec<(&'a str, FieldValue<'a>)>);
 
@@ -35,7 +34,7 @@ impl Whole<'_> {
     }
 }
 
-/// The members of an object of `serde_json`, as a schema sees them.
+/// Returns the members of a `serde_json` object as field values.
 #[cfg(test)]
 pub(crate) fn given(members: &Map<String, serde_json::Value>) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
     members.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value)))
@@ -157,7 +156,7 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
     }
 }
 
-/// A number, as `serde_json` understands it; `None`: it is out of the range of what that can hold.
+/// Parses a number as `serde_json` does; `None` if it is out of range.
 fn number(raw: &str) -> Option<Number> {
     serde_json::from_str(raw).ok()
 }
@@ -215,7 +214,7 @@ impl<'a> Object<'a, Sent> for Members<'a> {
     }
 }
 
-/// Goes through the members of an object.
+/// An iterator over the members of an object.
 pub(super) enum EachMember<'a> {
     Whole(std::slice::Iter<'a, (&'a str, FieldValue<'a>)>),
     Read(std::slice::Iter<'a, json::Member<'a>>),
@@ -260,7 +259,7 @@ impl<'a> Array<'a, Sent> for Elements<'a> {
     }
 }
 
-/// Goes through the elements of an array.
+/// An iterator over the elements of an array.
 pub(super) enum EachElement<'a> {
     Read(std::slice::Iter<'a, json::Value<'a>>),
     Given(std::slice::Iter<'a, serde_json::Value>),

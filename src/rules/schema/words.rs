@@ -1,4 +1,4 @@
-//! What a schema refused, in words of our own: the library's would repeat the value.
+//! Words the refusals of a schema. The library's own messages would repeat the value.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -9,7 +9,7 @@ use super::problem::FieldProblem;
 
 const OTHER_MEMBERS: &str = "must have no other members than those agreed for this shop";
 
-/// The member that was refused, and why.
+/// Returns the refused member and the reason.
 pub(super) fn field_problem(error: &ValidationError<'_>) -> FieldProblem {
     let mut path: Vec<String> = error.instance_path().segments().map(|segment| segment_text(&segment)).collect();
     if let ValidationErrorKind::Required { property } = error.kind()
@@ -17,7 +17,7 @@ pub(super) fn field_problem(error: &ValidationError<'_>) -> FieldProblem {
     {
         path.push(name.to_owned());
     }
-    // A closed object is told by the place of the `false` that closes it.
+    // A closed object is recognised by the path of the `false` that closes it.
     let closed = error.schema_path().segments().last().is_some_and(|segment| {
         matches!(&segment, LocationSegment::Property(name) if name == "additionalProperties" || name == "unevaluatedProperties")
     });
@@ -85,7 +85,7 @@ fn format_words(format: &str) -> String {
     }
 }
 
-/// A step of a path as text.
+/// Returns a segment of a path as text.
 pub(super) fn segment_text(segment: &LocationSegment<'_>) -> String {
     match segment {
         LocationSegment::Property(name) => name.to_string(),

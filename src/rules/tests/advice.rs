@@ -35,8 +35,8 @@ fn merchants_that_nobody_can_use() {
     warns_of_merchant("api_keys = []\n[shops.s]\n", "1:12", "has no `[[api_keys]]`");
     warns_of_merchant(&format!("{key}{from}"), "1:1", "has no `[shops.<code>]` table");
     warns_of_merchant(&format!("{key}{from}[shops]\n"), "5:1", "has no `[shops.<code>]` table");
-    warns_of_merchant(&format!("{key}[shops.s]\n"), "2:7", "may be used from nowhere");
-    warns_of_merchant(&format!("{key}allowed_ips = []\n[shops.s]\n"), "4:15", "may be used from nowhere");
+    warns_of_merchant(&format!("{key}[shops.s]\n"), "2:7", "cannot be used from any address");
+    warns_of_merchant(&format!("{key}allowed_ips = []\n[shops.s]\n"), "4:15", "cannot be used from any address");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_remote_engine_has_rules_of_its_own() {
 #[test]
 fn gateways_that_leave_a_door_open() {
     let gateway = |text: &str, place: &str, message: &str| warns("gateway.toml", text, place, message);
-    gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "`store.url` says sslmode=prefer, or nothing of it");
+    gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "`store.url` has sslmode=prefer, which is also the default");
     let reached = "[server]\npublic_url = \"https://pay.example\"\n[callbacks]\nallow_private_addresses";
     gateway(&format!("{reached} = true\n"), "4:27", "could have this gateway call hosts of its own network");
     for host in ["localhost:8443", "LOCALHOST", "127.0.0.7", "[::1]:1"] {

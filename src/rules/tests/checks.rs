@@ -76,7 +76,7 @@ fn what_is_wrong_has_its_place() {
         ("[checks.payout]\namount_per_day = \"0\"\n", "2:18", "`checks.payout.amount_per_day` must be greater than 0"),
         ("[checks.payout]\namount_per_day = \"1.001\"\n", "2:18", "`checks.payout.amount_per_day`"),
         ("[checks.payot]\n", "1:9", "did you mean `payout`?"),
-        ("[checks.payin]\nper_day = 1\n", "2:1", "known here: operations_per_day, amount_per_day"),
+        ("[checks.payin]\nper_day = 1\n", "2:1", "known keys: operations_per_day, amount_per_day"),
     ] {
         let text = format!("{checks}[provider]\nkind = \"sandbox\"\n");
         // `currency` has to stand before the first table.

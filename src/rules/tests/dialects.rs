@@ -59,7 +59,7 @@ fn that_share_routes_share_headers() {
     spoken(elsewhere.to_owned()).load();
     // One path for two endpoints is shared too.
     spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions"))
-        .one_problem("dialects/d.toml:2:13", "so that their `[signature]` must name the same headers");
+        .one_problem("dialects/d.toml:2:13", "so their `[signature]` must name the same headers");
     spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
     // With different methods it is not.
     let rules = spoken(elsewhere.replace("GET /a/b", "GET /api/v1/payin")).load();
@@ -126,7 +126,7 @@ fn wrong_in_themselves() {
     for name in ["", "X Key", "X-Schlüssel", "X-Key:", "X-Key\\n"] {
         dialect(&format!("[signature]\nsignature = \"{name}\""), "2:13", "must be a header name");
     }
-    dialect("[signature]\npayload = \"{timestamp}\"", "2:11", "must hold `{body}`");
+    dialect("[signature]\npayload = \"{timestamp}\"", "2:11", "must contain `{body}`");
     dialect("[signature]\npayload = \"{body}{x}\"", "2:18", "unknown placeholder `{x}`; known are {timestamp}, ");
     dialect("[signature]\npayload = '''\n{Method}\n{body}'''", "3:1", "(did you mean `{method}`?)");
     dialect("[signature]\npayload = \"\\u007Bx}{body}\"", "2:11", "unknown placeholder `{x}`");
@@ -153,7 +153,7 @@ fn wrong_in_themselves() {
     dialect("[statuses]\nPENDING = \"\"", "2:11", "1 to 64 bytes");
     dialect("[replies]\npayin = \"{{ x }}\"", "2:13", "undefined");
     dialect("[replies]\npayin = '''\n{\n  \"a\": {{ x }}\n}'''", "4:11", "undefined");
-    dialect("[replies]\npayin = \"{{\"", "2:10", "is no usable template");
+    dialect("[replies]\npayin = \"{{\"", "2:10", "is not a usable template");
     dialect("[replies]\npayin = \"ok\"", "2:9", "does not render JSON");
     dialect("[replies]\nerror = '''\n{% if nothing %}1{% else %}2{% endif %}'''", "3:7", "undefined");
     let lost = "[statuses]\nFAILED = \"lost\"\n[replies]\nstatus = '{% if status == \"lost\" %}{{ x }}{% endif %}1'";

@@ -38,9 +38,9 @@ fn in_the_gateway() {
     gateway("[store]\nurl = \"sqlite://h/db\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"sqlite:\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"env:\"", "2:7", "must be \"sqlite:\" and the path of a file");
-    gateway("[store]\nurl = \"env:PAYBRIDGE_NO_SUCH\"", "2:7", "`store.url` cannot be had: the environment variable");
+    gateway("[store]\nurl = \"env:PAYBRIDGE_NO_SUCH\"", "2:7", "`store.url` cannot be read: the environment variable");
     gateway("[store]\nurl = \"file:nowhere\"", "2:7", "nowhere does not exist");
-    gateway("[store]\nurl = \"env:CARGO_PKG_NAME\"", "2:7", "names a place that holds no \"postgres://\" URL");
+    gateway("[store]\nurl = \"env:CARGO_PKG_NAME\"", "2:7", "refers to a secret that is no \"postgres://\" URL");
     gateway("[store]\nconnections = 0", "2:15", "must be a whole number from 1");
     gateway("[store]\nconnections = 201", "2:15", "`store.connections` must be 200 at most");
     gateway("[store]\nkeys = [\"c2hvcnQ=\"]", "2:9", "32 bytes in base64");
@@ -93,7 +93,7 @@ fn in_the_gateway() {
     gateway("[clients]\ntrusted_proxies = [\"10.0.0.1/8\"]", "2:20", "the network is `10.0.0.0/8`");
     gateway("[clients]\ntrusted_proxies = [\"::1\", \"x\"]", "2:27", "`clients.trusted_proxies[1]` must be an address");
     gateway("[sevrer]\nlisten = 1", "1:2", "did you mean `server`?");
-    gateway("[server]\ncolour = 1", "2:1", "unknown key `colour` in `server` (known here: listen, public_url");
+    gateway("[server]\ncolour = 1", "2:1", "unknown key `colour` in `server` (known keys: listen, public_url");
     gateway("[server\nlisten = 1", "1:8", "not valid TOML");
     gateway("[server]\n[server]", "2:2", "not valid TOML: duplicate key");
 }
@@ -109,13 +109,17 @@ fn in_shops() {
     shop("currency = \"EURO\"\n[provider]\nkind = \"sandbox\"", "1:12", "`currency` must be exactly 3 letters");
     shop("currency = \"EUR\"", "1:1", "`provider` is required");
     shop("currency = \"EUR\"\n[provider]\ndelay = \"1s\"", "2:1", "`provider.kind` is required");
-    shop(&format!("{SHOP}url = \"https://x\""), "4:7", "`provider.url` is no key of the sandbox");
+    shop(&format!("{SHOP}url = \"https://x\""), "4:7", "`provider.url` does not apply to the sandbox");
     shop(&format!("{SHOP}[payout]\naccount = \"iban\""), "5:11", "must be `card`, `mobile` or { pattern");
     shop(&format!("{SHOP}[payout]\naccount = {{}}"), "5:11", "`payout.account.pattern` is required");
     shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(?=x)\" }}"), "5:23", "must be a regular expression");
     shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(a{{999}}){{999}}\" }}"), "5:23", "regular expression");
     shop(&format!("payment_method = \"two words\"\n{SHOP}"), "1:18", "visible ASCII");
-    shop(&format!("{SHOP}[payin]\nschema = \"x.json\""), "5:10", "must be the name of a .json file beside this one");
+    shop(
+        &format!("{SHOP}[payin]\nschema = \"x.json\""),
+        "5:10",
+        "must be the name of a .json file in the same directory",
+    );
     shop(&format!("{SHOP}[payin]\nschema = \"../x.json\""), "5:10", "must be the name of a .json file");
     shop(&format!("{SHOP}[payout]\nbrowser_return = true"), "5:1", "unknown key `browser_return` in `payout`");
 }

@@ -1,5 +1,5 @@
-//! The shipped rule files and dialects, broken in every way that bytes can be broken in: nothing panics, everything ends,
-//! and what serves keeps serving.
+//! The shipped rule files and dialects, broken in every way that bytes can be broken in: nothing panics, everything
+//! ends, and what serves keeps serving.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -252,8 +252,8 @@ payin = true
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever two slips break in a file, no secret is shown for it. (One that was moved behind a key that holds none may be,
-    /// and one whose key resembles nothing any more.)
+    /// Whatever two slips break in a file, no secret is shown for it. (One that was moved behind a key that holds none
+    /// may be, and one whose key resembles nothing any more.)
     #[test]
     fn no_broken_file_shows_a_secret(harms in proptest::collection::vec(slip(), 1..3)) {
         let files = [("merchants/m.toml".to_owned(), SECRETS.as_bytes().to_vec())];

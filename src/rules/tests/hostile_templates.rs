@@ -35,7 +35,7 @@ fn what_runs_for_long_or_writes_much_is_stopped() {
         r#"{{ "x" * 5000000 }}"#,
         r#"{{ "x" * 1000000000000 }}"#,
     ] {
-        refused("error", source, "is no usable template", "");
+        refused("error", source, "is not a usable template", "");
     }
 }
 

@@ -213,7 +213,7 @@ fn on_postgres(parameters: &str, more: &str) -> Rules {
 #[test]
 fn what_nodes_on_a_database_share_must_be_there() {
     let rules = on_postgres("", "");
-    let none = "does not exist, and on PostgreSQL none is made";
+    let none = "does not exist, and with PostgreSQL it is not generated";
     finds(
         &rules,
         &[

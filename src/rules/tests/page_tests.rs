@@ -102,18 +102,14 @@ fn what_is_wrong_with_texts_is_reported_in_its_place() {
     texts("direction = \"up\"", "1:13", "must be `ltr` or `rtl`");
     texts("[prepraring]\n", "1:2", "did you mean `preparing`?");
     texts("[preparing]\ntitel = \"x\"", "2:1", "unknown key `titel` in `preparing` (did you mean `title`?)");
-    texts("[labels]\nfoo = \"x\"", "2:1", "known here: amount, merchant, ");
+    texts("[labels]\nfoo = \"x\"", "2:1", "known keys: amount, merchant, ");
     texts("labels = 1", "1:10", "`labels` must be a table");
     texts("decimal = \"\"", "1:11", "must not be empty");
     texts("decimal = \"1\"", "1:11", "`decimal` must be at most 4 characters without letters");
     texts("group = \"\\u200B\"", "1:9", "`group` must be at most 4 characters");
     texts("group = \".....\"", "1:9", "`group` must be at most 4 characters");
     for text in ["", "  ", "a\\nb", "a\\tb", "a\\u202Eb", "\\u200Ba", "\\uFEFFa", "a\\u0085"] {
-        texts(
-            &format!("[busy]\ntitle = \"{text}\""),
-            "2:9",
-            "`busy.title` must be 1 to 500 characters that can be read",
-        );
+        texts(&format!("[busy]\ntitle = \"{text}\""), "2:9", "`busy.title` must be 1 to 500 readable characters");
     }
     texts("[busy]\ntext = \"a\\r\\nb\"", "2:8", "no control characters other than line breaks");
     texts(&format!("[busy]\nhint = \"{}\"", "é".repeat(501)), "2:8", "`busy.hint` must be 1 to 500 characters");
@@ -128,7 +124,7 @@ fn names_of_languages_are_tags_and_each_is_there_once() {
         rules.one_problem(&format!("pages/{name}.toml:1:1"), "is no language tag: two or three letters");
     }
     let rules = Rules::small().with("pages/pt-BR.toml", "").with("pages/PT-br.toml", "");
-    rules.one_problem("pages/pt-BR.toml:1:1", "the language `pt-BR` is there twice: ");
+    rules.one_problem("pages/pt-BR.toml:1:1", "the language `pt-BR` has two files: ");
     let rules = Rules::small().with("gateway.toml", "[pages]\nlanguage = \"it\"\n");
     rules.one_problem("gateway.toml:2:12", "`pages.language`: there is no language `it` (");
     let rules = rules.with("pages/it.toml", b"\xff");
@@ -216,7 +212,7 @@ fn merchants_and_shops_have_names_for_people() {
     assert_eq!(&*name("Karten <EUR> \u{5d0}").load().shops["s"].name, "Karten <EUR> \u{5d0}");
     name(&"é".repeat(100)).load();
     for wrong in ["", " ", "a\\nb", "a\\u202Eb", &"é".repeat(101)] {
-        let reported = "`name` must be 1 to 100 characters that can be read";
+        let reported = "`name` must be 1 to 100 readable characters";
         name(wrong).one_problem("shops/s.toml:1:8", reported);
         let merchant = format!("name = \"{wrong}\"\n");
         Rules::small().with("merchants/m.toml", merchant).one_problem("merchants/m.toml:1:8", reported);

@@ -79,9 +79,9 @@ fn a_url_is_https_or_of_this_machine() {
         ("/pay", "must be an absolute URL"),
         ("a.example/pay", "must be an absolute URL"),
         ("ftp://a.example/", "must be an absolute URL"),
-        ("http://a.example/", "must be an https:// URL; http:// is for a loopback address alone"),
-        ("http://10.0.0.1/", "for a loopback address alone"),
-        ("http://localhost.a.example/", "for a loopback address alone"),
+        ("http://a.example/", "must be an https:// URL; http:// is only for loopback addresses"),
+        ("http://10.0.0.1/", "only for loopback addresses"),
+        ("http://localhost.a.example/", "only for loopback addresses"),
         ("https://a.example/#x", "must not have a fragment"),
         ("https://a.example/#", "must not have a fragment"),
         ("https://bücher.example/", "outside RFC 3986"),
@@ -102,8 +102,8 @@ fn what_is_wrong_has_its_place() {
     let url = "url = \"https://a.example\"\n";
     let secret = "secret = \"s\"\n";
     for (keys, place, message) in [
-        (secret.to_owned(), "2:1", "`provider.url` is required of an HTTP provider"),
-        (url.to_owned(), "2:1", "`provider.secret` is required of an HTTP provider"),
+        (secret.to_owned(), "2:1", "`provider.url` is required for an HTTP provider"),
+        (url.to_owned(), "2:1", "`provider.secret` is required for an HTTP provider"),
         (format!("{url}secret = \"\"\n"), "5:10", "must not be empty"),
         (format!("{url}secret = \"env:PAYBRIDGE_NO_SUCH_NAME\"\n"), "5:10", "is not set"),
         (format!("{url}{secret}timeout = \"99ms\"\n"), "6:11", "`provider.timeout` must be from \"100ms\" to \"1m\""),
@@ -113,7 +113,7 @@ fn what_is_wrong_has_its_place() {
         (format!("{url}{secret}first_retry = \"6m\"\n"), "6:15", "must not be shorter than `provider.first_retry`"),
         (format!("{url}{secret}max_retry = \"500ms\"\n"), "6:13", "must not be shorter than `provider.first_retry`"),
         (format!("{url}{secret}give_up_after = \"0d\"\n"), "6:17", "must be from \"1ms\" to"),
-        (format!("{url}{secret}delay = \"1s\"\n"), "6:9", "`provider.delay` is no key of an HTTP provider"),
+        (format!("{url}{secret}delay = \"1s\"\n"), "6:9", "`provider.delay` does not apply to an HTTP provider"),
         (format!("{url}{secret}retry = \"1s\"\n"), "6:1", "unknown key `retry` in `provider`"),
         (format!("{url}{secret}trust = \"ca.pem\"\n"), "6:9", "`provider.trust` must be a list, not a string"),
         (format!("{url}{secret}trust = [\"no.pem\"]\n"), "6:10", "no.pem cannot be read: No such file"),
@@ -131,7 +131,7 @@ fn what_is_wrong_has_its_place() {
     ] {
         let shop = format!("{SHOP}{key} = {value}\n");
         let place = format!("shops/s.toml:4:{}", key.len() + 4);
-        let message = format!("`provider.{key}` is no key of the sandbox");
+        let message = format!("`provider.{key}` does not apply to the sandbox");
         Rules::bare().with("shops/s.toml", shop).one_problem(&place, &message);
     }
 }

@@ -60,7 +60,7 @@ fn on_the_command_line_they_are_named_as_in_a_file() {
     let refused = |text: &str| secret_named(text).unwrap_err();
     assert_eq!(
         refused("env:PAYBRIDGE_NO_SUCH_VARIABLE"),
-        "cannot be had: the environment variable `PAYBRIDGE_NO_SUCH_VARIABLE` is not set"
+        "cannot be read: the environment variable `PAYBRIDGE_NO_SUCH_VARIABLE` is not set"
     );
     assert!(refused(&format!("file:{}", directory.path().display())).contains("not a regular file"));
     assert!(refused("File:x").starts_with("looks like a reference"));
@@ -119,7 +119,7 @@ fn the_url_of_a_database_is_had_as_they_are() {
     assert_eq!((url.to_string().as_str(), url.connections()), ("postgres://h:5432/db", 3));
     assert_eq!(url.config().get_password(), Some(&b"TOPSECRET"[..]));
     write("postgres://u:TOPSECRET@h/db?sslmode=x");
-    rules.one_problem("gateway.toml:2:7", "`store.url` names a place whose URL has an sslmode that is none of");
+    rules.one_problem("gateway.toml:2:7", "`store.url` refers to a URL that has an sslmode that is none of");
     assert!(!rules.refused().rendered().contains("TOPSECRET"));
     fs::remove_file(rules.0.path().join("secrets/store.url")).unwrap();
     load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
