@@ -1,8 +1,8 @@
-//! Warnings: rules that load, and would fail requests.
+//! Warnings about rules that load, but would fail requests.
 
 use super::*;
 
-/// Rules with one file in place of the usual ones load with exactly this warning, at this place.
+/// Asserts that rules in which `name` has this text load with exactly this warning at this place.
 #[track_caller]
 fn warns(name: &str, text: &str, place: &str, message: &str) {
     let warnings = Rules::small().with(name, text).warnings();

@@ -79,7 +79,7 @@ fn what_is_wrong_has_its_place() {
         ("[checks.payin]\nper_day = 1\n", "2:1", "known keys: operations_per_day, amount_per_day"),
     ] {
         let text = format!("{checks}[provider]\nkind = \"sandbox\"\n");
-        // `currency` has to stand before the first table.
+        // `currency` must precede the first table.
         let (text, place) = match place.split_once(':') {
             Some((line, column)) => {
                 let line: usize = line.parse().unwrap();

@@ -1,4 +1,4 @@
-//! Every key has the default that the contract shows.
+//! Every key has the default of the contract.
 
 use std::path::Path;
 use std::time::Duration;
@@ -110,14 +110,14 @@ fn a_remote_engine() {
         ("https://v2.example", "https://v2.example/api/v2"),
         ("https://v2.example:8443/", "https://v2.example:8443/api/v2"),
         ("https://v2.example/pay", "https://v2.example/pay/api/v2"),
-        // The gateway's host with another port, or with a path that a balancer sends elsewhere.
+        // The gateway's host with another port, or with a path that a load balancer routes elsewhere.
         ("https://localhost:8444", "https://localhost:8444/api/v2"),
         ("https://localhost", "https://localhost/api/v2"),
         ("https://localhost:8443/engine", "https://localhost:8443/engine/api/v2"),
     ] {
         let gateway = format!("[engine]\nurl = \"{url}\"\n");
         let EngineRules::Remote(engine) = Rules::bare().with("gateway.toml", gateway).load().gateway.engine else {
-            panic!("a remote engine")
+            panic!("not a remote engine")
         };
         assert_eq!((&*engine.base, engine.timeout), (base, Duration::from_secs(10)));
         assert!(engine.trust.is_empty());
@@ -126,9 +126,12 @@ fn a_remote_engine() {
     let authority = rcgen::generate_simple_self_signed(["v2.example".to_owned()]).unwrap();
     let rules = Rules::bare().with("gateway.toml", gateway).with("ca.pem", authority.cert.pem());
     let (loader, first) = rules.loader();
-    let EngineRules::Remote(engine) = first.gateway.engine else { panic!("a remote engine") };
+    let EngineRules::Remote(engine) = first.gateway.engine else { panic!("not a remote engine") };
     assert_eq!((engine.trust.len(), engine.timeout), (1, Duration::from_secs(2)));
-    assert!(loader.files_elsewhere().contains(&rules.path().join("ca.pem")), "their content is part of the rules");
+    assert!(
+        loader.files_elsewhere().contains(&rules.path().join("ca.pem")),
+        "the content of trusted files is part of the rules"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Schemas of rule files: they agree with the reader, say what holds, and lie beside the shipped rules.
+//! The JSON Schemas of rule files agree with the reader, and are the ones shipped in `rules/schemas`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use crate::rules::{FileKind, file_schema};
 static VALIDATORS: LazyLock<[Validator; 5]> =
     LazyLock::new(|| FileKind::ALL.map(|kind| jsonschema::validator_for(&file_schema(kind)).unwrap()));
 
-/// A TOML value as JSON, as editors see it: dates are texts, floats that are no numbers are null.
+/// Converts a TOML value to JSON as editors do: dates become strings, and floats that are not finite become null.
 pub(in crate::rules) fn seen(value: toml::Value) -> Value {
     match value {
         toml::Value::Datetime(date) => Value::String(date.to_string()),
@@ -26,7 +26,7 @@ pub(in crate::rules) fn seen(value: toml::Value) -> Value {
     }
 }
 
-/// What the schema says against a file.
+/// Returns why the schema of its kind refuses a file; `None` if it accepts it.
 fn refusal(kind: FileKind, text: &str) -> Option<String> {
     let document = seen(toml::Value::Table(text.parse().unwrap()));
     let error = VALIDATORS[kind as usize].validate(&document).err()?;
@@ -40,7 +40,7 @@ fn kind_of(directory: &str) -> Option<FileKind> {
     FileKind::ALL.into_iter().find(|kind| format!("{}s", kind.as_str()) == directory)
 }
 
-/// The TOML files below a rules directory that count.
+/// Returns the rule files in TOML of a rules directory.
 fn files(directory: &Path) -> Vec<(FileKind, std::path::PathBuf)> {
     let mut found = vec![(FileKind::Gateway, directory.join("gateway.toml"))];
     for below in ["dialects", "merchants", "pages", "shops"] {
@@ -55,7 +55,7 @@ fn files(directory: &Path) -> Vec<(FileKind, std::path::PathBuf)> {
     found
 }
 
-/// Files that load fit their schemas. The tests of this module ask it of every directory that they load.
+/// Asserts that files that load fit their schemas. The tests of this module call it for every directory that they load.
 #[track_caller]
 pub(super) fn fit(directory: &Path) {
     for (kind, path) in files(directory) {
@@ -91,7 +91,7 @@ fn schemas_beside_the_rules_are_no_rules() {
     assert_eq!(rules.load().version, version);
 }
 
-/// A whole file of each kind, with every table; of shops one for each kind of provider.
+/// A file of each kind with every table; for shops, one for each kind of provider.
 const WHOLE: [(FileKind, &str); 6] = [
     (FileKind::Gateway, WHOLE_GATEWAY),
     (FileKind::Merchant, WHOLE_MERCHANT),
@@ -248,7 +248,7 @@ busy = { title = "a", text = "a", hint = "a" }
 error = { title = "a", text = "a", hint = "a" }
 "#;
 
-/// Rules in which a file of a kind stands.
+/// Returns rules in which the file of this kind has this text.
 fn rules_with(kind: FileKind, text: &str) -> Rules {
     let rules = Rules::small().with("shops/any.json", "{}").with("logo.svg", "<svg/>");
     let name = match kind {
@@ -265,7 +265,7 @@ fn loads(kind: FileKind, text: &str) -> Result<RuleSet, Problems> {
     load(&rules_with(kind, text).path(), UnixMillis(0), None, LoadOptions { check_secrets: false })
 }
 
-/// Every key of a schema by its path; `*` stands for names of the operator's and elements of lists.
+/// Returns every key of a schema by its path; `*` stands for names that the operator chooses and for elements of lists.
 pub(super) fn keys(kind: FileKind) -> BTreeMap<String, Value> {
     fn below(path: &str, schema: &Value, keys: &mut BTreeMap<String, Value>) {
         for (name, key) in schema["properties"].as_object().into_iter().flatten() {
@@ -285,7 +285,7 @@ pub(super) fn keys(kind: FileKind) -> BTreeMap<String, Value> {
     keys
 }
 
-/// Every key of a file by its path.
+/// Returns the path of every key of a file.
 fn stated(text: &str) -> Vec<String> {
     fn below(path: &str, value: &Value, keys: &mut Vec<String>) {
         let free = ["shops.", "balance.opening."].contains(&path);
@@ -328,7 +328,7 @@ fn every_key_is_explained_by_examples_that_hold() {
         for (path, key) in keys(kind) {
             let about = key["description"].as_str().unwrap_or_default();
             assert!(about.len() > 8 && !about.contains("[`"), "{}: {path}: {about:?}", kind.as_str());
-            assert!(key["type"] != json!("object") || !key["additionalProperties"].is_null(), "{path} takes any key");
+            assert!(key["type"] != json!("object") || !key["additionalProperties"].is_null(), "{path} accepts any key");
             let validator = jsonschema::validator_for(&key).unwrap();
             for shown in key["examples"].as_array().into_iter().flatten().chain(key.get("default")) {
                 assert!(validator.is_valid(shown), "{}: {path}: {shown}", kind.as_str());
@@ -342,7 +342,7 @@ fn unsupported_words_are_not_offered() {
     assert_eq!(keys(FileKind::Merchant)["v1.mode"]["enum"], json!(["translate"]));
 }
 
-/// A document in which every key that has a default is said.
+/// Returns a document in which every key with a default is written out.
 fn filled(schema: &Value, stated: &Value) -> Value {
     let mut whole = stated.clone();
     for (name, key) in schema["properties"].as_object().into_iter().flatten() {
@@ -466,7 +466,7 @@ fn what_a_schema_can_know_is_refused_by_it() {
     }
 }
 
-/// Values of every kind of key, right and wrong, by which keys are replaced.
+/// Generates values for keys, right and wrong.
 fn values() -> impl Strategy<Value = toml::Value> {
     let stated = FileKind::ALL.into_iter().flat_map(|kind| keys(kind).into_values());
     let shown: Vec<toml::Value> = stated
@@ -493,7 +493,7 @@ fn values() -> impl Strategy<Value = toml::Value> {
     ]
 }
 
-/// What is done to one place of a file.
+/// A change at one place of a file.
 #[derive(Debug, Clone)]
 enum Change {
     Set(toml::Value),
@@ -511,7 +511,7 @@ fn changes() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Changes the place that a number means.
+/// Applies a change at the place with this number.
 fn change(value: &mut toml::Value, place: &mut usize, change: &Change) {
     let mut gone = None;
     match value {

@@ -1,4 +1,4 @@
-//! Dialects, and dialects beside each other.
+//! Dialects, alone and together.
 
 use http::Method;
 
@@ -34,7 +34,7 @@ fn stated_in_full() {
     let get = routes.iter().find(|route| route.method == Method::GET).unwrap();
     assert_eq!(get.endpoints, [("d".into(), Endpoint::PayinStatus)]);
     assert_eq!(get.api_key.as_str(), "key");
-    assert!(rules.v1_routes.contains_key("/api/v1/payin"), "the merchant speaks v1");
+    assert!(rules.v1_routes.contains_key("/api/v1/payin"), "the merchant uses v1");
 }
 
 #[test]
@@ -57,16 +57,16 @@ fn that_share_routes_share_headers() {
         payin_status = \"GET /a/in\"\npayout_status = \"GET /a/out\"\nbalance = \"GET /a/b\"\ntransactions = \"GET /a/t\"";
     let spoken = |text: String| Rules::small().with("dialects/v1.toml", "").with("dialects/d.toml", text);
     spoken(elsewhere.to_owned()).load();
-    // One path for two endpoints is shared too.
+    // A path with two endpoints of the same method is shared too.
     spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions"))
         .one_problem("dialects/d.toml:2:13", "so their `[signature]` must name the same headers");
     spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
-    // With different methods it is not.
+    // With different methods it is not shared.
     let rules = spoken(elsewhere.replace("GET /a/b", "GET /api/v1/payin")).load();
     let routes = &rules.v1_routes["/api/v1/payin"];
     let found: Vec<_> = routes.iter().map(|route| (route.method.as_str(), &*route.endpoints[0].0)).collect();
     assert_eq!(found, [("GET", "d"), ("POST", "v1")]);
-    // A v1 that nobody wrote down or uses takes no paths.
+    // A built-in v1 without a file and without a merchant takes no paths.
     let merchant = format!("{MERCHANT}[v1]\ndialect = \"d\"");
     let rules = Rules::small().with("dialects/d.toml", "[signature]\nsignature = \"Sign\"");
     assert_eq!(rules.with("merchants/m.toml", merchant).load().v1_routes.len(), 6);
@@ -93,7 +93,7 @@ fn everything_wrong_in_a_signature_is_shown_in_one_run() {
             assert!(problem.starts_with(&format!("dialects/d.toml:{place}: ")), "{other}: {place}: {problem}");
         }
     }
-    // What other dialects stand in the way of, too.
+    // Conflicts with other dialects are shown too.
     let text = "[signature]\nsignature = \"Sign\"\npayload = \"{timestamp}\"";
     let problems = Rules::small().with("dialects/d.toml", text).problems();
     assert!(problems.len() == 2 && problems[0].contains("share the route"), "{problems:#?}");

@@ -1,4 +1,4 @@
-//! `diff` against what rules mean when they are compiled: whatever means something else is told, and nothing else is.
+//! Checks `diff` against the compiled rules: it reports a change exactly when the compiled rules differ.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::domain::Direction;
 use crate::rules::schema::given;
 use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, StoreUrl, diff};
 
-/// A key of a file and what it may hold; the first of each is its default, where it has one.
+/// A file, one of its keys, and the key's values; the first value is the default, if there is one.
 type Choices = &'static [(&'static str, &'static str, &'static [&'static str])];
 
 const GATEWAY: &str = "gateway.toml";
@@ -20,7 +20,7 @@ const SHOP_FILE: &str = "shops/s.toml";
 const MERCHANT_FILE: &str = "merchants/m.toml";
 const DIALECT: &str = "dialects/d.toml";
 
-/// Every key of every file, but for those whose values hang on others'. An empty value leaves the key out.
+/// Every key of every file, except those whose values depend on others. An empty value omits the key.
 const CHOICES: Choices = &[
     (
         GATEWAY,
@@ -177,8 +177,8 @@ const CHOICES: Choices = &[
     (DIALECT, "requests.empty_list_is_object", &["", "false", "true"]),
 ];
 
-/// Keys that mean nothing to the snapshot, now or with an embedded engine: told all the same. Another secret file is
-/// another key, which is not looked up.
+/// Keys without effect on the rule set of an embedded engine, whose changes are reported nevertheless. A different
+/// secret file counts as a different key, without its content being read.
 const WITHOUT_MEANING: &[&str] = &["engine.timeout", "engine.callback_signature"];
 
 const SCHEMAS: [(&str, &str); 3] = [
@@ -229,7 +229,7 @@ fn store(url: &StoreUrl) -> String {
     }
 }
 
-/// Everything that the snapshot says, in one order, secrets and all.
+/// Returns everything in the rule set as text, in a fixed order, including secrets.
 fn meaning(rules: &Rules, set: &RuleSet) -> String {
     let mut text = String::new();
     let gateway = &set.gateway;
@@ -312,7 +312,7 @@ fn side(side: &ShopSide) -> String {
     format!("{:?} {:?}", side.browser_return, members.iter().map(answer).collect::<Vec<_>>())
 }
 
-/// What comes of members by a schema: what is kept, with what is filled in; `None`: refused.
+/// Returns the members that a schema keeps and adds; `None` if it refuses them.
 fn answer(schema: &crate::rules::FieldsSchema, merchant: &str, members: &Value) -> Option<Map<String, Value>> {
     let mut members = members.as_object().unwrap().clone();
     members.retain(|name, _| schema.kept().iter().any(|kept| **kept == **name));
@@ -325,7 +325,8 @@ fn read(rules: &Rules) -> Option<ReadRules> {
     ReadRules::read(&rules.path(), UnixMillis(0)).ok()
 }
 
-/// Checks that changing one key is told exactly when it changes what the rules mean; nothing, where they are not valid.
+/// Checks that the change of one key is reported exactly if it changes the compiled rules. Rejects cases with invalid
+/// rules.
 fn one_key(choices: &[usize], at: usize, other: usize) -> Result<(), TestCaseError> {
     let mut changed = choices.to_vec();
     changed[at] = other;
@@ -372,7 +373,7 @@ fn a_database_is_reported_without_its_password() {
     assert_eq!(changes(database, &database.replace("postgres:", "postgresql:")), "");
 }
 
-/// Each key alone, from its default to each other value and spelling.
+/// Changes each key alone, from its default to every other value and spelling.
 #[test]
 fn each_key_is_reported_exactly_when_it_means_something_else() {
     let defaults = vec![0; CHOICES.len()];
@@ -386,7 +387,7 @@ fn each_key_is_reported_exactly_when_it_means_something_else() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, max_global_rejects: 1000, ..ProptestConfig::default() })]
 
-    /// Among other keys of any value.
+    /// Changes one key while all others have random values.
     #[test]
     fn a_change_is_reported_exactly_when_the_rules_mean_something_else(
         choices in proptest::collection::vec(0..8_usize, CHOICES.len()),
@@ -397,7 +398,7 @@ proptest! {
     }
 }
 
-/// The schema of a member.
+/// Generates the schema of a member.
 fn member() -> impl Strategy<Value = Value> {
     proptest::sample::select(vec![
         json!({}),
@@ -471,7 +472,7 @@ fn with_schema(schema: &Value) -> Rules {
         .with("lists/l.txt", "x\n3\n")
 }
 
-/// What members may hold.
+/// Returns values of members.
 fn values() -> Vec<Value> {
     let values = [json!("x"), json!("yy"), json!(1), json!(3), json!(6), json!(9), json!(2.5), json!(null), json!([])];
     let more =

@@ -1,4 +1,4 @@
-//! Every way a file can be wrong, with its place.
+//! Every error of rule files, with its place.
 
 use super::*;
 

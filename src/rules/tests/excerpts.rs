@@ -1,9 +1,9 @@
-//! What is hidden of the lines that problems show: each reason with a table, and what none of them hides.
+//! Parts of the shown lines that are hidden: a table for each reason, and what none of them hides.
 
 use super::*;
 use crate::rules::{FileKind, Place};
 
-/// The lines that are shown of a rules directory in which these files are wrong, each once.
+/// Returns the lines that the problems of these files show, without repeats.
 fn lines(files: &[(&str, &str)]) -> Vec<String> {
     let mut rules = Rules::small();
     for (name, text) in files {
@@ -16,7 +16,7 @@ fn lines(files: &[(&str, &str)]) -> Vec<String> {
     lines
 }
 
-/// Asks of each file that its problems show exactly these lines.
+/// Asserts that the problems of each file show exactly these lines.
 #[track_caller]
 fn show(cases: &[(&str, &str, &[&str])]) {
     for (name, text, expected) in cases {
@@ -67,7 +67,7 @@ fn values_whose_keys_say_so_are_hidden() {
             "api_keys = { key = \"k\", v2_secret = \"hush\" }\n",
             &["api_keys = { key = ***, v2_secret = *** }"],
         ),
-        // Over several lines, each by itself.
+        // Values of several lines, each line shown alone.
         ("merchants/m.toml", "api_keys = [\n  \"hush\", 5,\n]\n", &["  ***, ***,"]),
         ("gateway.toml", "x = \"\"\"\n\"\"\"\n[store]\nkeys = [\n  \"\",\n]\n", &["x = \"\"\"", "  ***,"]),
         (
@@ -157,7 +157,7 @@ fn lines_that_are_no_toml_are_hidden() {
         ("merchants/m.toml", "[[api_keys]]\nv2_secret = [\n\"hush\"\n\"hush\"\n]\n", &["***"]),
         ("merchants/m.toml", "api_keys = [\n{ v2_secret = \"hush\" }\n{ v2_secret = \"hush\" }\n]\n", &["***"]),
         ("gateway.toml", "keys = [\n[\"hush\"]\n[\"hush\"]\n]\n", &["***"]),
-        // What is TOML by itself is judged by its keys.
+        // A line that is valid TOML by itself is hidden by its keys.
         ("gateway.toml", "body = \"1\"\nbody = \"2\"\n", &["body = \"2\""]),
         ("gateway.toml", "token = \"hush\"\ntoken = \"hush\" # hush\n", &["token = *** ***"]),
         ("gateway.toml", "[server]\n[server]\n", &["[server]"]),
@@ -177,7 +177,7 @@ fn marks_stand_where_they_belong_beside_what_is_hidden() {
     let rules = Rules::small().with("gateway.toml", "store = { keys = [\"hush\"], x = 1 }\n");
     let refused = rules.refused();
     let Some(Place { start, end, .. }) = refused.iter().map(|problem| problem.place.clone()).next_back() else {
-        panic!("nothing is wrong")
+        panic!("the rules load")
     };
     assert_eq!((start, end), ((1, 28), (1, 29)));
     assert!(refused.rendered().contains("1 | store = { keys = [***], x = 1 }\n  |                         ^\n"));

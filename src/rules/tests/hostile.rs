@@ -1,4 +1,4 @@
-//! Schemas and bodies of any shape: refused, or applied; never the end of the process.
+//! Schemas and bodies of any shape are refused or applied, and never crash the process.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::rules::schema::{AllowedLists, SchemaProblem};
 use crate::rules::schema::{FieldValue, given};
 use crate::rules::{FieldProblem, FieldsSchema};
 
-/// As much as a body of the default size may hold.
+/// The default size limit of a body.
 const BODY: usize = 64 << 10;
 
 fn compiled(schema: &Value) -> Result<FieldsSchema, Vec<SchemaProblem>> {
@@ -23,13 +23,13 @@ fn refused(schema: &Value, message: &str) {
     assert!(problems.len() == 1 && problems[0].message.contains(message), "{problems:?}");
 }
 
-/// The schema of one member.
+/// Returns a schema with one member `a`.
 fn of_a(schema: Value) -> Value {
     let properties = Value::Object(Map::from_iter([("a".to_owned(), schema)]));
     Value::Object(Map::from_iter([("properties".to_owned(), properties)]))
 }
 
-/// The members as a request has them: as they were read.
+/// Checks members in the form in which they are read from a request.
 fn check_read(schema: &FieldsSchema, text: &str) -> Result<Map<String, Value>, FieldProblem> {
     let read = json::read(text.as_bytes()).unwrap();
     let json::Node::Object(json::Object(members)) = &read.node else { panic!("{text} is no object") };
@@ -51,7 +51,7 @@ fn long_chains_of_references_are_refused() {
     refused(&nested, "nests deeper than 64 schemas");
 }
 
-/// Each is twice what it refers to: what is compiled once for each place would never end.
+/// Each definition refers twice to the next: compiling every occurrence would take exponential time.
 #[test]
 fn references_that_multiply_compile() {
     let mut definitions: Map<String, Value> = (0..30)
@@ -77,7 +77,7 @@ fn large_schemas_load() {
     assert!(check(&of_a(json!({ "enum": texts })), &json!({ "a": "value" })).is_err());
     let wide: Map<String, Value> = (0..5_000).map(|n| (format!("n{n}"), json!({ "type": "string" }))).collect();
     assert!(check(&json!({ "properties": wide }), &json!({ "n4999": "x" })).is_ok());
-    // Every name that is required and not there is a problem; so many are not told.
+    // Each required name without a property is a problem; their number is limited.
     let required: Vec<String> = (0..4_000).map(|n| format!("m{n}")).collect();
     let problems = compiled(&json!({ "properties": wide, "required": required })).unwrap_err();
     assert_eq!(problems.len(), 50);
@@ -85,7 +85,7 @@ fn large_schemas_load() {
     assert_eq!(compiled(&json!({ "properties": broken })).unwrap_err().len(), 50);
     let unused: Map<String, Value> =
         (0..20_000).map(|n| (format!("n{n}"), json!({ "pattern": "\\p{L}{100}" }))).collect();
-    assert!(compiled(&json!({ "$defs": unused })).is_ok(), "what nothing refers to costs nothing");
+    assert!(compiled(&json!({ "$defs": unused })).is_ok(), "unused definitions are not compiled");
 }
 
 #[test]
@@ -235,7 +235,7 @@ proptest! {
         };
         if let Ok(schema) = compiled(&Value::Object(schema)) {
             let verdict = schema.check(&merchant_id("m"), given(&fields));
-            prop_assert_eq!(verdict, check_read(&schema, &Value::Object(fields).to_string()), "as sent, and as read again");
+            prop_assert_eq!(verdict, check_read(&schema, &Value::Object(fields).to_string()), "from JSON values, and from text");
         }
     }
 
@@ -251,6 +251,6 @@ proptest! {
         prop_assert!(added.keys().all(|name| !fields.contains_key(name)));
         fields.extend(added);
         prop_assert!(fields.contains_key("a") && fields.contains_key("b"));
-        prop_assert!(schema.check(&merchant_id("m"), given(&fields)).unwrap().is_empty(), "a second time adds nothing");
+        prop_assert!(schema.check(&merchant_id("m"), given(&fields)).unwrap().is_empty(), "the second check adds nothing");
     }
 }

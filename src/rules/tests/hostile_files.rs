@@ -1,21 +1,21 @@
-//! Rule files that are made to cost: their problems are bounded, and so is what finding them takes.
+//! Expensive rule files: the number of reported problems and the time to find them are limited.
 
 use std::time::Duration;
 
 use super::*;
 
-/// As large as shows what takes its time by the square of it.
+/// Large enough for quadratic time to show.
 const LARGE: usize = 64 << 10;
 
-/// How long one set of files may take at most. What hangs fails its test by this; nothing else comes near it.
+/// The most time for one set of files. It only catches tests that hang; all others take much less.
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// Runs something, and fails when it does not end.
+/// Runs a function; fails the test if it does not return within [`LONGEST`].
 pub(super) fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, ended) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::spawn(move || {
         let result = run();
-        // Nobody waits for it any more when it took too long.
+        // The receiver is gone if the time has passed.
         let _ = done.send(());
         result
     });
@@ -38,7 +38,7 @@ fn numbered(piece: impl Fn(usize) -> String) -> String {
     text
 }
 
-/// Texts that repeat one thing until they are large.
+/// Returns large texts, each the repetition of one fragment.
 fn large_texts() -> Vec<String> {
     vec![
         fill("[a]\n"),
@@ -133,7 +133,7 @@ fn of_many_problems_some_are_reported_and_the_rest_counted() {
     assert!(problems[1000].ends_with(": 4250 more problems are not shown"), "{}", problems[1000]);
 }
 
-/// What has a rule file's name and would keep its reader waiting, or never ends, is not read.
+/// Entries with a rule file's name that are no regular files, and could block or never end, are not read.
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_read() {
@@ -142,7 +142,7 @@ fn what_is_no_file_is_not_read() {
     use std::os::unix::net::UnixListener;
 
     let fifo = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-    let reported = |rules: Rules| ends("what is no file", move || rules.problems());
+    let reported = |rules: Rules| ends("not a regular file", move || rules.problems());
     for place in ["merchants/n.toml", "shops/n.toml", "shops/n.json", "dialects/n.toml", "lists/n.txt", "lists/m/n.txt"]
     {
         let places = |make: &dyn Fn(&Path)| {
@@ -162,10 +162,10 @@ fn what_is_no_file_is_not_read() {
     for name in [&b"\xff.toml"[..], b"a\xe9.toml", b"\n.toml"] {
         fs::write(rules.path().join("merchants").join(std::ffi::OsStr::from_bytes(name)), "wrong").unwrap();
     }
-    assert_eq!(rules.load().merchants.len(), 1, "what is no name counts for nothing");
+    assert_eq!(rules.load().merchants.len(), 1, "invalid names are ignored");
 }
 
-/// Secrets, and certificates that rules name, are read within bounds too.
+/// Reading secrets and certificates is limited too.
 #[cfg(unix)]
 #[test]
 fn secrets_that_never_end_are_refused() {

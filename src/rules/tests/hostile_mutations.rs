@@ -1,5 +1,5 @@
-//! The shipped rule files and dialects, broken in every way that bytes can be broken in: nothing panics, everything
-//! ends, and what serves keeps serving.
+//! Broken variants of the shipped rule files and dialects never panic or hang the loader, and the current rules stay in
+//! force.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::*;
 use crate::clock::ManualClock;
 use crate::rules::{LiveRules, Loader, ReloadOutcome};
 
-/// The places that rule files have, each read in another way.
+/// Files that are each read differently.
 const PLACES: [&str; 9] = [
     "gateway.toml",
     "dialects/v1.toml",
@@ -29,7 +29,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The shipped files with their names, and the dialects of the tests.
+/// Returns the shipped files with their names, and the dialects of the tests.
 fn shipped() -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let mut directories = vec![repository("rules")];
@@ -37,7 +37,7 @@ fn shipped() -> Vec<(String, Vec<u8>)> {
         for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path == repository("rules/schemas") {
-                // Nothing of it is read.
+                // Schemas are not read.
             } else if path.is_dir() {
                 directories.push(path);
             } else if path.extension().is_some_and(|ending| ["toml", "json", "txt"].iter().any(|one| ending == *one)) {
@@ -54,7 +54,7 @@ fn shipped() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The shipped rules in a directory of their own, with a schema and a list that are surely asked for.
+/// Returns a copy of the shipped rules, with a schema and a list that are in use.
 fn whole() -> Rules {
     let rules = Rules::bare();
     for (name, bytes) in shipped() {
@@ -70,7 +70,8 @@ fn without_secrets() -> LoadOptions {
     LoadOptions { check_secrets: false }
 }
 
-/// Reads them in a place, anew and by a reload of what serves already; `Err`: what should not be.
+/// Loads rules in which one file has these bytes, both from scratch and by a reload; `Err` describes a difference or
+/// another failure.
 fn put_in_place(place: &'static str, bytes: Vec<u8>) -> Result<(), String> {
     let shown = format!("{place} of {} bytes", bytes.len());
     ends(&shown, move || {
@@ -99,7 +100,7 @@ fn put_in_place(place: &'static str, bytes: Vec<u8>) -> Result<(), String> {
     })
 }
 
-/// A way of breaking a file.
+/// A mutation of a file.
 #[derive(Debug, Clone)]
 enum Harm {
     Flip(Index, u8),
@@ -111,7 +112,7 @@ enum Harm {
     Swap(Index, Index),
 }
 
-/// What a hand does that slips.
+/// Generates typing mistakes.
 fn slip() -> impl Strategy<Value = Harm> {
     let keys = proptest::sample::select(vec![
         "\"", "'", "=", "[", "]", "{", "}", ",", "\n", "#", " ", ".", "\"\"\"", "x", "é",
@@ -206,7 +207,7 @@ proptest! {
     ) {
         let files = shipped();
         let (name, bytes) = files[file.index(files.len())].clone();
-        // Mostly where it belongs: elsewhere it is soon wrong.
+        // Usually in its own place: in others most files fail early.
         let place = place.filter(|_| harms.len() == 3);
         let place = place.or_else(|| PLACES.into_iter().find(|known| *known == name)).unwrap_or(match &name {
             name if name.starts_with("dialects") => "dialects/other.toml",
@@ -220,7 +221,8 @@ proptest! {
     }
 }
 
-/// What the fuzzer found: a merchant that was kept said nothing of its shop, which could not be read; anew it did.
+/// A case found by the fuzzer: a cached merchant did not report that its shop could not be read, a newly compiled one
+/// did.
 #[test]
 fn a_shop_that_cannot_be_read_is_reported_alike_anew_and_by_a_reload() {
     for bytes in [&b"currency = \"\x8b\""[..], b"\xff", b"currency = ", b""] {
@@ -228,7 +230,7 @@ fn a_shop_that_cannot_be_read_is_reported_alike_anew_and_by_a_reload() {
     }
 }
 
-/// What a merchant's file has for secrets when nothing is broken.
+/// A merchant's file with secrets of every form.
 const SECRETS: &str = "\
 name = \"Acme\"
 
@@ -252,8 +254,8 @@ payin = true
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever two slips break in a file, no secret is shown for it. (One that was moved behind a key that holds none
-    /// may be, and one whose key resembles nothing any more.)
+    /// Two typing mistakes never show a secret. (Except one that moves to a key without secrets, or whose key no longer
+    /// resembles a key of a secret.)
     #[test]
     fn no_broken_file_shows_a_secret(harms in proptest::collection::vec(slip(), 1..3)) {
         let files = [("merchants/m.toml".to_owned(), SECRETS.as_bytes().to_vec())];
@@ -267,20 +269,21 @@ proptest! {
     }
 }
 
-/// Cut anywhere, a file is refused or means what its beginning says: a third of all prefixes are good files, and a
-/// merchant's can have lost its later keys. No reader can tell; it is the watcher that waits until a file is written.
+/// A file that is cut anywhere is refused, or read as its beginning: about a third of all prefixes are valid, and a
+/// merchant may lose its last keys. The loader cannot detect this; the watcher waits until a file is completely
+/// written.
 #[test]
 fn files_that_are_cut_anywhere_are_read() {
     let (mut cut, mut taken) = (0_u32, 0_u32);
     for (name, bytes) in shipped() {
         let rules = whole();
-        // Every load compiles everything: what takes long is there only where it is cut.
+        // Dialects are slow to compile, so they are removed where another file is cut.
         if !name.starts_with("dialects") {
             fs::remove_dir_all(rules.path().join("dialects")).unwrap();
         }
         let mut loader = Loader::new(&rules.path(), without_secrets());
         assert!(loader.load(UnixMillis(0), None).is_ok());
-        // A short file is cut at every byte, a long one at a hundred places or so.
+        // A short file is cut at every byte, a long one at about a hundred places.
         for end in (0..bytes.len()).step_by(bytes.len().div_ceil(100).max(1)) {
             rules.put(&name, &bytes[..end]);
             cut += 1;
@@ -289,5 +292,5 @@ fn files_that_are_cut_anywhere_are_read() {
         rules.put(&name, &bytes);
         assert!(loader.load(UnixMillis(i64::MAX), None).is_ok());
     }
-    assert!(taken < cut, "{taken} of {cut} are good");
+    assert!(taken < cut, "{taken} of {cut} load");
 }

@@ -1,8 +1,8 @@
-//! Reply templates of any shape: bounded when they run, and never the end of the process.
+//! Reply templates of any shape are limited when they run, and never crash the process.
 
 use super::*;
 
-/// A template of a reply, as a dialect's file has it.
+/// Returns rules with a dialect that has this reply template.
 fn template(reply: &str, source: &str) -> Rules {
     assert!(!source.contains("'''"));
     Rules::small().with("dialects/d.toml", format!("[replies]\n{reply} = '''\n{source}'''"))
@@ -14,7 +14,7 @@ fn taken(reply: &str, source: &str) {
     assert!(result.is_ok(), "{reply} = {source}: {}", result.unwrap_err());
 }
 
-/// Expects one problem of the template, at this text in it.
+/// Asserts one problem of the template, at this text in it.
 #[track_caller]
 fn refused(reply: &str, source: &str, reason: &str, at: &str) {
     let problems = template(reply, source).refused();
@@ -39,7 +39,7 @@ fn what_runs_for_long_or_writes_much_is_stopped() {
     }
 }
 
-/// Read in a thread with as little stack as the process gives its own.
+/// Loads in a thread with as small a stack as the process uses.
 #[test]
 fn what_is_nested_deep_does_not_go_over_the_stack() {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
@@ -75,7 +75,7 @@ fn what_is_nested_deep_does_not_go_over_the_stack() {
     }
     let read = move || {
         for source in sources {
-            // Whether it is taken is not the matter.
+            // Accepted or refused: either is fine, as long as the process does not crash.
             if let Err(problems) = template("error", &source).try_load() {
                 assert!(!problems.rendered().is_empty());
             }

@@ -1,4 +1,4 @@
-//! What a check looks at beside the rules: certificates.
+//! Tests of `inspect`, which checks certificates and keys in addition to the rules.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
@@ -8,7 +8,7 @@ use crate::rules::{TlsRules, inspect};
 /// 2026-06-15.
 const NOW: UnixMillis = UnixMillis(1_781_481_600_000);
 
-/// A certificate for `name`, good from the first day to the second, and its key.
+/// Returns a certificate for `name`, valid from the first day to the second, and its key.
 fn pair(name: &str, from: (i32, u8, u8), to: (i32, u8, u8)) -> (String, String) {
     let mut params = CertificateParams::new([name.to_owned()]).unwrap();
     params.not_before = date_time_ymd(from.0, from.1, from.2);
@@ -21,7 +21,7 @@ fn good() -> (String, String) {
     pair("localhost", (2026, 1, 1), (2027, 1, 1))
 }
 
-/// Rules with files beside them.
+/// Returns rules with files in `certs` beside the rules directory.
 fn rules(gateway: &str, certs: &[(&str, &str)]) -> Rules {
     let rules = Rules::small().with("gateway.toml", gateway);
     for (name, text) in certs {
@@ -30,7 +30,7 @@ fn rules(gateway: &str, certs: &[(&str, &str)]) -> Rules {
     rules
 }
 
-/// What is found, one line each: `severity place message`.
+/// Returns the problems, one line each: `severity place message`.
 fn found(rules: &Rules, check_secrets: bool) -> Vec<String> {
     let serves = |tls: &TlsRules| {
         assert!(tls.client_ca.is_none());
@@ -198,12 +198,12 @@ fn certificates_are_looked_at_beside_wrong_rules() {
         found(&rules, true).iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
     assert_eq!(severities, ["warning", "warning", "error", "error"]);
     let rules = self::rules("[tls\n", &[]);
-    assert_eq!(found(&rules, true).len(), 1, "of a file that is no TOML nothing else is said");
+    assert_eq!(found(&rules, true).len(), 1, "invalid TOML is the only problem");
 }
 
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
 
-/// Rules with a store in PostgreSQL, and a certificate.
+/// Returns rules with a PostgreSQL store and a certificate.
 fn on_postgres(parameters: &str, more: &str) -> Rules {
     let (certificate, key) = good();
     let store = format!("[store]\nurl = \"postgres://u:TOPSECRET@localhost/db{parameters}\"\n{more}");

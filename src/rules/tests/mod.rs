@@ -1,4 +1,4 @@
-//! Tests of the rule files as a whole: directories in, rule sets or problems out.
+//! Tests that load whole rules directories and check the rule sets or problems.
 
 mod advice;
 mod checks;
@@ -32,7 +32,7 @@ pub(super) use described::seen;
 use super::{LoadOptions, Loader, Problem, Problems, RuleSet, Severity, load};
 use crate::domain::{MerchantId, UnixMillis};
 
-/// A rules directory in the making, below a temporary one.
+/// A rules directory under construction, in a temporary directory.
 struct Rules(TempDir);
 
 const SHOP: &str = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n";
@@ -47,14 +47,14 @@ allowed_ips = [\"203.0.113.0/24\"]
 ";
 
 impl Rules {
-    /// An empty `gateway.toml`, a store key beside the directory, and nothing else.
+    /// Creates rules with an empty `gateway.toml` only.
     fn bare() -> Self {
         let rules = Self(tempfile::tempdir().unwrap());
         fs::create_dir(rules.0.path().join("rules")).unwrap();
         rules.with("gateway.toml", "")
     }
 
-    /// A shop `s` and a merchant `m` with the key `k`.
+    /// Creates rules with a shop `s` and a merchant `m` with the key `k`.
     fn small() -> Self {
         Self::bare().with("shops/s.toml", SHOP).with("merchants/m.toml", MERCHANT)
     }
@@ -82,7 +82,7 @@ impl Rules {
         loaded
     }
 
-    /// A loader that has loaded the rules once.
+    /// Returns a loader that has loaded the rules once, and the rule set.
     #[track_caller]
     fn loader(&self) -> (Loader, RuleSet) {
         let mut loader = Loader::new(&self.path(), LoadOptions::default());
@@ -100,7 +100,7 @@ impl Rules {
         self.try_load().expect_err("the rules are wrong")
     }
 
-    /// The errors, one line each, with paths below the rules directory.
+    /// Returns the errors, one line each, with paths below the rules directory.
     #[track_caller]
     fn problems(&self) -> Vec<String> {
         let refused = self.refused();
@@ -108,7 +108,7 @@ impl Rules {
         errors.map(|problem| self.below(problem)).collect()
     }
 
-    /// The warnings of rules that load, one line each, with paths below the rules directory.
+    /// Returns the warnings of rules that load, one line each, with paths below the rules directory.
     #[track_caller]
     fn warnings(&self) -> Vec<String> {
         self.load().warnings.iter().map(|problem| self.below(problem)).collect()
@@ -118,7 +118,7 @@ impl Rules {
         problem.to_string().replace(&format!("{}/", self.path().display()), "")
     }
 
-    /// Expects exactly one problem, which starts with `place` and has `message` in it.
+    /// Asserts exactly one problem, which starts with `place` and contains `message`.
     #[track_caller]
     fn one_problem(&self, place: &str, message: &str) {
         let problems = self.problems();
@@ -143,7 +143,7 @@ fn the_shipped_rules_load() {
     assert!(rules.api_key("demo-v2").unwrap().api_key().v1_secrets.is_none());
     assert!(rules.gateway.tls.generate && rules.gateway.callbacks.allow_private_addresses);
     let payin = rules.shops["card-eur"].payin.schema.as_ref().unwrap();
-    assert!(payin.check(&demo.id, std::iter::empty()).is_ok(), "a deposit without fields passes");
+    assert!(payin.check(&demo.id, std::iter::empty()).is_ok(), "a deposit without fields is accepted");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn what_has_the_name_of_a_rule_file_and_is_none_is_a_problem() {
     rules.one_problem("gateway.toml:1:1", "cannot be read: No such file");
     let rules = link("../shared", "merchants/n.toml");
     fs::write(rules.0.path().join("rules/shared"), "name = \"N\"").unwrap();
-    assert_eq!(rules.load().merchants.len(), 2, "a link to a file is as good as a file");
+    assert_eq!(rules.load().merchants.len(), 2, "a link to a file counts as a file");
 }
 
 mod any_bytes {
@@ -246,7 +246,7 @@ mod any_bytes {
 
     use super::*;
 
-    /// Pieces that rule files are made of, so that random files get past the parser.
+    /// Fragments of rule files, so that some random files parse.
     fn piece() -> impl Strategy<Value = String> {
         prop_oneof![
             "[a-z_.]{1,9} = ",

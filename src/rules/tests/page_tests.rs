@@ -1,4 +1,4 @@
-//! Customers' pages: what they are made of, what is refused, and what a reload makes of it.
+//! Customers' pages: texts, languages and brand, their errors, and reloads.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn html(pages: &Pages, accept: &str, state: PageState) -> String {
     HtmlPage::of(state).html(pages, accept, "r").text
 }
 
-/// All that customers may meet.
+/// Returns all that customers may see, as text.
 fn meaning(pages: &Pages) -> String {
     let language = |language: &Language| {
         let Language { tag, direction, decimal, group, texts } = language;
@@ -34,12 +34,12 @@ fn five_languages_are_built_in() {
     assert_eq!(meaning(&Rules::small().load().pages), meaning(&built_in()));
 }
 
-/// The file of a built-in language.
+/// Returns the path of a built-in language's file.
 fn texts(tag: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/rules/pages/{tag}.toml"))
 }
 
-/// Nothing is missing that a page may show, and no language falls back on another one.
+/// Every built-in language has all texts of the pages, so that it never falls back to another one.
 #[test]
 fn every_built_in_language_has_every_text() {
     let english = fs::read_to_string(texts("en")).unwrap();
@@ -130,7 +130,7 @@ fn names_of_languages_are_tags_and_each_is_there_once() {
     let rules = rules.with("pages/it.toml", b"\xff");
     rules.one_problem("pages/it.toml:1:1", "is not UTF-8");
     let rules = Rules::small().with("pages/README.md", "x").with("pages/other.html", "{{").with("pages/.en.toml", "x");
-    assert_eq!(meaning(&rules.load().pages), meaning(&built_in()), "what has another name is no page");
+    assert_eq!(meaning(&rules.load().pages), meaning(&built_in()), "files with other names are ignored");
 }
 
 fn brand(pages: &str) -> Rules {
@@ -190,9 +190,9 @@ fn broken_pages_keep_the_old_ones() {
         let good = fs::read_to_string(rules.path().join(name)).ok();
         rules.put(name, wrong);
         for _ in 0..2 {
-            let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{name} is wrong") };
+            let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{name} is accepted") };
             assert!(!problems.is_empty() && problems.to_string().contains(name), "{problems}");
-            assert!(heading(), "{name}: the old pages serve");
+            assert!(heading(), "{name}: the old pages stay in force");
         }
         match good {
             Some(good) => rules.put(name, good),
@@ -250,5 +250,5 @@ fn changes_of_pages_are_reported() {
     assert!(diff(&new, &new).is_empty());
     let built_in = read(&Rules::small());
     let written = Rules::small().with("pages/en.toml", fs::read(texts("en")).unwrap());
-    assert!(diff(&built_in, &read(&written)).is_empty(), "what is built in may be written down");
+    assert!(diff(&built_in, &read(&written)).is_empty(), "a file with the built-in values changes nothing");
 }

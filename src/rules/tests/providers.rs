@@ -19,7 +19,7 @@ fn http(rules: &RuleSet) -> &HttpProvider {
     }
 }
 
-/// A certificate as PEM.
+/// Returns a certificate as PEM.
 fn certificate(name: &str) -> String {
     rcgen::generate_simple_self_signed([name.to_owned()]).unwrap().cert.pem()
 }
@@ -152,7 +152,7 @@ fn trusted_files_must_hold_certificates() {
     }
     let rules = with_provider("url = \"https://a.example\"\nsecret = \"s\"\ntrust = [\"no.pem\"]\n");
     let without = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
-    assert!(http(&without).trust.is_empty(), "where secrets are not asked for, neither are certificates");
+    assert!(http(&without).trust.is_empty(), "without secrets, missing certificates are not reported");
 }
 
 #[test]

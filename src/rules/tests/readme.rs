@@ -16,12 +16,12 @@ struct Row<'a> {
     text: &'a str,
 }
 
-/// Where the reading is: in the tables of a kind of file, below this path of keys.
+/// The current position in the README: the kind of file, and the path of the table.
 #[derive(Default)]
 struct Place {
     kind: Option<FileKind>,
     path: String,
-    /// The columns of the table being read, when it is one of keys.
+    /// The columns of the current table, if it lists keys.
     columns: Vec<String>,
 }
 
@@ -44,13 +44,13 @@ impl Place {
     }
 }
 
-/// `[[api_keys]]` as a path of keys: `api_keys.*.`.
+/// Converts `[[api_keys]]` to a path of keys: `api_keys.*.`.
 fn below(table: &str) -> String {
     let name = table.trim_matches(['`', '[', ']']).replace("<code>", "*");
     if table.contains("[[") { format!("{name}.*.") } else { format!("{name}.") }
 }
 
-/// The rows of all tables of keys, by kind and path.
+/// Returns the rows of all tables of keys, by kind and path.
 fn rows() -> BTreeMap<(&'static str, String), Row<'static>> {
     let mut rows = BTreeMap::new();
     let mut place = Place::default();
@@ -74,13 +74,13 @@ fn rows() -> BTreeMap<(&'static str, String), Row<'static>> {
             let path = cell("table").map_or_else(|| place.path.clone(), below);
             let path = format!("{path}{}", key.trim_matches('`'));
             let row = Row { default, text: line };
-            assert!(rows.insert((kind.as_str(), path.clone()), row).is_none(), "{path} is there twice");
+            assert!(rows.insert((kind.as_str(), path.clone()), row).is_none(), "duplicate row {path}");
         }
     }
     rows
 }
 
-/// The value that a cell shows, when it shows one.
+/// Returns the value in a cell, if there is one.
 fn value(cell: &str) -> Option<Value> {
     let written = cell.strip_prefix('`')?.strip_suffix('`').filter(|written| !written.contains('`'))?;
     let document: toml::Table = format!("x = {written}").parse().ok()?;

@@ -1,4 +1,4 @@
-//! Live reload: all or nothing, and what stays.
+//! Live reload: it applies completely or not at all, and keeps state.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use crate::clock::ManualClock;
 use crate::domain::ShopCode;
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
-/// A moment at which every file was left alone for long enough, so that its stamp is trusted.
+/// A time long enough after the last change of every file, so that file stamps are trusted.
 const LATER: UnixMillis = UnixMillis(4_000_000_000_000);
 
 fn live(rules: &Rules) -> Arc<LiveRules> {
@@ -29,12 +29,14 @@ fn all_or_nothing() {
     let first = live.current();
     rules.put("merchants/m.toml", "nmae = 1");
     rules.put("merchants/n.toml", MERCHANT.replace("\"k\"", "\"n\""));
-    let ReloadOutcome::Refused(problems) = live.reload() else { panic!("the rules are wrong") };
+    let ReloadOutcome::Refused(problems) = live.reload() else { panic!("wrong rules were loaded") };
     assert_eq!(problems.len(), 1);
-    assert!(Arc::ptr_eq(&first, &live.current()), "the last good set keeps serving");
+    assert!(Arc::ptr_eq(&first, &live.current()), "the last good set stays in force");
     assert!(live.last_error().unwrap().to_string().contains("did you mean `name`?"));
     rules.put("merchants/m.toml", MERCHANT);
-    let ReloadOutcome::Loaded { previous, version, needs_restart, .. } = live.reload() else { panic!("they are good") };
+    let ReloadOutcome::Loaded { previous, version, needs_restart, .. } = live.reload() else {
+        panic!("good rules were refused")
+    };
     assert_eq!((previous, &version), (first.version.clone(), &live.current().version));
     assert!(needs_restart.is_empty() && live.last_error().is_none());
     assert_eq!(live.current().loaded_at, UnixMillis(7));
@@ -58,7 +60,7 @@ fn schemas_are_compiled_again_when_they_or_a_list_changed() {
         rules.put(name, text);
         assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "{name}");
         let after = schemas();
-        assert!(!Arc::ptr_eq(&after[0], &after[1]), "a direction has reserved names of its own");
+        assert!(!Arc::ptr_eq(&after[0], &after[1]), "each direction has its own reserved names");
         [0, 1].map(|side| !Arc::ptr_eq(&before[side], &after[side]))
     };
     assert_eq!(changed("merchants/m.toml", &format!("name = \"M\"\n{MERCHANT}")), [false; 2]);
@@ -76,22 +78,22 @@ fn what_needs_a_restart_is_named_and_stays() {
         "[server]\npublic_url = \"https://b.example\"\n[admin]\ntoken = \"x\"\n[store]\nurl = \"sqlite:x.db\"\n\
          [clients]\nproxy_protocol = true\n[limits]\nbody = 700\n",
     );
-    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("good rules were refused") };
     let keys = ["server.public_url", "admin.token", "store.url", "clients.proxy_protocol"];
     assert_eq!((&needs_restart[..], &live.needs_restart()[..]), (&keys[..], &keys[..]));
     let now = live.current();
     assert_eq!(&*now.gateway.server.public_url, "https://localhost:8443");
     assert!(now.gateway.admin_token.is_none() && !now.gateway.clients.proxy_protocol);
-    assert_eq!(now.gateway.limits.body, 700, "the rest is live");
+    assert_eq!(now.gateway.limits.body, 700, "other keys apply at once");
     rules.put("gateway.toml", "[server]\npublic_url = \"https://b.example\"\nlisten = 1");
     assert!(matches!(live.reload(), ReloadOutcome::Refused(_)));
-    assert_eq!(live.needs_restart()[..], keys, "what was found stays while the rules are refused");
+    assert_eq!(live.needs_restart()[..], keys, "the keys stay while the rules are refused");
     rules.put("gateway.toml", "[server]\npublic_url = \"https://b.example\"\nlisten = \"127.0.0.1:8443\"");
     live.reload();
     assert_eq!(live.needs_restart()[..], ["server.public_url"]);
     rules.put("gateway.toml", "# as it was");
     live.reload();
-    assert!(live.needs_restart().is_empty(), "the file says what runs");
+    assert!(live.needs_restart().is_empty(), "the file has the values in force");
 }
 
 #[test]
@@ -136,10 +138,10 @@ fn a_remote_engine_that_is_trusted_by_other_certificates_needs_a_restart() {
     rules.put("gateway.toml", "[engine]\nurl = \"https://v2.example\"\ntrust = [\"ca.pem\"]");
     let live = live(&rules);
     rules.put("ca.pem", certificate());
-    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("good rules were refused") };
     assert_eq!(needs_restart, ["engine.trust"]);
     rules.put("gateway.toml", "[engine]\nurl = \"https://v2.example:444\"\ntrust = [\"ca.pem\"]\ntimeout = \"2s\"");
-    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("good rules were refused") };
     assert_eq!(needs_restart, ["engine.url", "engine.trust", "engine.timeout"]);
 }
 
@@ -155,15 +157,15 @@ fn a_file_that_loses_its_text_is_half_a_save() {
         let version = live.current().version.clone();
         for empty in ["", " \n\t\r\n"] {
             rules.put(name, empty);
-            let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{name} is empty") };
+            let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{name} is empty, but was loaded") };
             let place = rules.path().join(name).display().to_string();
             let shown = problems.to_string();
             assert!(shown.starts_with(&format!("{place}:1:1: the file is empty, and was not")), "{shown}");
             assert_eq!(live.current().version, version);
             live.reload();
-            assert!(live.last_error().is_some(), "not even the second time");
+            assert!(live.last_error().is_some(), "refused the second time too");
         }
-        // At start nobody knows better: the file says what it says.
+        // At start there is no previous content to compare with: the empty file is read.
         rules.load();
         rules.put(name, if name.ends_with("css") { "/* meant */" } else { "# meant" });
         assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "{name}");
@@ -174,7 +176,7 @@ fn a_file_that_loses_its_text_is_half_a_save() {
     let rules = Rules::small();
     let live = live(&rules);
     rules.put("dialects/d.toml", "");
-    assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "what was always empty is no half save");
+    assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "a file that was always empty is accepted");
 }
 
 #[test]
@@ -184,7 +186,7 @@ fn a_store_key_made_at_start_is_no_change() {
     fs::create_dir(rules.0.path().join("secrets")).unwrap();
     let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
     fs::write(rules.0.path().join("secrets/store.key"), key).unwrap();
-    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("good rules were refused") };
     assert!(needs_restart.is_empty());
 }
 
@@ -197,10 +199,10 @@ fn rate_limiters_keep_what_was_used() {
     let first = limiter(&live.current());
     rules.put("merchants/m.toml", limited(5).replace("\"one\"", "\"other\""));
     assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }));
-    assert!(Arc::ptr_eq(&first, &limiter(&live.current())), "the quota is as it was");
+    assert!(Arc::ptr_eq(&first, &limiter(&live.current())), "the quota did not change");
     rules.put("merchants/m.toml", limited(6));
     assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }));
-    assert!(!Arc::ptr_eq(&first, &limiter(&live.current())), "another quota starts anew");
+    assert!(!Arc::ptr_eq(&first, &limiter(&live.current())), "another quota resets the usage");
 }
 
 #[test]
@@ -235,15 +237,15 @@ fn what_is_kept_elsewhere_is_read_again() {
     assert!(loader.is_stale(LATER));
     let second = loader.load(LATER, Some(&first)).unwrap();
     assert_eq!(secret(&second).signing().expose(), b"another");
-    assert_eq!(first.version, second.version, "the version tells nothing of secrets");
+    assert_eq!(first.version, second.version, "the version does not depend on secrets");
     assert_ne!(loader.hash_elsewhere(), before);
     fs::remove_file(rules.0.path().join("two.key")).unwrap();
     assert!(loader.is_stale(LATER));
     assert!(loader.load(LATER, Some(&second)).unwrap_err().to_string().contains("does not exist"));
-    assert!(loader.files_elsewhere().contains(&rules.0.path().join("two.key")), "it is waited for");
+    assert!(loader.files_elsewhere().contains(&rules.0.path().join("two.key")), "the missing file is watched");
 }
 
-/// Waits until something holds; fails when it does not for much longer than it ever takes.
+/// Waits until `holds` returns true; panics after a time much longer than it ever takes.
 #[track_caller]
 fn eventually(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..1000 {
@@ -264,7 +266,7 @@ fn watched(rules: &Rules) -> (Arc<LiveRules>, Arc<AtomicUsize>, Watcher) {
         counted.fetch_add(1, Ordering::SeqCst);
     });
     let path = rules.path();
-    // What the system tells has to be enough here.
+    // Never stale: the file system's notifications must be enough here.
     let (paths, stale) = (Box::new(move || vec![path.clone()]), Box::new(|| false));
     let watcher = Watcher::start(Watched { paths, stale, on_change }).unwrap();
     (live, reloads, watcher)
@@ -348,14 +350,14 @@ fn reading_is_no_change() {
     let (live, reloads, _watcher) = watched(&rules);
     rules.put("merchants/m.toml", format!("name = \"one\"\n{MERCHANT}"));
     eventually("the save is noticed", || names(&live) == "one");
-    // A reload that its own reading set off would never stop: after another file's save there are few.
+    // If reading triggered a reload, there would be endless reloads; after the save of another file there are few.
     rules.put("lists/l.txt", "a");
     let version = live.current().version.clone();
     eventually("the second save is noticed", || live.current().version != version);
     assert!(reloads.load(Ordering::SeqCst) <= 6, "{}", reloads.load(Ordering::SeqCst));
 }
 
-/// Watches a file; the other value is what it held when it was last noticed.
+/// Watches a file; the second value is its content when a change was last noticed.
 fn watched_file(path: std::path::PathBuf) -> (Watcher, Arc<Mutex<String>>) {
     let held = Arc::new(Mutex::new(String::new()));
     let (noticed, watched) = (Arc::clone(&held), path.clone());

@@ -1,8 +1,8 @@
-//! Problems as people read them, each kind once: the snapshots are the documentation of how they look.
+//! Rendered problems of each kind. The snapshots document how they look.
 
 use super::*;
 
-/// Everything that is shown of rules with these files in place of the usual ones.
+/// Returns the rendered problems of rules with these files in place of the usual ones.
 fn shown(files: &[(&str, &[u8])]) -> String {
     let mut rules = Rules::small();
     for (name, text) in files {
@@ -103,7 +103,7 @@ fn colours_are_for_terminals() {
         let painted = problem.styled();
         assert!(painted.contains(colour), "{painted:?}");
         let bare = escapes.replace_all(&painted, "").into_owned();
-        assert_eq!(bare, plain, "colours are all that is added");
+        assert_eq!(bare, plain, "colours are the only difference");
     }
 }
 

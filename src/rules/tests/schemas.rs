@@ -1,4 +1,4 @@
-//! The schemas of `fields`: what they keep, add and refuse, and in which words.
+//! The schemas of `fields`: the members that they keep, add and refuse, and the wording of refusals.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn defaults_are_added_and_checked_with_the_rest() {
     assert_eq!(added(&json!({})), json!({ "a": "x" }));
     assert_eq!(added(&json!({ "a": "y", "b": {} })), json!({}));
     let problem = checked(&with_schema(schema), "m", &json!({ "a": null })).unwrap_err();
-    assert_eq!(problem.reason, "must be a string", "null is no absence");
+    assert_eq!(problem.reason, "must be a string", "null is not the same as absent");
     let wrong = r#"{ "properties": { "a": { "type": "string", "default": 5 } } }"#;
     with_schema(wrong).one_problem("shops/s.json:1:44", "the default must be a string");
 }
@@ -245,7 +245,7 @@ fn every_format_of_the_draft_is_asserted() {
         let problem = checked(&rules, "m", &json!({ "a": bad })).expect_err(format);
         assert_eq!(problem.path, "a", "{format}");
         assert!(problem.reason.starts_with("must be "), "{format}: {}", problem.reason);
-        assert!(checked(&rules, "m", &json!({ "a": 5 })).is_ok(), "{format} is of strings alone");
+        assert!(checked(&rules, "m", &json!({ "a": 5 })).is_ok(), "{format} applies only to strings");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where secrets come from, and that they go nowhere else.
+//! Where secrets are read from, and that they are never shown.
 
 use std::fs;
 
@@ -104,7 +104,7 @@ fn are_not_asked_for_without_being_checked() {
     let loaded = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
     let key = loaded.api_key("k").unwrap();
     let first = key.api_key().v2_secrets.as_ref().unwrap().signing().expose().to_vec();
-    assert!(first.len() == 32 && first != [0; 32], "a placeholder is nothing that anybody knows");
+    assert!(first.len() == 32 && first != [0; 32], "a placeholder is random");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every way of saving: noticed, and no half of it served.
+//! The watcher notices every way of saving a file, and no partly written file is loaded.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -17,23 +17,23 @@ use crate::clock::ManualClock;
 use crate::domain::UnixMillis;
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
-/// Which leg has to find a change.
+/// How changes are found: by notifications only, or also by polling.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leg {
     Told,
     Both,
 }
 
-/// Rules that are watched, and what every reload came to.
+/// Watched rules, and the result of every reload.
 struct Watching {
     live: Arc<LiveRules>,
     reloads: Arc<Mutex<Vec<Reload>>>,
-    /// How often it was asked whether the rules are stale.
+    /// How often the watcher has checked whether the rules are stale.
     looks: Arc<AtomicUsize>,
     _watcher: Watcher,
 }
 
-/// What a reload came to: the merchant's name then, unless the rules were refused.
+/// The result of a reload: the merchant's name after it, or `None` if the rules were refused.
 type Reload = Option<String>;
 
 impl Watching {
@@ -41,7 +41,7 @@ impl Watching {
         Self::of(rules, leg, || {})
     }
 
-    /// `meanwhile` runs inside of every reload, after the files were read.
+    /// Starts a watcher; `meanwhile` runs in every reload, after the files were read.
     fn of(rules: &Rules, leg: Leg, meanwhile: impl Fn() + Send + 'static) -> Self {
         let clock = Arc::new(ManualClock::at(UnixMillis(7)));
         let (reader, first) = rules.loader();
@@ -67,7 +67,7 @@ impl Watching {
         Self { live, reloads, looks, _watcher: watcher.unwrap() }
     }
 
-    /// What the reloads came to, once the last one gave the merchant this name.
+    /// Waits until a reload gives the merchant this name; returns all reloads until then.
     #[track_caller]
     fn until(&self, expected: &str) -> Vec<Reload> {
         let expected = Some(expected.to_owned());
@@ -92,7 +92,7 @@ fn file(rules: &Rules) -> PathBuf {
     rules.path().join("merchants/m.toml")
 }
 
-/// Waits until something holds; fails when it does not for much longer than it ever takes.
+/// Waits until `holds` returns true; panics after a time much longer than it ever takes.
 #[track_caller]
 fn eventually(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
@@ -102,7 +102,7 @@ fn eventually(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// A test that stood still for this long between two steps, on a busy disk, no longer makes a save that is waited for.
+/// If a test is delayed this long between two steps, on a busy disk, the watcher may no longer treat them as one save.
 const STALL: Duration = Duration::from_millis(300);
 
 /// Asserts that no reload found the merchant missing, unless it was missing for longer than a save takes.
@@ -142,7 +142,7 @@ fn an_editors_own_files_are_no_rules() {
     thread::sleep(Duration::from_millis(100));
     swap.write_all(b"b0VIM").unwrap();
     fs::remove_file(merchants.join("m.toml~")).unwrap();
-    // They would be read by now, apart from the save.
+    // They would have been loaded by now, before the save.
     thread::sleep(Duration::from_millis(500));
     fs::write(file(&rules), named("saved")).unwrap();
     assert_eq!(watching.until("saved"), [Some("saved".into())]);
@@ -162,7 +162,7 @@ fn half_a_file_is_never_served() {
     let rules = Rules::small().with("merchants/m.toml", named("whole"));
     let watching = Watching::new(&rules, Leg::Told);
     let text = named("later");
-    // Half of it is a valid merchant, without keys.
+    // The first half is a valid merchant, without keys.
     let (half, rest) = text.split_at(text.find("[[api_keys]]").unwrap());
     for (round, truncate) in [true, false].into_iter().enumerate() {
         let absence = Instant::now();
@@ -189,7 +189,7 @@ fn half_a_new_file_is_never_served() {
     let mut saved = File::create(rules.path().join("merchants/n.toml")).unwrap();
     saved.write_all(b"name = \"new\"\n").unwrap();
     thread::sleep(Duration::from_millis(1500));
-    assert_eq!(watching.count(), 0, "it is not finished");
+    assert_eq!(watching.count(), 0, "the file is not complete");
     saved.write_all(MERCHANT.replace("\"k\"", "\"l\"").as_bytes()).unwrap();
     drop(saved);
     eventually("the new merchant", || watching.live.current().api_keys.len() == 2);
@@ -204,7 +204,7 @@ fn a_file_that_is_never_closed_is_read_in_the_end() {
     watching.until("open");
     rules.put("lists/l.txt", "a");
     let version = watching.live.current().version.clone();
-    eventually("another save is not held up", || watching.live.current().version != version);
+    eventually("another save is not delayed", || watching.live.current().version != version);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_file_replaced_again_and_again_is_read_meanwhile() {
         thread::sleep(Duration::from_millis(50));
         meanwhile = watching.count();
     }
-    assert!(meanwhile > 0, "nothing was read in all that time");
+    assert!(meanwhile > 0, "no reload while the file was being replaced");
     let reloads = watching.until(&saves.to_string());
     assert!(reloads.len() <= 12, "{} reloads of {saves} saves", reloads.len());
 }
@@ -320,7 +320,7 @@ fn a_change_during_a_reload_leads_to_another() {
     fs::write(file(&rules), named("second")).unwrap();
     fs::write(rules.path().join("merchants/.n"), MERCHANT.replace("\"k\"", "\"l\"")).unwrap();
     fs::rename(rules.path().join("merchants/.n"), rules.path().join("merchants/n.toml")).unwrap();
-    // The system tells of it meanwhile.
+    // Time for the file system's notifications.
     thread::sleep(Duration::from_millis(300));
     assert_eq!(watching.count(), 1, "one at a time");
     *gate.0.lock().unwrap() = true;
@@ -341,7 +341,7 @@ fn a_storm_is_few_reloads() {
     }
     fs::write(file(&rules), named("after the storm")).unwrap();
     eventually("all of it is read", || watching.live.current().version == rules.load().version);
-    // One in half a second, and some at the end.
+    // At most two a second, and some at the end.
     let most = 10 + 2 * usize::try_from(began.elapsed().as_secs()).unwrap();
     assert!(watching.count() <= most, "{} reloads of 9001 changes", watching.count());
 }
@@ -367,7 +367,7 @@ fn what_nobody_tells_of_is_found() {
     let count = watching.count();
     next_look();
     next_look();
-    assert_eq!(watching.count(), count, "a file that is wrong is found once, not with every look");
+    assert_eq!(watching.count(), count, "a wrong file causes one reload, not one for every poll");
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn looking_is_no_change_and_finding_for_ever_is_bounded() {
     assert_eq!(reloads.load(Ordering::SeqCst), 0);
     always.store(true, Ordering::SeqCst);
     eventually("found", || reloads.load(Ordering::SeqCst) > 2);
-    assert!(reloads.load(Ordering::SeqCst) < looks.load(Ordering::SeqCst), "no reload without a look");
+    assert!(reloads.load(Ordering::SeqCst) < looks.load(Ordering::SeqCst), "no reload without a poll");
 }
 
 #[test]
@@ -413,10 +413,10 @@ fn a_panic_in_a_reload_ends_nothing() {
     }
 }
 
-/// Set for the part of a test that runs where mounts and limits are its own.
+/// Set in the part of a test that runs in its own namespaces, where it may change mounts and limits.
 const INSIDE: &str = "PAYBRIDGE_TEST_NAMESPACE";
 
-/// Runs a test in this process, once that one is in namespaces of its own.
+/// Runs `inside` in a new process with its own namespaces, by running the test there again.
 fn in_namespaces(test: &str, inside: fn()) {
     if std::env::var_os(INSIDE).is_some() {
         return inside();
@@ -424,8 +424,8 @@ fn in_namespaces(test: &str, inside: fn()) {
     let able = Command::new("unshare").args(["-rm", "true"]).stderr(Stdio::null()).status();
     if !able.is_ok_and(|status| status.success()) {
         let required = std::env::var_os("PAYBRIDGE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "{test}: no namespaces can be had here");
-        eprintln!("SKIPPED: {test}: no namespaces can be had here");
+        assert!(!required, "{test}: namespaces are not available");
+        eprintln!("SKIPPED: {test}: namespaces are not available");
         return;
     }
     let this = std::env::current_exe().unwrap();
