@@ -391,7 +391,7 @@ fn what_cannot_be_copied_changes_nothing() {
     for (to, holds, why) in [
         ("file:database.url", "mysql://root:hush-hush@localhost/db", "--to must be"),
         ("file:database.url", "postgres://root:hush@hush@localhost/db", "--to has more than one @"),
-        ("file:database.url", "\n", "--to cannot be had: the secret is empty"),
+        ("file:database.url", "\n", "--to cannot be read: the secret is empty"),
         ("file:none.url", "", "none.url does not exist"),
         ("env:PAYBRIDGE_NO_SUCH_NAME", "", "`PAYBRIDGE_NO_SUCH_NAME` is not set"),
         ("FILE:hush", "", "--to looks like a reference"),

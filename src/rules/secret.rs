@@ -153,7 +153,7 @@ pub(super) enum Missing {
 pub fn secret_named(text: &str) -> Result<Vec<u8>, String> {
     let secret = SecretRef::parse(text)?;
     let read = |path: &Path| read_bounded(path, LARGEST_SECRET);
-    fetched(&secret, |named| named.into(), read).map_err(|missing| format!("cannot be had: {}", missing.message()))
+    fetched(&secret, |named| named.into(), read).map_err(|missing| format!("cannot be read: {}", missing.message()))
 }
 
 /// The bytes of a secret; `resolve` finds its file, and `read` reads it.

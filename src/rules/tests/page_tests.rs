@@ -112,7 +112,7 @@ fn what_is_wrong_with_texts_is_reported_in_its_place() {
         texts(&format!("[busy]\ntitle = \"{text}\""), "2:9", "`busy.title` must be 1 to 500 readable characters");
     }
     texts("[busy]\ntext = \"a\\r\\nb\"", "2:8", "no control characters other than line breaks");
-    texts(&format!("[busy]\nhint = \"{}\"", "é".repeat(501)), "2:8", "`busy.hint` must be 1 to 500 characters");
+    texts(&format!("[busy]\nhint = \"{}\"", "é".repeat(501)), "2:8", "`busy.hint` must be 1 to 500 readable characters");
     let long = format!("[busy]\nhint = \"{}\"\ntext = \"a\\nb \\u200C\"", "é".repeat(500));
     Rules::small().with("pages/fa.toml", long).load();
 }
@@ -158,7 +158,7 @@ fn the_header_says_whose_pages_they_are() {
     brand("logo = \"none.svg\"").one_problem("gateway.toml:2:8", "cannot be read");
     for name in ["", " ", "a\\nb", "a\\u202Eb"] {
         brand(&format!("name = \"{name}\""))
-            .one_problem("gateway.toml:2:8", "`pages.name` must be 1 to 100 characters");
+            .one_problem("gateway.toml:2:8", "`pages.name` must be 1 to 100 readable characters");
     }
 }
 
@@ -221,7 +221,7 @@ fn merchants_and_shops_have_names_for_people() {
 
 #[test]
 fn amounts_cannot_be_read_as_others() {
-    let reported = "`decimal` and `group` must not be the same";
+    let reported = "`decimal` and `group` must differ";
     Rules::small().with("pages/en.toml", "decimal = \",\"").one_problem("pages/en.toml:1:1", reported);
     Rules::small().with("pages/it.toml", "decimal = \",\"").one_problem("pages/it.toml:1:1", reported);
     Rules::small().with("pages/it.toml", "decimal = \",\"\ngroup = \"\"").load();
