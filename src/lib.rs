@@ -22,7 +22,7 @@
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and the journal's moves do, where orders live, the durable queue, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
 //! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: what it says and what it means), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
-//! | [`failure`] | everything that can stop a request, knowing no HTTP |
+//! | [`error`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
 //! | [`backoff`] | how long to wait before the next try |
 //! | [`clock`] | time and randomness, injected |
@@ -92,7 +92,7 @@ pub mod cli;
 pub mod clock;
 pub mod domain;
 pub mod engine;
-pub mod failure;
+pub mod error;
 pub mod http;
 pub mod json;
 pub mod outbound;

@@ -13,7 +13,7 @@ use governor::clock::Clock as _;
 use super::signatures::{self, V1Input};
 use super::timestamps;
 use crate::domain::{UnixMillis, canonical_ip};
-use crate::failure::{AdmissionError, AuthenticationFailure};
+use crate::error::{AdmissionError, AuthenticationFailure};
 use crate::rules::{ApiKey, CallbackSignature, KeyEntry, Merchant, RuleSet, Secrets};
 
 /// Which of a key's secrets a request has to be signed with.

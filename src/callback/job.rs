@@ -9,7 +9,7 @@ use super::targets::ProbeResult;
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::outbound::Outbound;
 use crate::remote::{EngineCallback, Remote, is_final};
 use crate::rules::{CallbackRules, RuleSet};

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::auth::SignedBody;
 use crate::clock::Clock;
 use crate::domain::{Fingerprint, MerchantId};
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::{RuleSet, Secrets};
 use crate::store::{RelayTarget, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};

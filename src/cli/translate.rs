@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use crate::domain::{Direction, Fingerprint};
 use crate::engine::{AcceptedRequest, check_rules};
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
 use crate::v1::{relay_url, translate};
 use crate::wire::{v1, v2};

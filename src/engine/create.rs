@@ -7,7 +7,7 @@ use crate::domain::{
     CreateReply, CreateRequest, Deposit, Direction, Fingerprint, Kind, MemberFingerprints, Operation, Outcome,
     ProviderKind, RequestKind, State, TransactionId, UnixMillis, Withdrawal,
 };
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::ProviderRules;
 use crate::store::{CreateOutcome, Fields, InsertOutcome, NewOperation, RequestFingerprint, V1Request};
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::domain::{CreateRequest, Direction, RequestKind, SchemaFields, UnixMillis};
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::rules::{ApiKey, FieldProblem, Merchant, PaymentChecks, Shop};
 use crate::store::{CreateOutcome, DailyLimit, Fields};
 

@@ -22,7 +22,7 @@ pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
 use crate::domain::{Amount, Direction, Operation, UnixMillis};
-use crate::failure::{ApiError, RequestError};
+use crate::error::{ApiError, RequestError};
 use crate::rules::{ProviderRules, Shop};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;

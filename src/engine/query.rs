@@ -5,7 +5,7 @@ use crate::domain::{
     Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OperationView, OrderId, Page, StatusRecord,
     TransactionId,
 };
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::Merchant;
 
 impl Engine {

@@ -25,7 +25,7 @@ use crate::clock::{Clock as _, ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{
     CreateReply, Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis,
 };
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, Secret, load};
 use crate::store::{

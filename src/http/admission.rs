@@ -29,7 +29,7 @@ use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
 use crate::callback::relay;
 use crate::domain::{ShopCode, UnixMillis};
 use crate::engine::Engine;
-use crate::failure::{AdmissionError, ApiError, AuthenticationFailure};
+use crate::error::{AdmissionError, ApiError, AuthenticationFailure};
 use crate::pages::{Decision, LinkKind, PageRequest};
 use crate::provider::events;
 use crate::rules::{CallbackSignature, Limits, RuleSet, Secrets, Segment};

@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use tokio::time::timeout;
 
 use crate::domain::wide;
-use crate::failure::AdmissionError;
+use crate::error::AdmissionError;
 
 const TRAILERS: AdmissionError = AdmissionError::Malformed("trailers are not accepted");
 const BROKEN: AdmissionError = AdmissionError::Malformed("the body could not be read");

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::listener::ConnectionState;
-use crate::failure::AdmissionError;
+use crate::error::AdmissionError;
 use crate::telemetry::Stopwatch;
 
 /// What the listener knows of a request, beside the request itself.

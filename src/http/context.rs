@@ -19,7 +19,7 @@ use crate::auth::PerAddress;
 use crate::auth::addresses::client_address;
 use crate::clock::{Clock, Random};
 use crate::engine::Engine;
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::pages::PageReply;
 use crate::rules::{CallbackSignature, Merchant, RuleSet};
 use crate::store::Store;

@@ -22,7 +22,7 @@ use super::reply::Reply;
 use super::router::MerchantRoute;
 use crate::callback::relay;
 use crate::domain::Direction;
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::provider::events;
 use crate::rules::Endpoint;
 use crate::telemetry::Stage;

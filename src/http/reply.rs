@@ -9,7 +9,7 @@ use http_body_util::Full;
 use serde::Serialize;
 
 use super::correlation::{REQUEST_ID, RequestId};
-use crate::failure::{AdmissionError, ApiError, Busy, EngineReply, EngineWord};
+use crate::error::{AdmissionError, ApiError, Busy, EngineReply, EngineWord};
 use crate::json::write_string;
 use crate::pages::{Html, HtmlPage, PageResponse, Refresh};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
@@ -356,7 +356,7 @@ fn add_notices(reply: &mut Reply, v1_merchant: Option<&Merchant>) {
 mod tests {
     use super::*;
     use crate::domain::UnixMillis;
-    use crate::failure::{AuthenticationFailure, RequestError};
+    use crate::error::{AuthenticationFailure, RequestError};
     use crate::rules::{LoadOptions, reply_samples};
 
     fn answered(word: EngineWord) -> ApiError {

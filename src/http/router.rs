@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::domain::Direction;
-use crate::failure::AdmissionError;
+use crate::error::AdmissionError;
 use crate::pages::LinkKind;
 use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
 

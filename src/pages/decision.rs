@@ -1,7 +1,7 @@
 //! The form of the sandbox's page.
 
 use crate::domain::{AccountNumber, Outcome, Status};
-use crate::failure::RequestError;
+use crate::error::RequestError;
 
 /// The account that Pay pays from.
 const PAYER: &str = "4111111111111111";

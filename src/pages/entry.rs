@@ -2,7 +2,7 @@
 
 use super::page::{DepositPage, HtmlPage, PREPARING_SECONDS, PageRequest, PageResponse, STOPPED_SECONDS};
 use crate::engine::{Engine, NextAction};
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::PageState;
 
 pub(super) async fn step(engine: &Engine, visit: &PageRequest, opened: DepositPage) -> Result<PageResponse, ApiError> {

@@ -15,7 +15,7 @@ pub use self::render::Html;
 
 use self::page::DepositPage;
 use crate::engine::Engine;
-use crate::failure::{AdmissionError, ApiError};
+use crate::error::{AdmissionError, ApiError};
 
 impl PageRequest {
     /// Returns the response to the browser.

@@ -10,7 +10,7 @@ use crate::domain::{
     UnixMillis,
 };
 use crate::engine::{Engine, NextAction};
-use crate::failure::{AdmissionError, ApiError};
+use crate::error::{AdmissionError, ApiError};
 use crate::rules::{PageState, RuleSet};
 
 /// How often the preparing page comes again, in seconds.

@@ -6,7 +6,7 @@ use super::decision::Decision;
 use super::page::{DepositPage, FINISHED_SECONDS, HtmlPage, PageRequest, PageResponse, Refresh};
 use crate::domain::{ProviderKind, Status};
 use crate::engine::{Engine, NextAction, Report, Reported};
-use crate::failure::{AdmissionError, ApiError};
+use crate::error::{AdmissionError, ApiError};
 use crate::rules::PageState;
 
 /// The page with its form. What has another way by now goes that one.

@@ -8,7 +8,7 @@ use crate::clock::Clock as _;
 use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
 use crate::engine::tests::{START, World, id};
 use crate::engine::{Report, Reported};
-use crate::failure::{AdmissionError, ApiError};
+use crate::error::{AdmissionError, ApiError};
 use crate::rules::{PageState, Secret};
 
 const SECOND: u64 = 1000;

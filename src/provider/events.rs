@@ -6,7 +6,7 @@ use super::http::reply;
 use crate::auth::SignedBody;
 use crate::domain::{Operation, ProviderKind, ShopCode, Status, TransactionId};
 use crate::engine::{Engine, Reported};
-use crate::failure::{ApiError, RequestError};
+use crate::error::{ApiError, RequestError};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::wire::members::{read_object, required_parsed};
 

@@ -4,7 +4,7 @@ use super::client::Remote;
 use super::deadline::RequestDeadline;
 use super::resolve::{Delivered, Signer, Unresolved};
 use super::v1::is_final;
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::RuleSet;
 use crate::store::JournalEntry;
 

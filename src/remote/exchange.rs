@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue};
 use super::client::Remote;
 use super::deadline::RequestDeadline;
 use crate::domain::Direction;
-use crate::failure::{ApiError, Busy};
+use crate::error::{ApiError, Busy};
 use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
 use crate::rules::ApiKey;
 use crate::telemetry::Stopwatch;

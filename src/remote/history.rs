@@ -7,7 +7,7 @@ use super::deadline::RequestDeadline;
 use super::v1::{may_change, shown};
 use crate::auth::Caller;
 use crate::domain::{HistoryQuery, OperationView, Page, Status};
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::store::JournalEntry;
 
 impl Remote {

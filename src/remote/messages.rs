@@ -1,7 +1,7 @@
 //! Error messages of an engine, with v1's names of members in place of v2's.
 
 use crate::domain::deceives;
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::json::Node;
 use crate::telemetry::without_cards;
 use crate::wire::members::{object, read_object};

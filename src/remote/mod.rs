@@ -34,7 +34,7 @@ use crate::domain::{
     Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
 };
 use crate::engine::CreateError;
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::store::V1Request;
 use crate::v2::{ServiceCall, ServiceFuture, V2Service};
 

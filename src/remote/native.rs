@@ -9,7 +9,7 @@ use super::resolve::not_found;
 use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
-use crate::failure::{ApiError, EngineReply, EngineWord};
+use crate::error::{ApiError, EngineReply, EngineWord};
 use crate::store::V1Lookup;
 use crate::v2::{of_other_version, reserved};
 use crate::wire::members::read_object;

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex as Turns, OwnedMutexGuard};
 
 use super::deadline::RequestDeadline;
 use crate::domain::{Direction, MerchantId, OrderId};
-use crate::failure::ApiError;
+use crate::error::ApiError;
 
 /// The number of locks at which unused ones are first removed.
 const FEW: usize = 1024;

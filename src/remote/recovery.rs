@@ -14,7 +14,7 @@ use super::deadline::RequestDeadline;
 use super::resolve::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
 use crate::clock::Random;
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::provider::CurrentRules;
 use crate::rules::RuleSet;
 use crate::store::{EntryId, EntryProgress, JournalEntry, StoreError};

@@ -9,7 +9,7 @@ use super::client::Remote;
 use super::deadline::RequestDeadline;
 use super::exchange::{EngineCredentials, EngineResponse, RequestResult};
 use super::{messages, responses};
-use crate::failure::{ApiError, Busy, RequestError};
+use crate::error::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
 use crate::store::{EngineAnswer, EntryProgress, JournalEntry, NotKept, PendingCreate};
 

@@ -12,7 +12,7 @@ use super::responses;
 use crate::auth::Caller;
 use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, RequestKind, SchemaFields, Status};
 use crate::engine::{CreateError, EarlierRequest};
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{
     EngineAnswer, EntryProgress, JournalEntry, JournalOutcome, OrderLookup, PendingCreate, RemoteOperation, V1Request,

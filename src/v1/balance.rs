@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{V1Frontend, reply};
 use crate::domain::{Balance, Currency, Direction};
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::Merchant;
 use crate::v2::ServiceCall;
 

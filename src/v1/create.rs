@@ -7,7 +7,7 @@ use super::{V1Frontend, reply};
 use crate::auth::SignedBody;
 use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint, MerchantId};
 use crate::engine::CreateError;
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::rules::{CallbackStyle, Merchant};
 use crate::store::{CallbackSender, V1Request};
 use crate::telemetry::{Stage, Stopwatch};

@@ -7,7 +7,7 @@ use crate::domain::{
     Currency, Direction, HistoryQuery, InvalidValue, MerchantId, OperationView, OrderId, Page, ShopCode, Status,
     UnixMillis,
 };
-use crate::failure::{ApiError, RequestError};
+use crate::error::{ApiError, RequestError};
 use crate::rules::StatusWords;
 use crate::v2::ServiceCall;
 use crate::wire::time::read_rfc3339;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::failure::RequestError;
+use crate::error::RequestError;
 
 const MALFORMED: &str = "must be percent-encoded UTF-8";
 

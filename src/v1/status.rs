@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{V1Frontend, query, reply};
 use crate::domain::{Direction, OrderId};
-use crate::failure::{ApiError, RequestError};
+use crate::error::{ApiError, RequestError};
 use crate::v2::ServiceCall;
 
 impl V1Frontend {

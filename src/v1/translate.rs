@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::domain::{BrowserUrl, CallbackUrl, Direction, MERCHANT_USER_IP};
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::json::write_string;
 use crate::rules::{CallbackStyle, IdPolicy, UnknownFields, V1Rules};
 use crate::wire::v1::{UserId, UserIpPlace, V1Create};

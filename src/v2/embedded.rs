@@ -12,7 +12,7 @@ use crate::domain::{
     TransactionId,
 };
 use crate::engine::{CreateError, Engine};
-use crate::failure::ApiError;
+use crate::error::ApiError;
 use crate::store::V1Request;
 use crate::wire::v2 as wire;
 

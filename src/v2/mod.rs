@@ -14,7 +14,7 @@ use crate::domain::{
     Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
 };
 use crate::engine::CreateError;
-use crate::failure::{ApiError, RequestError};
+use crate::error::{ApiError, RequestError};
 use crate::json::Nameable;
 use crate::rules::ApiKey;
 use crate::store::V1Request;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::domain::InvalidValue;
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::json::{self, Node, Object, Value};
 
 /// Reads a body that must be one JSON object.

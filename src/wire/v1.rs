@@ -7,7 +7,7 @@ use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, InvalidValue,
     MERCHANT_USER_IP as USER_IP, OperationView, OrderId, RETURN_USER_URL as RETURN_URL, reserved_names,
 };
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::json::{Member, Node, Object, Value, write_string};
 
 /// A v1 create body that is valid as far as no rule file is needed to decide.

@@ -6,7 +6,7 @@ use crate::domain::{
     CustomerIp, Direction, InvalidValue, MERCHANT_USER_IP, OrderId, RequestFields, RequestKind, StatusRecord,
     reserved_names,
 };
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::json::{Node, Object, write_string};
 
 const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer_account_id", "callback_url", "fields"];

@@ -12,7 +12,7 @@ use crate::callback::listing::{
 };
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::store::{CallbackCursor, CallbackId, CallbackQuery, CallbackState, Resent, StoreError};
 use crate::v1::query::parameters;
 

@@ -9,7 +9,7 @@ use crate::domain::{
     names_loopback,
 };
 use crate::engine::Report;
-use crate::failure::RequestError;
+use crate::error::RequestError;
 use crate::json::{Node, Object, Value};
 use crate::wire::members::{object, parsed, present, required_parsed, string};
 

@@ -53,7 +53,11 @@ fn gateways_that_leave_a_door_open() {
     let gateway = |text: &str, place: &str, message: &str| warns("gateway.toml", text, place, message);
     gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "`store.url` has sslmode=prefer, which is also the default");
     let reached = "[server]\npublic_url = \"https://pay.example\"\n[callbacks]\nallow_private_addresses";
-    gateway(&format!("{reached} = true\n"), "4:27", "could make this gateway send requests to hosts in its own network");
+    gateway(
+        &format!("{reached} = true\n"),
+        "4:27",
+        "could make this gateway send requests to hosts in its own network",
+    );
     for host in ["localhost:8443", "LOCALHOST", "127.0.0.7", "[::1]:1"] {
         let local = format!("{reached} = true\n").replace("pay.example", host);
         assert_eq!(Rules::small().with("gateway.toml", local).warnings(), Vec::<String>::new(), "{host}");

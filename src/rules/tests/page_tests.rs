@@ -112,7 +112,11 @@ fn what_is_wrong_with_texts_is_reported_in_its_place() {
         texts(&format!("[busy]\ntitle = \"{text}\""), "2:9", "`busy.title` must be 1 to 500 readable characters");
     }
     texts("[busy]\ntext = \"a\\r\\nb\"", "2:8", "no control characters other than line breaks");
-    texts(&format!("[busy]\nhint = \"{}\"", "é".repeat(501)), "2:8", "`busy.hint` must be 1 to 500 readable characters");
+    texts(
+        &format!("[busy]\nhint = \"{}\"", "é".repeat(501)),
+        "2:8",
+        "`busy.hint` must be 1 to 500 readable characters",
+    );
     let long = format!("[busy]\nhint = \"{}\"\ntext = \"a\\nb \\u200C\"", "é".repeat(500));
     Rules::small().with("pages/fa.toml", long).load();
 }
