@@ -1,4 +1,4 @@
-//! Which address a request counts as coming from (contract section 2, `[clients]`).
+//! Finds the client's address behind proxies (contract section 2, `[clients]`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
@@ -6,15 +6,15 @@ use ipnet::IpNet;
 
 use crate::domain::canonical_ip;
 
-/// The address of the caller. `peer` is the other end of the connection and `forwarded` are the values of all
-/// `X-Forwarded-For` lines in order: together they are one list, to whose end each proxy adds whom it heard from.
+/// Returns the caller's address. `peer` is the other end of the connection, and `forwarded` has the values of all
+/// `X-Forwarded-For` lines in order. Together they are one list, to which each proxy appends the address of its client.
 ///
-/// The list is believed from its end as long as trusted proxies vouch for it: the caller is the rightmost entry that is
-/// not a trusted proxy. A peer that is not trusted is the caller itself, whatever it claims. An entry that is not an
-/// address ends the walk at the last trusted proxy: what stands left of it was heard from nobody known, and the proxy's own
-/// address is the one that is certain. Addresses may carry a port, and IPv6 brackets, as some proxies write them.
+/// The list is trusted from its end for as long as its entries are trusted proxies: the caller is the rightmost entry
+/// that is not a trusted proxy. An untrusted peer is itself the caller. At an entry that is not an address, the caller
+/// is the last trusted proxy, because nothing vouches for the entries left of it. Addresses may have a port, and IPv6
+/// brackets, as some proxies write them.
 ///
-/// `Forwarded`, `X-Real-IP` and the like never count.
+/// `Forwarded`, `X-Real-IP` and similar headers never count.
 #[must_use]
 pub fn client_address<'a>(
     peer: IpAddr,
@@ -35,7 +35,7 @@ pub fn client_address<'a>(
     caller
 }
 
-/// Whether a canonical address is a trusted proxy's; rules may write IPv4 prefixes in IPv6's mapped form.
+/// Reports whether a canonical address is a trusted proxy's. Rules may contain IPv4 prefixes in IPv6-mapped form.
 fn is_trusted(trusted_proxies: &[IpNet], address: IpAddr) -> bool {
     let mapped = match address {
         IpAddr::V4(address) => IpAddr::V6(address.to_ipv6_mapped()),

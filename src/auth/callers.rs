@@ -1,7 +1,7 @@
-//! The proof types of authentication, in the order in which a request earns them (contract section 3, steps 4 to 6):
-//! [`KnownKey`], [`AdmittedKey`], [`Caller`] with [`SignedBody`]. Each is made from the one before and nowhere else.
+//! The proof types of authentication, in the order in which a request gets them (contract section 3, steps 4 to 6):
+//! [`KnownKey`], [`AdmittedKey`], [`Caller`] with [`SignedBody`]. Each is created only from the one before.
 //!
-//! They hold the whole rule set, API keys included, so their `Debug` only says whose they are.
+//! They contain the whole rule set with its API keys, so their `Debug` shows only the merchant and the address.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,16 +16,16 @@ use crate::domain::{UnixMillis, canonical_ip};
 use crate::error::{AdmissionError, AuthenticationFailure};
 use crate::rules::{ApiKey, CallbackSignature, KeyEntry, Merchant, RuleSet, Secrets};
 
-/// Which of a key's secrets a request has to be signed with.
+/// The API version, which decides which of a key's secrets sign a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interface {
-    /// By the recipe of the merchant's dialect.
+    /// Signed by the recipe of the merchant's dialect.
     V1,
-    /// By v2's recipe.
+    /// Signed by v2's recipe.
     V2,
 }
 
-/// A key that exists and may call an interface; nothing is proven of who sent it.
+/// A key that exists and has a secret for an interface. The sender is not authenticated yet.
 pub struct KnownKey {
     rules: Arc<RuleSet>,
     entry: KeyEntry,
@@ -33,7 +33,7 @@ pub struct KnownKey {
 }
 
 impl KnownKey {
-    /// Finds the key that a request names.
+    /// Finds the key of a request.
     ///
     /// # Errors
     /// No such key, or it has no secret for this interface.
@@ -47,16 +47,16 @@ impl KnownKey {
         Ok(Self { rules: Arc::clone(rules), entry: entry.clone(), secrets })
     }
 
-    /// Whose key it is. Nobody has proven to be this merchant yet.
+    /// Returns the merchant of the key. The sender is not authenticated as this merchant yet.
     #[must_use]
     pub fn merchant(&self) -> &Arc<Merchant> {
         &self.entry.merchant
     }
 
-    /// Lets a request from `address` go on with this key, and counts it against the key's rate limit.
+    /// Admits a request from `address` with this key, and counts it against the key's rate limit.
     ///
     /// # Errors
-    /// The address is not on the key's allow-list, or the key is used too fast.
+    /// The address is not on the key's allow-list, or the rate limit is exceeded.
     pub fn admit(self, address: IpAddr) -> Result<AdmittedKey, AdmissionError> {
         let key = self.entry.api_key();
         if !key.allowed_ips.contains(address) {
@@ -71,20 +71,20 @@ impl KnownKey {
     }
 }
 
-/// A known key, used from an allowed address, within its rate.
+/// A known key, used from an allowed address and within its rate limit.
 pub struct AdmittedKey {
     key: KnownKey,
     address: IpAddr,
 }
 
 impl AdmittedKey {
-    /// Whose key it is. Nobody has proven to be this merchant yet.
+    /// Returns the merchant of the key. The sender is not authenticated as this merchant yet.
     #[must_use]
     pub fn merchant(&self) -> &Arc<Merchant> {
         self.key.merchant()
     }
 
-    /// Proves the caller by a v2 signature over the raw body.
+    /// Authenticates the caller by a v2 signature over the raw body.
     ///
     /// # Errors
     /// None of the key's v2 secrets made the signature.
@@ -96,7 +96,7 @@ impl AdmittedKey {
         }
     }
 
-    /// Proves the caller by a v1 signature, by the recipe of its merchant's dialect.
+    /// Authenticates the caller by a v1 signature, made by the recipe of the merchant's dialect.
     ///
     /// # Errors
     /// The timestamp is outside the window around `now`, or none of the key's v1 secrets made the signature.
@@ -131,7 +131,7 @@ impl AdmittedKey {
     }
 }
 
-/// What a v1 signature covers of a request's head, and the signature.
+/// The parts of a request's head that a v1 signature covers, and the signature.
 #[derive(Clone, Copy)]
 pub struct V1Head<'a> {
     /// The text of the timestamp header.
@@ -146,8 +146,8 @@ pub struct V1Head<'a> {
     pub query: Option<&'a str>,
 }
 
-/// A caller whose key is known, whose address is allowed and whose signature was verified, with the rule set that its
-/// request is served by.
+/// An authenticated caller: its key is known, its address allowed, its signature verified. Contains the rule set that
+/// serves its request.
 #[derive(Clone)]
 pub struct Caller {
     rules: Arc<RuleSet>,
@@ -156,25 +156,25 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The merchant.
+    /// Returns the merchant.
     #[must_use]
     pub fn merchant(&self) -> &Arc<Merchant> {
         &self.entry.merchant
     }
 
-    /// The key it called with.
+    /// Returns the key of the request.
     #[must_use]
     pub fn api_key(&self) -> &ApiKey {
         self.entry.api_key()
     }
 
-    /// The one snapshot that serves this request.
+    /// Returns the rule set that serves this request.
     #[must_use]
     pub const fn rules(&self) -> &Arc<RuleSet> {
         &self.rules
     }
 
-    /// Where it calls from.
+    /// Returns the caller's address.
     #[must_use]
     pub const fn address(&self) -> IpAddr {
         self.address
@@ -186,7 +186,7 @@ impl Caller {
 pub struct SignedBody(Bytes);
 
 impl SignedBody {
-    /// The bytes, exactly as signed.
+    /// Returns the bytes exactly as signed.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.0
@@ -230,8 +230,8 @@ pub fn verify_forwarded(caller: &Caller, body: Bytes, signature: &str) -> Result
     }
 }
 
-/// Proves that a body comes from the v2 engine, which holds one of these secrets, by the recipe of its callbacks. `head` is
-/// what else the recipe may sign; its body is not looked at.
+/// Verifies that a callback comes from the v2 engine, which holds one of these secrets. `head` has what else the recipe
+/// may sign; its `body` is ignored.
 ///
 /// # Errors
 /// None of the secrets made the signature.
@@ -249,7 +249,7 @@ pub fn verify_callback(
     }
 }
 
-/// Proves that a body comes from whoever holds one of these secrets, by v2's recipe: how HTTP providers sign.
+/// Verifies a body signed with one of these secrets by v2's recipe, as HTTP providers sign.
 ///
 /// # Errors
 /// None of the secrets made the signature.

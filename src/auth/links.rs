@@ -1,5 +1,5 @@
-//! Signed links: `{public_url}/{kind}/{transaction_id}?expires=<unix>&signature=<hex>`, HMAC-SHA256 over path and query up
-//! to the signature (contract section 9).
+//! Signs and verifies links: `{public_url}/{kind}/{transaction_id}?expires=<unix>&signature=<hex>`, with HMAC-SHA256
+//! over path and query up to the signature (contract section 9).
 
 use hmac::Mac;
 
@@ -14,19 +14,19 @@ pub const RETURN: &str = "return";
 /// The path of the sandbox's hosted page.
 pub const SANDBOX: &str = "sandbox";
 
-/// What a link that was issued here says.
+/// The content of a verified link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// Whose it is.
+    /// The operation that it belongs to.
     pub id: TransactionId,
-    /// Valid before this, in Unix seconds.
+    /// The end of its validity, in Unix seconds: it is valid before.
     pub expires: i64,
 }
 
-/// Signs a link that is valid while now is before `expires`, in Unix seconds.
+/// Returns a signed link that is valid before `expires`, in Unix seconds.
 #[must_use]
 pub fn sign(secret: &Secret, public_url: &str, kind: &str, id: TransactionId, expires: i64) -> String {
-    // A number has at most 20 digits, the signature 64.
+    // Each number has at most 20 digits, the signature 64.
     let mut link = String::with_capacity(public_url.len() + kind.len() + 128);
     for piece in [public_url, "/", kind, "/"] {
         link.push_str(piece);
@@ -42,16 +42,16 @@ pub fn sign(secret: &Secret, public_url: &str, kind: &str, id: TransactionId, ex
     link
 }
 
-/// A link that was not issued, was altered, or is too late. To its user they are all the same.
+/// The link was not issued here, was altered, or has expired. Its user gets the same page for all of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the link is not valid or no longer valid")]
 pub struct LinkRefused;
 
-/// What a link says. `target` is the path and query exactly as received: whatever was added, left out,
-/// reordered or spelled otherwise is refused. Any of the secrets verifies.
+/// Verifies a link and returns its content. `target` is the path and query exactly as received: anything added, left
+/// out, reordered or spelled differently is refused. Any of the secrets verifies.
 ///
 /// # Errors
-/// The link was not issued like this, or `now` is not before its end.
+/// The link was not issued in this form, or has expired at `now`.
 pub fn verify<'a>(
     secrets: impl IntoIterator<Item = &'a Secret>,
     kind: &str,

@@ -1,4 +1,4 @@
-//! Who calls, and proof of it: [`Caller`] and [`SignedBody`] can only be made here.
+//! Authentication: [`Caller`] and [`SignedBody`], the proofs of it, can only be created here.
 
 pub mod addresses;
 pub mod callers;

@@ -1,5 +1,5 @@
-//! How often an address may do something: fail to authenticate (contract section 2, `unauthenticated_per_ip`), or ask for
-//! customers' pages.
+//! Rate limits by client address: for failed authentications (contract section 2, `unauthenticated_per_ip`) and for
+//! requests of customers' pages.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,16 +16,16 @@ use crate::rules::Quota;
 
 type Limiter<K, S, C> = RateLimiter<K, S, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// How many addresses are counted apart. Each takes some 50 bytes.
+/// The most addresses that are counted individually. Each takes some 50 bytes.
 const TRACKED: usize = 65_536;
 
-/// How often addresses that have recovered are dropped, at most, once there are too many.
+/// The shortest time between two removals of recovered addresses.
 const BETWEEN_CLEANUPS: Duration = Duration::from_secs(1);
 
-/// Counts by address, and says when an address has had too many.
+/// A rate limiter for each address.
 ///
-/// Memory is bounded: when too many addresses were counted lately, those beyond the bound share one quota until some of the
-/// others recover. IPv6 addresses count by their /64, which is what one subscriber has.
+/// Memory is bounded: addresses beyond the bound share one quota until others recover. IPv6 addresses count by their
+/// /64, which is what one subscriber has.
 #[derive(Debug)]
 pub struct PerAddress<C: Clock = DefaultClock> {
     clock: C,
@@ -41,7 +41,7 @@ struct Counts<C: Clock> {
     cleaned_at: Mutex<C::Instant>,
 }
 
-/// What is counted as one.
+/// The unit of counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Source {
     V4(Ipv4Addr),
@@ -50,7 +50,7 @@ enum Source {
 }
 
 impl PerAddress {
-    /// Begins with nothing counted.
+    /// Creates an unused limiter.
     #[must_use]
     pub fn new(quota: Quota) -> Self {
         Self::with_clock(quota, DefaultClock::default(), TRACKED)
@@ -63,10 +63,10 @@ impl<C: Clock + Clone> PerAddress<C> {
         Self { clock, tracked, counts }
     }
 
-    /// Counts once for `address`. `quota` is today's; when the rules changed it, counting begins anew.
+    /// Counts one event of `address`. `quota` is that of the current rules; when it has changed, counting starts again.
     ///
     /// # Errors
-    /// The address has had too many: how long until it may again.
+    /// The quota is exceeded: the time until the next event is allowed.
     pub fn count(&self, address: IpAddr, quota: Quota) -> Result<(), Duration> {
         let counts = self.counts(quota);
         let now = self.clock.now();
@@ -98,7 +98,7 @@ impl<C: Clock + Clone> Counts<C> {
         }
     }
 
-    /// Whether another address can be counted by itself.
+    /// Reports whether an address may be counted individually.
     fn has_room(&self, tracked: usize, now: C::Instant) -> bool {
         if self.by_source.len() < tracked {
             return true;

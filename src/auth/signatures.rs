@@ -1,8 +1,8 @@
-//! Signatures over requests: v2's one recipe (merchant-api-v2, "Authentication") and the recipes of v1 dialects
-//! (contract section 4, `[signature]`), and of a remote engine's callbacks (section 2, `[engine] callback_signature`).
+//! Signs and verifies by v2's recipe (merchant-api-v2, "Authentication"), by the recipes of v1 dialects (contract
+//! section 4, `[signature]`), and by that of a remote engine's callbacks (section 2, `[engine] callback_signature`).
 //!
-//! What was received is decoded and compared in constant time; what a recipe signs is fed to the hash piece by piece and
-//! never assembled.
+//! Received signatures are decoded and compared in constant time. The signed payload is fed to the hash piece by piece
+//! and never assembled.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,10 +17,10 @@ use crate::rules::{Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secre
 /// The length of an HMAC-SHA256, in bytes.
 const SHA256_LENGTH: usize = 32;
 
-/// The length of the longest hash that signs: HMAC-SHA512, in bytes.
+/// The length of the longest hash, HMAC-SHA512, in bytes.
 const LONGEST_HASH: usize = 64;
 
-/// The v2 signature: lowercase hexadecimal HMAC-SHA256 of the raw body (merchant-api-v2, "Authentication").
+/// Returns the v2 signature: the lowercase hexadecimal HMAC-SHA256 of the raw body (merchant-api-v2, "Authentication").
 #[must_use]
 pub fn sign_v2(secret: &Secret, body: &[u8]) -> String {
     let mut mac = secret.sha256();
@@ -28,13 +28,14 @@ pub fn sign_v2(secret: &Secret, body: &[u8]) -> String {
     hex::encode(mac.finalize().into_bytes())
 }
 
-/// Whether `signature` is the v2 signature of `body` by any of the secrets. Only 64 lowercase hexadecimal digits are one.
+/// Reports whether `signature` is the v2 signature of `body` by any of the secrets. Only 64 lowercase hexadecimal
+/// digits are accepted.
 #[must_use]
 pub fn verify_v2(secrets: &Secrets, body: &[u8], signature: &[u8]) -> bool {
     verifies_lower_hex(secrets.verifying(), body, signature)
 }
 
-/// Whether `signature` is the lowercase hexadecimal HMAC-SHA256 of `message` by any of the secrets.
+/// Reports whether `signature` is the lowercase hexadecimal HMAC-SHA256 of `message` by any of the secrets.
 pub(super) fn verifies_lower_hex<'a>(
     secrets: impl IntoIterator<Item = &'a Secret>,
     message: &[u8],
@@ -48,7 +49,7 @@ pub(super) fn verifies_lower_hex<'a>(
     })
 }
 
-/// What a recipe can sign of a request, or of a callback.
+/// The parts of a request or callback that a recipe can sign.
 #[derive(Clone, Copy)]
 pub struct V1Input<'a> {
     /// The text of the timestamp header, as sent.
@@ -57,7 +58,7 @@ pub struct V1Input<'a> {
     pub method: &'a str,
     /// The path as sent, without the query.
     pub path: &'a str,
-    /// What follows the first `?` of the target as sent; `None` when there is no `?`.
+    /// The query as sent, after the first `?`; `None` without a `?`.
     pub query: Option<&'a str>,
     /// The API key.
     pub api_key: &'a str,
@@ -65,7 +66,7 @@ pub struct V1Input<'a> {
     pub body: &'a [u8],
 }
 
-/// The v1 signature by a dialect's recipe, written in its encoding (hexadecimal in lowercase).
+/// Returns the v1 signature by a dialect's recipe, in its encoding (hexadecimal in lowercase).
 #[must_use]
 pub fn sign_v1(recipe: &Recipe, secret: &Secret, input: &V1Input<'_>) -> String {
     match recipe.algorithm {
@@ -78,18 +79,18 @@ pub fn sign_v1(recipe: &Recipe, secret: &Secret, input: &V1Input<'_>) -> String 
     }
 }
 
-/// What of an address a v1 recipe can sign.
+/// The request line of a v1 request to be signed.
 #[derive(Clone, Copy)]
 pub struct V1Target<'a> {
     /// The method, in upper case.
     pub method: &'a str,
     /// The path, without the query.
     pub path: &'a str,
-    /// What follows the first `?`.
+    /// The query, after the first `?`.
     pub query: Option<&'a str>,
 }
 
-/// The headers by which a request that is made now is known as an API key's: key, timestamp, signature.
+/// Returns the headers that authenticate a request made at `now`: key, timestamp, signature.
 #[must_use]
 pub fn sign_v1_headers(
     recipe: &Recipe,
@@ -109,8 +110,8 @@ pub fn sign_v1_headers(
     ]
 }
 
-/// The signature of a callback as Standard Webhooks has it: `v1,` and the base64 of HMAC-SHA256 over id, timestamp (seconds
-/// since 1970) and body, with dots between them.
+/// Returns the signature of a callback by Standard Webhooks: `v1,` and the base64 of HMAC-SHA256 over id, timestamp
+/// (seconds since 1970) and body, separated by dots.
 #[must_use]
 pub fn sign_webhook(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> String {
     let mut mac = secret.sha256();
@@ -120,8 +121,8 @@ pub fn sign_webhook(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> 
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// Whether `signature` is the v1 signature of `input` by any of the secrets. Hexadecimal counts in either case, base64 only
-/// in its one spelling with padding.
+/// Reports whether `signature` is the v1 signature of `input` by any of the secrets. Hexadecimal is accepted in either
+/// case, base64 only in its one spelling with padding.
 #[must_use]
 pub fn verify_v1(recipe: &Recipe, secrets: &Secrets, input: &V1Input<'_>, signature: &[u8]) -> bool {
     let length = match recipe.algorithm {
@@ -136,8 +137,9 @@ pub fn verify_v1(recipe: &Recipe, secrets: &Secrets, input: &V1Input<'_>, signat
     })
 }
 
-/// Whether `signature` is a remote engine's signature of a callback by any of the secrets; it is written like one of a v1
-/// recipe. The timestamp is signed and not held against the clock: a callback says nothing that is not asked for again.
+/// Reports whether `signature` is a remote engine's signature of a callback by any of the secrets, in the encoding of
+/// its recipe. The timestamp is signed but not checked against the clock, because the gateway then reads the
+/// operation's status from the engine itself.
 #[must_use]
 pub fn verify_callback(recipe: &CallbackSignature, secrets: &Secrets, input: &V1Input<'_>, signature: &[u8]) -> bool {
     let Some(received) = Received::of(recipe.encoding, signature, SHA256_LENGTH) else { return false };
@@ -145,7 +147,7 @@ pub fn verify_callback(recipe: &CallbackSignature, secrets: &Secrets, input: &V1
     secrets.verifying().any(|secret| signs(secret).verify_slice(received.bytes()).is_ok())
 }
 
-/// The keyed hash with the whole signing payload in it.
+/// Feeds the whole signing payload to a keyed hash.
 fn fed<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
     for segment in payload {
         match segment {
@@ -176,21 +178,21 @@ fn written(encoding: Encoding, bytes: &[u8]) -> String {
     }
 }
 
-/// Which hexadecimal digits count.
+/// The accepted case of hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HexCase {
     Lower,
     Either,
 }
 
-/// A signature as received, decoded.
+/// A received signature, decoded.
 struct Received {
     bytes: [u8; LONGEST_HASH],
     length: usize,
 }
 
 impl Received {
-    /// Text of exactly `length` bytes, as rules say that it is written.
+    /// Decodes text of exactly `length` bytes in the recipe's encoding.
     fn of(encoding: Encoding, text: &[u8], length: usize) -> Option<Self> {
         match encoding {
             Encoding::Hex => Self::hex(text, length, HexCase::Either),
@@ -198,7 +200,7 @@ impl Received {
         }
     }
 
-    /// Hexadecimal text of exactly `length` bytes.
+    /// Decodes hexadecimal text of exactly `length` bytes.
     fn hex(text: &[u8], length: usize, case: HexCase) -> Option<Self> {
         if case == HexCase::Lower && text.iter().any(u8::is_ascii_uppercase) {
             return None;
@@ -208,7 +210,7 @@ impl Received {
         Some(Self { bytes, length })
     }
 
-    /// Base64 text of exactly `length` bytes.
+    /// Decodes base64 text of exactly `length` bytes.
     fn base64(text: &[u8], length: usize) -> Option<Self> {
         // Longer text is refused before it is decoded.
         if text.len() != length.div_ceil(3) * 4 {
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_webhook_is_signed_as_the_standard_has_it() {
-        // The example of the standard's own libraries.
+        // The example of the standard's reference libraries.
         let secret = Secret::new(&STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
         let (id, timestamp, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", br#"{"test": 2432232314}"#);
         let expected = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";

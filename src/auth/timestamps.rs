@@ -1,4 +1,5 @@
-//! The timestamps of v1 requests: within a window either side of now (contract section 4, `window`).
+//! Formats and checks the timestamps of v1 requests, which must lie within a window around now (contract section 4,
+//! `window`).
 
 use std::time::Duration;
 
@@ -6,13 +7,13 @@ use crate::domain::UnixMillis;
 use crate::rules::{Recipe, TimestampFormat};
 use crate::wire::time::{read_rfc3339, rfc3339};
 
-/// Whether the text of a timestamp header names a time within the recipe's window around `now`, its ends included.
-/// Malformed text names none.
+/// Reports whether the text of a timestamp header is a time within the recipe's window around `now`, both ends
+/// included. Malformed text is not.
 #[must_use]
 pub fn is_fresh(recipe: &Recipe, text: &[u8], now: UnixMillis) -> bool {
     let Some(text) = std::str::from_utf8(text).ok() else { return false };
-    // Whole seconds are compared with whole seconds: a caller that truncates is not up to a second closer to the end of
-    // its window than one that does not.
+    // Whole seconds are compared with whole seconds, so that a caller that truncates does not lose up to a second of
+    // its window.
     let distance = match recipe.timestamp_format {
         TimestampFormat::Unix => digits(text).map(|seconds| apart(seconds, now.seconds(), Duration::from_secs)),
         TimestampFormat::UnixMillis => digits(text).map(|millis| apart(millis, now.0, Duration::from_millis)),
@@ -23,7 +24,7 @@ pub fn is_fresh(recipe: &Recipe, text: &[u8], now: UnixMillis) -> bool {
     distance.is_some_and(|distance| distance <= recipe.window)
 }
 
-/// A time as a timestamp header has it.
+/// Formats a time for a timestamp header.
 #[must_use]
 pub fn written(format: TimestampFormat, at: UnixMillis) -> String {
     match format {
@@ -37,7 +38,7 @@ fn apart(one: i64, other: i64, unit: fn(u64) -> Duration) -> Duration {
     unit(one.abs_diff(other))
 }
 
-/// Digits and nothing else, at most 18 of them: no sign, no fraction, no spaces, no leading zero.
+/// Parses 1 to 18 digits: no sign, no fraction, no spaces, no leading zero.
 fn digits(text: &str) -> Option<i64> {
     let plain = (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let plain = plain && (text == "0" || !text.starts_with('0'));
