@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// WCAG 2 level AA, for text of any size.
+/// The least contrast ratio of readable text: WCAG 2 level AA, for text of any size.
 pub(super) const LEAST_CONTRAST: f64 = 4.5;
 
-/// A colour of the sRGB space.
+/// An sRGB colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Color([u8; 3]);
 
@@ -41,7 +41,7 @@ impl Color {
         0.2126 * red + 0.7152 * green + 0.0722 * blue
     }
 
-    /// Returns this colour with so many hundredths of another one in it.
+    /// Returns this colour mixed with `hundredths` percent of another one.
     pub(super) fn mixed(self, other: Self, hundredths: u16) -> Self {
         let mix = |own: u8, others: u8| {
             let mixed = (u16::from(own) * (100 - hundredths) + u16::from(others) * hundredths) / 100;
@@ -51,7 +51,7 @@ impl Color {
         Self([mix(red, other_red), mix(green, other_green), mix(blue, other_blue)])
     }
 
-    /// Returns the first mixture with another colour that can be read before this background.
+    /// Returns the mixture with `towards` that is nearest to this colour and readable on this background.
     pub(super) fn readable_before(self, background: Self, towards: Self) -> Self {
         let mixtures = (0..=100).step_by(4).map(|hundredths| self.mixed(towards, hundredths));
         mixtures.clone().find(|mixed| mixed.contrast(background) >= LEAST_CONTRAST).unwrap_or(towards)

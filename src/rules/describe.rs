@@ -1,4 +1,4 @@
-//! The JSON Schemas of rule files, made from the types that read them: what editors complete, explain and underline by.
+//! JSON Schemas of rule files, generated from the types that parse them: for completion and checks in editors.
 
 use serde_json::{Value, json};
 
@@ -21,10 +21,10 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 5] = [Self::Gateway, Self::Merchant, Self::Shop, Self::Dialect, Self::PageTexts];
 
-    /// The word for it.
+    /// Returns the name of this kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,8 +37,8 @@ impl FileKind {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of a kind of rule file, as TOML read into JSON (contract section 2). What it refuses,
-/// the gateway refuses as well; the gateway knows more, above all what files say of each other.
+/// Returns the JSON Schema (draft 2020-12) of a kind of rule file, for its TOML converted to JSON (contract section 2).
+/// The gateway rejects whatever the schema rejects, and more, above all references that do not fit other files.
 #[must_use]
 pub fn file_schema(kind: FileKind) -> Value {
     match kind {

@@ -15,17 +15,17 @@ use crate::json::{self, JsonError};
 /// A v1 wire format.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Its name: the file's name.
+    /// Its name, which is the name of its file.
     pub name: Box<str>,
     /// How requests and callbacks are signed.
     pub signature: Recipe,
     /// Method and path of each endpoint.
     pub routes: Vec<(Endpoint, Method, Box<str>)>,
-    /// Its words for statuses.
+    /// Its names of statuses.
     pub statuses: StatusWords,
     /// Its reply shapes.
     pub replies: Replies,
-    /// PHP's empty array: `paymentData` `[]` is `{}`.
+    /// Whether `paymentData` `[]` is read as `{}`: PHP writes an empty array so.
     pub empty_list_is_object: bool,
 }
 
@@ -40,11 +40,11 @@ pub struct Recipe {
     pub timestamp: HeaderName,
     /// How the timestamp is written.
     pub timestamp_format: TimestampFormat,
-    /// How far the timestamp may be from now, either side.
+    /// How far the timestamp may be from now, in either direction.
     pub window: Duration,
-    /// What is signed.
+    /// The parts of the signed payload, in order.
     pub payload: Vec<Segment>,
-    /// With which hash.
+    /// The keyed hash.
     pub algorithm: Algorithm,
     /// How the signature is written.
     pub encoding: Encoding,
@@ -109,18 +109,18 @@ pub enum Endpoint {
     Payin,
     /// Creates a withdrawal.
     Payout,
-    /// Shows a deposit.
+    /// Returns the status of a deposit.
     PayinStatus,
-    /// Shows a withdrawal.
+    /// Returns the status of a withdrawal.
     PayoutStatus,
-    /// Shows balances.
+    /// Returns balances.
     Balance,
     /// Lists operations.
     Transactions,
 }
 
 impl Endpoint {
-    /// The key of `[routes]`, also the route's name in logs and metrics.
+    /// Returns the key of `[routes]`, which is also the route's name in logs and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ impl Endpoint {
     }
 }
 
-/// The dialect's words for statuses.
+/// The dialect's names of statuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusWords {
     /// For PENDING.
@@ -146,7 +146,7 @@ pub struct StatusWords {
 }
 
 impl StatusWords {
-    /// The word for a status.
+    /// Returns the dialect's name of a status.
     #[must_use]
     pub const fn word(&self, status: Status) -> &str {
         match status {
@@ -161,30 +161,32 @@ impl StatusWords {
 #[derive(Default)]
 pub struct Replies {
     pub(super) environment: minijinja::Environment<'static>,
-    /// Which there are: most dialects have few or none, and the environment makes an error of each that is missing.
+    /// The names of the templates. Looking up a missing template in `environment` builds an error, and most dialects
+    /// have few templates or none.
     names: Vec<Box<str>>,
 }
 
 impl Replies {
-    /// Templates by reply name (`payin`, `payout`, `status`, `balance`, `transactions`, `error`, `callback`).
+    /// Takes templates that are named after replies (`payin`, `payout`, `status`, `balance`, `transactions`, `error`,
+    /// `callback`).
     #[must_use]
     pub fn new(environment: minijinja::Environment<'static>) -> Self {
         let names = environment.templates().map(|(name, _)| name.into()).collect();
         Self { environment, names }
     }
 
-    /// Whether the dialect has a template for a reply.
+    /// Reports whether the dialect has a template for a reply.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| **known == *name)
     }
 
-    /// Renders a reply by its template; `None` when the dialect has none for it. What is rendered is JSON: filters such
-    /// as `safe` can write values that no sample foretold, and a caller is better told in the default shape than in none.
+    /// Renders a reply by its template; returns `None` when the dialect has no template for it. The result is checked
+    /// to be JSON, because filters such as `safe` can write values that the samples at load time did not cover. After
+    /// an error the reply is sent in its default shape.
     ///
     /// # Errors
-    /// The template failed for these values, or rendered something else than JSON; the text names the template, never a
-    /// value.
+    /// The template failed for these values, or did not render JSON; the text names the template, never a value.
     pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
         if !self.has(name) {
             return None;
@@ -197,27 +199,27 @@ impl Replies {
         }))
     }
 
-    /// Whether a text is one JSON value, and one that every reader takes for the same.
+    /// Checks that a text is one JSON value, which every parser reads in the same way.
     ///
     /// # Errors
-    /// Where it is not; the text shows no value and no name.
+    /// What is wrong and where, without any value or name of the text.
     pub(super) fn check_json(text: &str) -> Result<(), String> {
         json::read(text.as_bytes()).map(drop).map_err(|error| match error {
-            JsonError::DuplicateKey(_) => "a member is there twice".to_owned(),
+            JsonError::DuplicateKey(_) => "a member occurs twice".to_owned(),
             JsonError::TooDeep(_) => format!("more than {} levels", json::MAX_DEPTH),
-            JsonError::NotUtf8 | JsonError::ByteOrderMark => "no JSON".to_owned(),
+            JsonError::NotUtf8 | JsonError::ByteOrderMark => "not JSON".to_owned(),
             JsonError::Malformed(at) | JsonError::Trailing(at) | JsonError::LoneSurrogate(at) => {
-                format!("no JSON at byte {at}")
+                format!("not valid JSON at byte {at}")
             }
         })
     }
 }
 
-/// The longest reply that a template may render, in bytes: ten times a page of 200 operations in which everything is as
-/// long as it can be.
+/// The longest reply that a template may render, in bytes: ten times a page of 200 operations with all members at their
+/// longest.
 const LONGEST_REPLY: usize = 4 << 20;
 
-/// Renders a template, up to [`LONGEST_REPLY`].
+/// Renders a template; fails when the result is longer than [`LONGEST_REPLY`].
 pub(super) fn render_bounded(
     template: &minijinja::Template<'_, '_>,
     values: &impl serde::Serialize,
@@ -227,7 +229,7 @@ pub(super) fn render_bounded(
     String::from_utf8(text.0).map_err(|_| minijinja::Error::from(minijinja::ErrorKind::BadSerialization))
 }
 
-/// What was rendered so far. More than fits fails.
+/// The bytes rendered so far. A write beyond [`LONGEST_REPLY`] fails.
 struct Bounded(Vec<u8>);
 
 impl Write for Bounded {

@@ -1,8 +1,8 @@
-//! What changes for whom between two rule directories, in words, without a secret: first whom changes concern and what is
-//! compared, then what a change of each setting comes to, at last schemas.
+//! Compares two rules directories and describes the changes in sentences, grouped by those whom they concern, without
+//! secrets.
 //!
-//! What a change of a setting comes to is said by [`setting_rule`]; of a key that it does not know it is said to refuse. Of a JSON Schema its
-//! properties are compared by name, and not what it accepts.
+//! [`setting_rule`] classifies the change of each setting; a change of a setting unknown to it counts as
+//! [`Effect::Refuses`]. The properties of JSON Schemas are compared by name, not by what they accept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use super::read_rules::{
 };
 use super::restart;
 
-/// What a change does to those that it concerns. The most dangerous first.
+/// The effect of a change on those whom it concerns, the most dangerous first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// It refuses, or changes, what worked before.
+    /// It refuses or changes what worked before.
     Refuses,
-    /// It takes away.
+    /// It takes something away.
     TakesAway,
     /// It allows more.
     Allows,
@@ -29,64 +29,64 @@ pub enum Effect {
 
 use Effect::{Allows, Neither, Refuses, TakesAway};
 
-/// Whom changes concern.
+/// Those whom changes concern.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Audience {
     /// One merchant.
     Merchant {
         /// Its id.
         id: String,
-        /// For people.
+        /// Its display name.
         name: String,
     },
-    /// Those who may use a shop.
+    /// The merchants that may use a shop.
     Shop {
         /// Its code.
         code: String,
         /// The merchants that may use it, before or after, sorted.
         merchants: Vec<String>,
     },
-    /// Those whose shops use a list.
+    /// The merchants whose shops use a list.
     List {
         /// Its name.
         name: String,
         /// The shops whose schemas name it, sorted.
         shops: Vec<String>,
     },
-    /// Those who speak a dialect.
+    /// The merchants that use a dialect.
     Dialect {
         /// Its name.
         name: String,
-        /// The merchants that speak it, before or after, sorted.
+        /// The merchants that use it, before or after, sorted.
         merchants: Vec<String>,
     },
-    /// Customers who see pages.
+    /// Customers, who see pages.
     Pages,
-    /// Everybody.
+    /// All callers and customers.
     Gateway,
 }
 
-/// One change, in words.
+/// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What it does.
+    /// Its effect.
     pub effect: Effect,
-    /// The file that says it, below the rules directory.
+    /// The file that contains it, relative to the rules directory.
     pub file: String,
-    /// The key in it, with the tables above; of schemas and lists, the key that names them.
+    /// The key in the file, with the tables above it; for schemas and lists, the key that names them.
     pub key: String,
-    /// The change in a sentence.
+    /// The change as a sentence.
     pub what: String,
-    /// Whether it waits for the next start of the process.
+    /// Whether it takes effect only at the next start of the process.
     pub at_next_start: bool,
 }
 
-/// What changes for one of those concerned; never empty, the most dangerous first.
+/// The changes for one audience; never empty, the most dangerous first.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Whom it concerns.
+    /// The audience.
     pub who: Audience,
-    /// What changes.
+    /// The changes.
     pub changes: Vec<Change>,
 }
 
@@ -101,7 +101,7 @@ impl Group {
         self.changes.push(Change { effect, file: file.to_owned(), key, what: what.into(), at_next_start });
     }
 
-    /// Tells every setting that differs. `shown_value` stands before each sentence, `above` before each key.
+    /// Adds a change for every setting that differs. The label is put before each sentence, `above` before each key.
     fn settings(&mut self, file: &str, (shown_value, above): (&str, &str), old: &Settings, new: &Settings) {
         for path in union(old.keys(), new.keys()) {
             let (old, new) = (old.get(path), new.get(path));
@@ -115,7 +115,7 @@ impl Group {
     }
 }
 
-/// Returns what changes from one directory to another: nothing, when both mean the same. Groups with the most dangerous
+/// Returns the changes from one directory to another; empty when both mean the same. Groups with the most dangerous
 /// changes come first.
 #[must_use]
 pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
@@ -153,7 +153,7 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
     }
     for (key, _) in before.api_keys.iter().filter(|(key, _)| new.owner(key) != Some(id)) {
         let what = match new.owner(key) {
-            Some(owner) => format!("goes to merchant {owner}: its callers no longer act for this merchant"),
+            Some(owner) => format!("moves to merchant {owner}: its callers no longer act for this merchant"),
             None => "is revoked: its callers get 401".to_owned(),
         };
         group.tell(&file, TakesAway, format!("api_keys.{key}"), format!("key {} {what}", plain(key)));
@@ -162,7 +162,7 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
         let shown = plain(key);
         let theirs = old.owner(key).filter(|owner| *owner != id);
         if let Some(owner) = theirs {
-            let what = format!("key {shown} comes from merchant {owner}: its callers act for this merchant now");
+            let what = format!("key {shown} moves here from merchant {owner}: its callers now act for this merchant");
             group.tell(&file, Refuses, format!("api_keys.{key}"), what);
         }
         let known = theirs.map_or(was, |owner| old.merchants.get(owner)).and_then(|file| file.api_key(key));
@@ -177,13 +177,13 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
             );
         }
     }
-    // Some things are signed by the first key of a merchant when theirs is gone.
+    // When an operation's key is gone, its merchant's first key signs instead: see `Merchant::signing_key`.
     let order = |file: &MerchantFile, other: &MerchantFile| {
         let names = file.api_keys.iter().map(|(key, _)| key.clone());
         names.filter(|key| other.api_key(key).is_some()).collect::<Vec<_>>()
     };
     if order(before, after) != order(after, before) {
-        let what = "the keys stand in another order: what was created by a key that is gone is signed by the first one";
+        let what = "the keys are in another order: the first one signs for operations whose own key is gone";
         group.tell(&file, Neither, "api_keys", what);
     }
     for code in union(before.shops.keys(), after.shops.keys()).filter(|_| is.is_some()) {
@@ -195,7 +195,7 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
                 let on = on.into_iter().filter(|(key, _)| word(new, key) == Some("true")).map(|(_, on)| on.to_owned());
                 group.tell(&file, Allows, key, format!("shop {code} is added for {}", or_none(listed(on))));
             }
-            _ => group.tell(&file, TakesAway, key, format!("shop {code} is taken away: requests for it are 400")),
+            _ => group.tell(&file, TakesAway, key, format!("shop {code} is removed: requests for it get 400")),
         }
     }
     own_lists(&mut group, id, old, new);
@@ -222,7 +222,7 @@ fn shop(code: &str, old: &ReadRules, new: &ReadRules) -> Group {
             group.tell(&file, Allows, "", format!("the shop is new: {currency}, with the provider {kind} behind it"));
         }
         (Some(before), Some(after)) => {
-            // Schemas are told by what is in them.
+            // Schemas are compared by their content below.
             let but_schemas = |settings: &Settings| {
                 let mut settings = settings.clone();
                 settings.retain(|path, _| !path.ends_with(".schema"));
@@ -249,7 +249,7 @@ fn common_lists(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
         let shops = old.users(new, name);
         let mut group =
             Group::new(Audience::List { name: name.clone(), shops: shops.iter().map(ToString::to_string).collect() });
-        // What nobody uses changes nothing.
+        // A list that no shop uses has no effect.
         if !shops.is_empty() {
             list_values(&mut group, &format!("lists/{name}.txt"), ("", ""), old.lists.get(key), new.lists.get(key));
         }
@@ -258,15 +258,15 @@ fn common_lists(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
     names.map(group).collect()
 }
 
-/// Tells a merchant's own lists, which stand in the place of common ones.
+/// Adds the changes of a merchant's own lists, which replace the common ones of the same name.
 fn own_lists(group: &mut Group, merchant: &str, old: &ReadRules, new: &ReadRules) {
     let keys = union(old.lists.keys(), new.lists.keys()).filter(|(owner, _)| owner.as_deref() == Some(merchant));
     for key in keys.filter(|(_, name)| !old.users(new, name).is_empty()) {
         let (name, common) = (&key.1, (None, key.1.clone()));
         let file = format!("lists/{merchant}/{name}.txt");
         match (old.lists.contains_key(key), new.lists.contains_key(key)) {
-            (false, _) => group.tell(&file, Neither, name, format!("list `{name}` is its own now, not the common one")),
-            (_, false) => group.tell(&file, Neither, name, format!("list `{name}` is the common one now, not its own")),
+            (false, _) => group.tell(&file, Neither, name, format!("list `{name}` is now its own, not the common one")),
+            (_, false) => group.tell(&file, Neither, name, format!("list `{name}` is now the common one, not its own")),
             _ => {}
         }
         let values = |read: &'_ ReadRules| read.lists.get(key).or_else(|| read.lists.get(&common)).cloned();
@@ -307,7 +307,7 @@ fn dialect(name: &str, old: &ReadRules, new: &ReadRules) -> Group {
 
 fn pages(old: &ReadRules, new: &ReadRules) -> Group {
     let mut group = Group::new(Audience::Pages);
-    // Everything that each language says, by key.
+    // All texts and settings of each language, by key.
     let texts = |read: &ReadRules| {
         let all = read.rules.pages.languages().iter().map(|language| {
             let [direction, decimal, group] = ["direction", "decimal", "group"].map(str::to_owned);
@@ -339,12 +339,12 @@ fn pages(old: &ReadRules, new: &ReadRules) -> Group {
             }
             (None, _) => {
                 let instead = &old.rules.pages.language(tag).tag;
-                let what = format!("language {tag} is added: customers who ask for it no longer read {instead}");
+                let what = format!("language {tag} is added: customers who prefer it no longer get {instead}");
                 group.tell(&file, Allows, "", what);
             }
             _ => {
                 let instead = &new.rules.pages.language(tag).tag;
-                let what = format!("language {tag} is removed: customers who ask for it read {instead}");
+                let what = format!("language {tag} is removed: customers who prefer it get {instead}");
                 group.tell(&file, TakesAway, "", what);
             }
         }
@@ -352,7 +352,7 @@ fn pages(old: &ReadRules, new: &ReadRules) -> Group {
     group
 }
 
-/// What is in either, each once and sorted.
+/// Returns the items of both iterators, sorted and without duplicates.
 fn union<'a, T: Ord + 'a>(
     old: impl Iterator<Item = &'a T>,
     new: impl Iterator<Item = &'a T>,
@@ -360,7 +360,7 @@ fn union<'a, T: Ord + 'a>(
     old.chain(new).collect::<BTreeSet<_>>().into_iter()
 }
 
-/// `limits.body` as people look for it: `[limits] body`.
+/// Writes the setting `limits.body` as `[limits] body`.
 fn sectioned(path: &str) -> String {
     match path.rsplit_once('.') {
         Some((section, key)) => format!("[{}] {}", plain(section), plain(key)),
@@ -368,25 +368,26 @@ fn sectioned(path: &str) -> String {
     }
 }
 
-/// How many names of a list are said.
+/// The most names that a sentence lists.
 const MOST_NAMED: usize = 8;
 
-/// What a change of a setting comes to.
+/// How the effect of a change of a setting is found.
 #[derive(Clone, Copy)]
 enum SettingRule {
-    /// This.
+    /// Always this effect.
     As(Effect),
-    /// More allows more; without one, there is no bound.
+    /// A larger number allows more; no number means no bound.
     More,
-    /// A value where there was none allows more; otherwise as one that refuses.
+    /// A value where there was none allows more; any other change refuses.
     Opens,
-    /// This when it is the word now, and that otherwise.
+    /// The first effect when the new value is this word, the second one otherwise.
     When(&'static str, Effect, Effect),
-    /// Of a list: what a new entry does, and one that is gone.
+    /// For a list: the effects of an added and of a removed entry.
     Entries(Effect, Effect),
 }
 
-/// Says what a change of the setting at `path` comes to, and what it means where the values do not say it.
+/// Returns how the effect of a change of the setting at `path` is found, and an explanation where the values alone are
+/// not clear; empty for none.
 fn setting_rule(path: &str) -> (SettingRule, &'static str) {
     use SettingRule::{As, Entries, More, Opens, When};
     match path {
@@ -400,13 +401,13 @@ fn setting_rule(path: &str) -> (SettingRule, &'static str) {
         | "callbacks.timeout"
         | "provider.delay" => (As(Neither), ""),
         _ if path.ends_with(".first_retry") || path.ends_with(".max_retry") => (As(Neither), ""),
-        _ if path.starts_with("balance.opening.") => (As(Neither), "booked only for a merchant that was not seen yet"),
+        _ if path.starts_with("balance.opening.") => (As(Neither), "posted only when a merchant is first seen"),
         "store.connections" | "pages.link_lifetime" | "pages.return_lifetime" | "signature.window" => (More, ""),
         _ if path.starts_with("limits.") || path.starts_with("rate_limit.") || path.ends_with("_per_day") => (More, ""),
         _ if path.ends_with(".timeout") || path.ends_with(".give_up_after") || path.ends_with(".forget_after") => {
             (More, "")
         }
-        "active" => (When("true", Allows, TakesAway), "whether new operations are taken"),
+        "active" => (When("true", Allows, TakesAway), "whether new operations are accepted"),
         "payin" => (When("true", Allows, TakesAway), "whether deposits are enabled"),
         "payout" => (When("true", Allows, TakesAway), "whether withdrawals are enabled"),
         "balance.enforce" => (When("false", Allows, Refuses), "whether the available balance bounds withdrawals"),
@@ -423,38 +424,38 @@ fn setting_rule(path: &str) -> (SettingRule, &'static str) {
         "checks.refused_accounts" | "checks.refused_addresses" => {
             (Entries(Refuses, Allows), "operations of these are created FAILED")
         }
-        "admin.hosts" => (Entries(Allows, Refuses), "by which names the admin listener may be asked"),
-        "clients.trusted_proxies" => (Entries(Refuses, Refuses), "whose X-Forwarded-For is believed"),
-        "server.listen" => (As(Refuses), "callers reach it there alone"),
+        "admin.hosts" => (Entries(Allows, Refuses), "the host names that the admin listener accepts"),
+        "clients.trusted_proxies" => (Entries(Refuses, Refuses), "whose X-Forwarded-For is trusted"),
+        "server.listen" => (As(Refuses), "callers reach the gateway only there"),
         "server.public_url" => (As(Refuses), "new links begin with it"),
         "tls.client_ca" => (As(Refuses), "callers without a certificate that it signed are refused"),
-        "store.url" => (As(Refuses), "what is in the old store is not seen"),
+        "store.url" => (As(Refuses), "operations in the old store are not found"),
         "engine.url" => (As(Refuses), "a store belongs to one kind of engine"),
         "clients.proxy_protocol" => (As(Refuses), "connections of the other kind are refused"),
-        "currency" => (As(Refuses), "operations in the old currency are 400"),
+        "currency" => (As(Refuses), "operations in the old currency get 400"),
         "payment_method" => (As(Refuses), "`method` of a status whose request named no shop"),
-        "provider.kind" => (As(Refuses), "operations that wait for the other kind go on waiting"),
-        "provider.url" => (As(Refuses), "waiting operations are asked for there, too"),
-        "v1.dialect" => (As(Refuses), "its v1 requests are read by the other one"),
+        "provider.kind" => (As(Refuses), "pending operations of the other kind keep waiting for it"),
+        "provider.url" => (As(Refuses), "pending operations are sent there too"),
+        "v1.dialect" => (As(Refuses), "its v1 requests are read in the new dialect"),
         "v1.callback_url" => (As(Refuses), "for requests that name no address"),
-        _ if path.starts_with("signature.") => (As(Refuses), "requests as they were signed so far are refused"),
-        _ if path.starts_with("routes.") => (As(Refuses), "requests to the old path are 404"),
+        _ if path.starts_with("signature.") => (As(Refuses), "requests signed in the old way are refused"),
+        _ if path.starts_with("routes.") => (As(Refuses), "requests to the old path get 404"),
         _ if path.starts_with("statuses.") => {
             (As(Refuses), "replies, callbacks and the `status` filter use the new word")
         }
-        _ if path.starts_with("replies.") => (As(Refuses), "that reply has another shape"),
+        _ if path.starts_with("replies.") => (As(Refuses), "the shape of that reply changes"),
         _ => (As(Refuses), ""),
     }
 }
 
 fn means_the_same(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return old.is_none() && new.is_none() };
-    // The first secret signs: their order counts.
+    // The order of secrets matters: the first one signs.
     let same = old.iter().map(|entry| &entry.same).eq(new.iter().map(|entry| &entry.same));
     same || (!is_secret(path) && missing(old, new).is_empty() && missing(new, old).is_empty())
 }
 
-/// The entries of one list that are not in another one.
+/// Returns the entries of one list that another one does not have.
 fn missing<'a>(of: &'a [RuleEntry], from: &[RuleEntry]) -> BTreeSet<&'a RuleEntry> {
     of.iter().filter(|entry| !from.iter().any(|had| had.same == entry.same)).collect()
 }
@@ -470,7 +471,7 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     let (rule, meaning) = setting_rule(path);
     let meaning = if meaning.is_empty() { String::new() } else { format!(": {meaning}") };
     if let (SettingRule::Entries(added, gone), Some(before), Some(after)) = (rule, old, new) {
-        // A network that a larger one stands for now is not gone.
+        // A removed network that a remaining larger one contains is not gone.
         let covered = |entry: &&RuleEntry| {
             let net = network(&entry.shown);
             net.is_some_and(|net| after.iter().filter_map(|new| network(&new.shown)).any(|new| new.contains(&net)))
@@ -486,7 +487,10 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     let shown_value =
         |setting: Option<&Setting>| setting.map_or_else(|| absent.to_owned(), |setting| or_none(shown(setting)));
     if path == "store.url" && shown_value(old) == shown_value(new) {
-        return vec![(Neither, format!("{} as before; its user, password or parameters are others", shown_value(new)))];
+        return vec![(
+            Neither,
+            format!("{} as before, but its user, password or parameters changed", shown_value(new)),
+        )];
     }
     let word = |setting: Option<&Setting>| setting.and_then(|setting| Some(setting.first()?.same.clone()));
     let effect = match (rule, old, new) {
@@ -509,28 +513,29 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     vec![(effect, format!("{}{meaning}", arrow(&shown_value(old), &shown_value(new))))]
 }
 
-/// Says of secrets how many there are, where, and which of them sign. Never one, nor a part of one.
+/// Describes a change of secrets: how many there are, where they are kept and which one signs. Never shows a secret or
+/// a part of one.
 fn secrets(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> (Effect, String) {
     let (before, after) = (old.map_or(&[][..], Vec::as_slice), new.map_or(&[][..], Vec::as_slice));
     let gone = missing(before, after).len();
     let (effect, meaning) = match (path, before.is_empty(), after.is_empty()) {
-        ("admin.token", true, _) => (Refuses, "the admin listener asks for a token now"),
-        ("admin.token", _, true) => (Allows, "the admin listener asks for no token any more"),
-        ("pages.secret", true, _) => (Refuses, "links that pages.key beside the store's key signed no longer verify"),
+        ("admin.token", true, _) => (Refuses, "the admin listener now requires a token"),
+        ("admin.token", _, true) => (Allows, "the admin listener no longer requires a token"),
+        ("pages.secret", true, _) => (Refuses, "links signed with pages.key beside the store's key no longer verify"),
         ("pages.secret", _, true) => {
             (Refuses, "pages.key beside the store's key signs: earlier links no longer verify")
         }
-        ("v1_secret", true, _) => (Allows, "the key can call v1 now"),
+        ("v1_secret", true, _) => (Allows, "the key can now call v1"),
         ("v1_secret", _, true) => (TakesAway, "the key can no longer call v1: 401"),
         (_, true, _) => (Allows, ""),
         (_, _, true) => (TakesAway, ""),
-        _ if gone == before.len() => (Refuses, "the old one no longer counts"),
+        _ if gone == before.len() => (Refuses, "the old secret no longer verifies"),
         _ if before.first().map(|entry| &entry.same) != after.first().map(|entry| &entry.same) => {
-            (Refuses, "another one signs")
+            (Refuses, "another secret signs")
         }
-        _ if gone > 0 => (TakesAway, "an old one no longer verifies"),
+        _ if gone > 0 => (TakesAway, "an old secret no longer verifies"),
         _ if !missing(after, before).is_empty() => (Allows, "one more verifies (a rotation)"),
-        _ => (Neither, "the same ones in another order"),
+        _ => (Neither, "the same secrets in another order"),
     };
     let colon = if meaning.is_empty() { "" } else { ": " };
     (effect, format!("{}{colon}{meaning}", arrow(&or_none(shown(before)), &or_none(shown(after)))))
@@ -555,17 +560,17 @@ fn or_none(shown: String) -> String {
     if shown.is_empty() { "none".to_owned() } else { shown }
 }
 
-/// "old -> new"; what looks the same and is not is called another one.
+/// Returns "old -> new", or "new changed" when both are shown alike.
 fn arrow(old: &str, new: &str) -> String {
-    if old == new { format!("{new} is another one now") } else { format!("{old} -> {new}") }
+    if old == new { format!("{new} changed") } else { format!("{old} -> {new}") }
 }
 
-/// Says which properties of a schema were added, removed, made required or changed.
+/// Describes which properties of a schema were added, removed, made required or changed.
 fn schema_changes(old: Option<&Json>, new: Option<&Json>) -> Vec<(Effect, String)> {
     let (old, new) = match (old, new) {
         (None, None) => return Vec::new(),
-        (None, Some(_)) => return vec![(Refuses, "a schema checks `fields` now, any passed before".to_owned())],
-        (Some(_), None) => return vec![(Allows, "no schema checks `fields` any more: any pass".to_owned())],
+        (None, Some(_)) => return vec![(Refuses, "a schema now checks `fields`; any object passed before".to_owned())],
+        (Some(_), None) => return vec![(Allows, "no schema checks `fields` any more: any object passes".to_owned())],
         (Some(old), Some(new)) => (old, new),
     };
     let none = Map::new();
@@ -574,7 +579,7 @@ fn schema_changes(old: Option<&Json>, new: Option<&Json>) -> Vec<(Effect, String
         let names = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
         names.map(str::to_owned).collect::<BTreeSet<_>>()
     };
-    // What the schema asks of all properties together, and of those that are passed on.
+    // The keywords that apply to all properties together, or to those that are not listed.
     let rest = |schema: &Json| {
         let keywords = schema.as_object().unwrap_or(&none).clone().into_iter();
         keywords.filter(|(name, _)| !["type", "properties", "required"].contains(&name.as_str())).collect::<Map<_, _>>()

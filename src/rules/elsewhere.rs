@@ -1,4 +1,4 @@
-//! Files outside the rules directory that rules name: secrets, and certificates that are trusted.
+//! External files: files outside the rules directory that rules name, which hold secrets or trusted certificates.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,33 +14,33 @@ use super::files::{ContentHash, content_hash, read_bounded};
 use super::stamp::FileMeta;
 use crate::domain::wide;
 
-/// The largest file, in bytes. What needs less says so when it reads.
+/// The largest external file, in bytes. Callers with a lower limit pass it to `read`.
 pub(super) const LARGEST_ELSEWHERE: u64 = 4 << 20;
 
-/// A file as it was found.
+/// The state of a file when it was last read.
 #[derive(Debug)]
 struct Found {
-    /// From before it was read; `None`: it was not there.
+    /// Its stamp before it was read; `None`: it was missing.
     stamp: Option<FileMeta>,
-    /// `None`: it could not be read.
+    /// The hash of its content; `None`: it could not be read.
     hash: Option<ContentHash>,
     content: ExternalContent,
 }
 
-/// What a file holds.
+/// The kind of content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExternalContent {
-    /// Nobody may learn anything of it.
+    /// A secret, of which nothing may be shown.
     Secret,
-    /// Certificates: part of the version of the rules.
+    /// Certificates, which are part of the rules' version.
     Public,
 }
 
-/// The files elsewhere that one load asked for.
+/// The external files that one load read, or looked for.
 #[derive(Debug, Default)]
 pub(super) struct ExternalFiles {
     found: BTreeMap<PathBuf, Found>,
-    /// Of files that were read for them, each once.
+    /// The results of reading certificate files, each read once.
     certificates: BTreeMap<PathBuf, Result<Certificates, String>>,
 }
 
@@ -60,10 +60,10 @@ impl ExternalFiles {
         bytes
     }
 
-    /// Reads a PEM file of certificates that something is to be trusted by.
+    /// Reads a PEM file of trusted certificates.
     ///
     /// # Errors
-    /// It cannot be read or holds none, or one that cannot be used.
+    /// The file cannot be read, holds no certificate, or holds one that cannot be used.
     pub(super) fn certificates(&mut self, path: &Path) -> Result<Certificates, String> {
         if let Some(known) = self.certificates.get(path) {
             return known.clone();
@@ -82,12 +82,12 @@ impl ExternalFiles {
         self.certificates.entry(path.to_owned()).or_insert(read).clone()
     }
 
-    /// Takes note of a file that is not there and need not be, so that it is noticed when it comes.
+    /// Records a file that is missing and may be, so that its appearance is noticed.
     pub(super) fn missing(&mut self, path: &Path, content: ExternalContent) {
         self.found.insert(path.to_owned(), Found { stamp: None, hash: None, content });
     }
 
-    /// Takes note of what this process itself has put where a file was missing: that is no change.
+    /// Records that this process itself created a missing file, which therefore is no change.
     pub(super) fn made(&mut self, path: &Path) {
         if let Some(found) = self.found.get_mut(path) {
             found.stamp = FileMeta::at(path);
@@ -95,12 +95,12 @@ impl ExternalFiles {
         }
     }
 
-    /// Returns the hashes of what is no secret, in the order of the paths.
+    /// Returns the hashes of the public files, in the order of their paths.
     pub(super) fn public(&self) -> impl Iterator<Item = ContentHash> {
         self.found.values().filter(|found| found.content == ExternalContent::Public).filter_map(|found| found.hash)
     }
 
-    /// Returns where the files are, or should be.
+    /// Returns the paths of all files, existing or missing.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.found.keys().cloned().collect()
     }
@@ -110,8 +110,8 @@ impl ExternalFiles {
         self.found.iter().filter_map(|(path, found)| Some((path.as_path(), found.stamp?, found.hash?)))
     }
 
-    /// Returns a hash of what all files hold. It may be told from secrets: it is for comparison in memory, and for nothing
-    /// else.
+    /// Returns a hash over the contents of all files. It depends on secrets, so it must stay in memory and only be
+    /// compared.
     pub(super) fn hash(&self) -> ContentHash {
         let mut hash = Sha256::new();
         for (path, found) in &self.found {
@@ -122,13 +122,13 @@ impl ExternalFiles {
         hash.finalize().into()
     }
 
-    /// Whether every file has the stamp that it was read with.
+    /// Reports whether every file still has the stamp that it was read with.
     pub(super) fn stamps_hold(&self) -> bool {
         self.found.iter().all(|(path, found)| found.stamp == FileMeta::at(path))
     }
 }
 
-/// Returns the hash of what a file holds; `None`: it cannot be read.
+/// Returns the hash of a file's content; `None` when it cannot be read.
 pub(super) fn read_hash(path: &Path) -> Option<ContentHash> {
     read_bounded(path, LARGEST_ELSEWHERE).ok().map(|bytes| content_hash(&bytes))
 }

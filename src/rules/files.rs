@@ -1,4 +1,4 @@
-//! The files of a rules directory: which ones count, within bounds.
+//! Finds and reads the files of a rules directory, within bounds on their number and size.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -15,30 +15,30 @@ use crate::domain::{ShopCode, wide};
 /// The largest rule file, in bytes.
 pub(super) const LARGEST_FILE: u64 = 4 << 20;
 
-/// How many files a rules directory may have.
+/// The most rule files in a rules directory.
 const MOST_FILES: usize = 100_000;
 
-/// How many bytes all rule files may have together: their texts are kept.
+/// The most bytes of all rule files together, whose texts are kept in memory.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
-/// How often reading starts again because files changed meanwhile.
+/// The most attempts to read all files without a change in between.
 const READINGS: usize = 4;
 
-/// How many names all directories may have together, whatever they are, for each file that may be read.
+/// The most directory entries of any kind, for each file that may be read.
 const NAMES_A_FILE: usize = 4;
 
-/// What a file is, by where it stands and what it is called (contract section 2).
+/// The role of a file, given by its directory and name (contract section 2).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FileRole {
     /// `gateway.toml`.
     Gateway,
     /// `dialects/<name>.toml`.
     Dialect(String),
-    /// `shops/<any>.json`, with its whole name.
+    /// `shops/<any>.json`, with its full name.
     Schema(String),
     /// `lists/<name>.txt` or `lists/<merchant>/<name>.txt`.
     List {
-        /// Whose it is; `None`: everybody's.
+        /// The merchant that it belongs to; `None`: common to all.
         merchant: Option<String>,
         /// Its name.
         name: String,
@@ -51,32 +51,32 @@ pub(super) enum FileRole {
     PageTexts(String),
 }
 
-/// The files that are there, each with its stamp.
+/// The rule files that exist, each with its stamp.
 type Listing = BTreeMap<FileRole, (Arc<Path>, FileMeta)>;
 
-/// What tells a file's content apart: its SHA-256.
+/// The SHA-256 of a file's content.
 pub(super) type ContentHash = [u8; 32];
 
-/// Returns the hash of a content.
+/// Returns the hash of a file's content.
 pub(super) fn content_hash(content: &[u8]) -> ContentHash {
     Sha256::digest(content).into()
 }
 
-/// A rule file's place and content.
+/// The path and content of a rule file.
 #[derive(Debug)]
 pub(super) struct RuleFile {
-    /// Below the rules directory as the caller named it.
+    /// The path, which begins with the rules directory as the caller named it.
     pub path: Arc<Path>,
-    /// The text; files that could not be read are not here.
+    /// The text. Files that could not be read have no `RuleFile`.
     pub text: Arc<str>,
-    /// Of the text.
+    /// The hash of the text.
     pub hash: ContentHash,
 }
 
-/// All rule files that could be read.
+/// The rule files that could be read.
 pub(super) type RuleFiles = BTreeMap<FileRole, RuleFile>;
 
-/// The names and stamps of the rule files at one moment, and what is wrong with the names.
+/// The names and stamps of the rule files at one moment, and the problems found while listing them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ListedFile {
     files: Listing,
@@ -91,7 +91,7 @@ impl ListedFile {
         Self { files, noted }
     }
 
-    /// Returns the stamp of a file that was listed.
+    /// Returns the stamp of a listed file.
     pub(super) fn stamp(&self, role: &FileRole) -> Option<FileMeta> {
         self.files.get(role).map(|(_, stamp)| *stamp)
     }
@@ -111,8 +111,8 @@ impl ListedFile {
     }
 }
 
-/// Reads the rule files, and how they were listed just before. Files that come, go or change while they are being read make
-/// it start again, so that what is returned was all there at one moment.
+/// Reads the rule files and returns them with their listing. Starts again when files appear, vanish or change
+/// meanwhile, at most [`READINGS`] times, so that all returned files existed at one moment.
 pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, ListedFile) {
     let mut listed = ListedFile::of(directory);
     let mut readings = 1;
@@ -132,7 +132,8 @@ pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, 
     }
 }
 
-/// Returns a hash over all file names and contents, and over what is known of files elsewhere; 16 hexadecimal digits.
+/// Returns the version of the rules: 16 hexadecimal digits of a hash over the names and contents of all files, and over
+/// the given hashes of external files.
 pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Iterator<Item = ContentHash>) -> Box<str> {
     let mut hash = Sha256::new();
     for file in files.values() {
@@ -149,11 +150,11 @@ pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Itera
     format!("{number:016x}").into()
 }
 
-/// What is wrong with a file as such.
+/// A problem of a file as a whole, found before it is parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub path: PathBuf,
-    /// The text before the place that is wrong.
+    /// The text before the problem, which gives its position.
     pub before: String,
     pub message: String,
 }
@@ -164,23 +165,23 @@ impl Note {
     }
 }
 
-/// The rule files that are there; what has the name of one and cannot be one is noted.
+/// Lists the rule files, and notes entries that have the name of a rule file and cannot be one.
 fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
     let mut lister = Lister::new(noted, MOST_FILES);
     lister.all(directory);
     lister.listing
 }
 
-/// Finds the rule files. What has the name of one and cannot be one is noted: left out in silence it would be a
+/// Finds the rule files. An entry that has the name of one and cannot be one is noted: silently ignored, it would be a
 /// merchant or a shop that is gone.
 struct Lister<'a> {
     listing: Listing,
     noted: &'a mut Vec<Note>,
     most: usize,
     bytes: u64,
-    /// Names that were seen in directories.
+    /// The number of directory entries seen.
     names: usize,
-    /// What there is too much of, each said once.
+    /// The messages that are reported only once.
     too_much: HashSet<String>,
 }
 
@@ -192,7 +193,7 @@ impl<'a> Lister<'a> {
 
     fn all(&mut self, directory: &Path) {
         if !directory.is_dir() {
-            self.note(directory, "the rules directory is missing, or is no directory");
+            self.note(directory, "the rules directory is missing, or is not a directory");
             return;
         }
         self.take(directory.join("gateway.toml"), FileRole::Gateway);
@@ -234,7 +235,7 @@ impl<'a> Lister<'a> {
             self.note(&path, "is not a regular file");
             return;
         }
-        // A file that is too large by itself is told apart from files that are too many, and not read either.
+        // Reading reports a file that is too large by itself, so that it counts here only up to the limit of one file.
         let bytes = self.bytes.saturating_add(meta.len().min(LARGEST_FILE));
         if self.listing.len() >= self.most {
             self.note_once(&path, format!("there are more than {} rule files", self.most));
@@ -246,7 +247,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// What a path leads to; `None` when nothing has the name (any more), or when that is noted.
+    /// Returns the metadata of a path's target; `None` when nothing has the name (any more), or after noting a problem.
     fn meta(&mut self, path: &Path) -> Option<fs::Metadata> {
         match fs::metadata(path) {
             Ok(meta) => Some(meta),
@@ -259,7 +260,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    /// The names in a directory that are text; a missing directory has none.
+    /// Returns the names in a directory that are UTF-8; none when the directory is missing.
     fn names(&mut self, directory: &Path) -> Vec<String> {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
@@ -304,23 +305,23 @@ impl<'a> Lister<'a> {
     }
 }
 
-/// Whether nothing has this name: not even a symbolic link that leads nowhere.
+/// Reports whether nothing has this name, not even a dangling symbolic link.
 pub(super) fn is_absent(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Whether a file of this name is read, in a directory where such files belong.
+/// Reports whether a file of this name, in a directory of rule files, is read.
 pub(super) fn is_rule_name(name: &str) -> bool {
     [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
 }
 
-/// The part of a file's name before `ending`, when both are as the contract has them. Dot-names and editors'
-/// left-overs (`x.toml~`, `#x.toml#`, `.x.toml.swp`) are not.
+/// Returns the part of a file's name before `ending`, when both have the contract's form. Dot-names and editors'
+/// leftovers (`x.toml~`, `#x.toml#`, `.x.toml.swp`) have not.
 fn stem<'a>(name: &'a str, ending: &str) -> Option<&'a str> {
     name.strip_suffix(ending).filter(|stem| ShopCode::new(stem).is_ok())
 }
 
-/// The text of a file.
+/// Reads the text of a file.
 fn text(path: &Path) -> Result<String, Note> {
     let bytes =
         read_bounded(path, LARGEST_FILE).map_err(|error| Note::new(path, format!("cannot be read: {error}")))?;
@@ -333,7 +334,7 @@ fn text(path: &Path) -> Result<String, Note> {
 
 /// Reads a file of at most `most` bytes.
 pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    // Looked at before it is opened too: opening a FIFO waits for its writer.
+    // Checked before opening as well, because opening a FIFO waits for a writer.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
@@ -378,7 +379,7 @@ mod tests {
         fs::write(directory.path().join("gateway.toml"), "").unwrap();
         let files = usize::try_from(MOST_BYTES / LARGEST_FILE).unwrap() + 3;
         for n in 0..files {
-            // A file with a hole is as long as it says, and takes no room.
+            // A sparse file has this length and takes no disk space.
             let file = fs::File::create(directory.path().join(format!("lists/l{n}.txt"))).unwrap();
             file.set_len(LARGEST_FILE).unwrap();
         }

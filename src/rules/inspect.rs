@@ -1,7 +1,7 @@
-//! What `paybridge check` looks at beside what a reload does: the files of certificates that rules name, and their dates, and
-//! the files that a gateway on PostgreSQL needs at its start.
+//! The checks of `paybridge check` beyond those of a reload: the certificate files that rules name, their dates, and
+//! the files that a gateway on PostgreSQL needs at start.
 //!
-//! The rules serve whatever these files hold, so that nothing here refuses them.
+//! All problems found here are warnings: the rules can be loaded whatever these files hold.
 
 mod database;
 
@@ -25,20 +25,20 @@ use super::validity::staleness;
 use super::{LoadOptions, RuleSet, TlsRules};
 use crate::domain::{UnixMillis, host_of};
 
-/// The largest file of certificates or of a key, in bytes.
+/// The largest file with certificates or a key, in bytes.
 const LARGEST_PEM: u64 = 4 << 20;
 
-/// What can be said of a rules directory.
+/// The result of checking a rules directory.
 #[derive(Debug)]
 pub struct Inspection {
-    /// The rules, unless they are refused.
+    /// The rules, unless they are rejected.
     pub rules: Option<RuleSet>,
-    /// Everything that is wrong, sorted.
+    /// All problems, sorted.
     pub problems: Vec<Problem>,
 }
 
-/// Loads a rules directory and looks at its certificates too. `serves` says why a certificate and key that could both be
-/// read cannot serve together. Reads files and may block.
+/// Loads a rules directory and checks the certificates that it names. `serves` checks that a certificate and a key
+/// which can both be read can be served together, and returns the reason when they cannot. Reads files and may block.
 #[must_use]
 pub fn inspect(
     directory: &Path,
@@ -59,13 +59,13 @@ pub fn inspect(
 
 struct Inspector<'a> {
     findings: &'a mut Diagnostics,
-    /// The files that were compiled.
+    /// The compiled files, by path.
     known: HashMap<PathBuf, FileId>,
     now: UnixMillis,
     options: LoadOptions,
 }
 
-/// A rule file that was read once more, for its places.
+/// A rule file parsed a second time, for the positions of its keys.
 struct Reread<'f, T> {
     here: FileContext<'f>,
     raw: T,
@@ -100,7 +100,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// What is wrong with the file was told when it was compiled.
+    /// Parses a rule file again. Its problems are dropped: compiling it reported them.
     fn reread<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<Reread<'f, T>> {
         let mut reported = Diagnostics::default();
         let id = reported.file(&file.path, Arc::clone(&file.text));
@@ -113,7 +113,7 @@ impl Inspector<'_> {
         let Reread { here, raw } = gateway;
         let header = raw.tls.place().unwrap_or_default();
         let tls = &*raw.tls;
-        // Of files that are named wrongly nothing is known.
+        // Where the keys are wrong there are no files to check.
         if !raw.tls.is_wrong && !tls.certificate.is_wrong && !tls.key.is_wrong {
             let pair = Pair::of(*here, tls, &header);
             if let Some(chain) = self.pair(*here, &pair, serves) {
@@ -128,7 +128,7 @@ impl Inspector<'_> {
         self.trusted(*here, "callbacks.trust", &raw.callbacks.trust);
     }
 
-    /// The certificate chain, if the files are there and fit each other.
+    /// Returns the certificate chain, and reports when the files cannot be read or do not fit each other.
     fn pair(
         &mut self,
         here: FileContext<'_>,
@@ -153,7 +153,8 @@ impl Inspector<'_> {
         chain
     }
 
-    /// What a file of PEM holds; otherwise the reason is noted. Where secrets are not asked for, a file may be missing.
+    /// Returns the content of a PEM file, or reports why it cannot be read. A missing file is no problem when secrets
+    /// are not checked.
     fn readable<T>(
         &mut self,
         here: FileContext<'_>,
@@ -172,7 +173,7 @@ impl Inspector<'_> {
             Err(error) => format!("{shown} cannot be read: {error}"),
             Ok(Err(pem::Error::NoItemsFound)) if key == "tls.key" => format!("{shown} holds no PEM private key"),
             Ok(Err(pem::Error::NoItemsFound)) => format!("{shown} holds no PEM certificate"),
-            // The parser's own words may quote the file.
+            // The parser's message may quote the file.
             Ok(Err(_)) => format!("{shown} is not well-formed PEM: it may be cut short"),
         };
         let advice = missing.then(|| {
@@ -184,7 +185,7 @@ impl Inspector<'_> {
         None
     }
 
-    /// Tells which certificates of a file are not good now, or soon.
+    /// Reports the certificates of a file that are expired, not yet valid, or about to expire.
     fn dates(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
         for (index, certificate) in certificates.iter().enumerate() {
             if let Some(staleness) = staleness(certificate, self.now) {
@@ -199,7 +200,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// Whether customers who go to `public_url` get a certificate of that name.
+    /// Reports when the certificate is not for the host of `public_url`.
     fn name(&mut self, here: FileContext<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
         let url = &raw.server.public_url;
         if url.is_wrong {
@@ -227,7 +228,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// Dates of a file of authorities. That it cannot be read is told when it is compiled.
+    /// Checks the dates of a file of authorities. Compiling reports a file that cannot be read.
     fn authorities(&mut self, here: FileContext<'_>, key: &str, named: &Spanned<String>) {
         let path = here.relative(named.get_ref());
         let Ok(bytes) = read_bounded(&path, LARGEST_PEM) else { return };
@@ -236,7 +237,7 @@ impl Inspector<'_> {
     }
 }
 
-/// The certificate and the key that `[tls]` names, and where it does.
+/// The certificate and the key that `[tls]` names, and the positions of both keys.
 struct Pair {
     rules: TlsRules,
     certificate_at: Span,
@@ -244,7 +245,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Keys that are absent are at the table's header.
+    /// Absent keys have the position of the table's header.
     fn of(here: FileContext<'_>, raw: &RawTls, header: &Span) -> Self {
         let at = |key: &Key<String>| key.place().unwrap_or(header.clone());
         let rules = raw.rules(here);
@@ -256,7 +257,7 @@ fn is_missing(path: &Path) -> bool {
     !path.exists()
 }
 
-/// The names that a certificate is for.
+/// Returns the names that a certificate is for, at most 20.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of names do not identify a server")]
 fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     use x509_parser::extensions::GeneralName;

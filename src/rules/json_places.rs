@@ -1,10 +1,10 @@
-//! Where the members of a JSON text are, so that a problem of a schema can be pointed at.
+//! The positions of members in a JSON text, for pointing at problems of a schema.
 
 use std::collections::HashSet;
 
 use super::problems::Span;
 
-/// The places of a text that was already parsed once: it is JSON, and its depth is bounded.
+/// The positions in a text that was parsed before: it is valid JSON of bounded depth.
 pub(super) struct Places {
     /// The text as a whole.
     root: Node,
@@ -14,25 +14,25 @@ pub(super) struct Places {
 
 /// A member or an element.
 struct Node {
-    /// Of a member's key, or of an element.
+    /// The span of a member's key, or of an element.
     span: Span,
     /// What is in it, by key or index.
     inside: Vec<(String, Node)>,
 }
 
 impl Places {
-    /// Finds the places of a valid JSON text.
+    /// Finds the positions in a valid JSON text.
     pub(super) fn of(text: &str) -> Self {
         let mut scanner = Scanner { text, at: 0, duplicates: Vec::new() };
         let root = Node { span: 0..0, inside: scanner.value() };
         Self { root, duplicates: scanner.duplicates }
     }
 
-    /// The place of a member, or of the nearest one above it that the text has.
+    /// Returns the span of a member, or of its nearest ancestor that exists.
     pub(super) fn nearest(&self, path: &[String]) -> Span {
         let mut node = &self.root;
         for step in path {
-            // Of a key that is there twice the later one counts, as it does for the parser.
+            // Of duplicate keys the last one counts, as it does for the parser.
             match node.inside.iter().rev().find(|(name, _)| name == step) {
                 Some((_, inside)) => node = inside,
                 None => break,
@@ -71,7 +71,7 @@ impl Scanner<'_> {
         Vec::new()
     }
 
-    /// Passes a string and returns where it was.
+    /// Skips a string and returns its span.
     fn string(&mut self) -> Span {
         let start = self.at;
         self.at += 1;

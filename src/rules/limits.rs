@@ -18,7 +18,8 @@ pub struct Quota {
     pub burst: NonZeroU32,
 }
 
-/// A set of addresses, such as those a key may be used from: a prefix trie for each family. Empty: nobody.
+/// A set of addresses, such as a key's allow-list: one prefix trie for each address family. An empty set contains no
+/// address.
 #[derive(Default)]
 pub struct AddressSet {
     v4: PrefixSet<Ipv4Net>,
@@ -26,7 +27,7 @@ pub struct AddressSet {
 }
 
 impl AddressSet {
-    /// Takes prefixes; IPv4-mapped IPv6 prefixes count as IPv4.
+    /// Creates a set of prefixes; IPv4-mapped IPv6 prefixes count as IPv4.
     #[must_use]
     pub fn new(prefixes: impl IntoIterator<Item = IpNet>) -> Self {
         let mut list = Self::default();
@@ -39,7 +40,7 @@ impl AddressSet {
         list
     }
 
-    /// Whether an address is on the list.
+    /// Reports whether the set contains an address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match canonical_ip(address) {

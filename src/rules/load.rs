@@ -1,4 +1,4 @@
-//! From a rules directory to a rule set, all or nothing.
+//! Loads a rules directory into a rule set, all or nothing.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use super::problems::{Diagnostics, Problems};
 use super::stamp::FileMeta;
 use crate::domain::UnixMillis;
 
-/// Why a reload refuses a file that lost all its text.
-const EMPTIED: &str = "the file is empty, and was not: a comment is enough to say that every default is meant";
+/// The problem of a file that a reload finds empty and that was not before.
+const EMPTIED: &str = "the file is empty and was not before: if all defaults are intended, put a comment in it";
 
 /// How rules are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Whether secrets are fetched from the environment and from files. Without it such secrets stand for nothing that
-    /// anybody knows: good for checking rules on a machine that must not have the secrets, and for nothing else.
+    /// Whether secrets are read from the environment and from files. Otherwise each of these secrets is replaced by a
+    /// placeholder; use this only to check rules on a machine that must not have the secrets.
     pub check_secrets: bool,
 }
 
@@ -31,8 +31,8 @@ impl Default for LoadOptions {
 
 /// Loads a rules directory once (contract section 2). Reads files and may block.
 ///
-/// Rate limiters keep what was used of them in `previous`, for keys whose quota stayed as it was. Files that held text in
-/// `previous` may not be empty now.
+/// Rate limiters keep their state from `previous` for keys whose quota did not change. Files that held text in
+/// `previous` must not be empty now.
 ///
 /// # Errors
 /// Everything that is wrong with the files.
@@ -45,7 +45,7 @@ pub fn load(
     Loader::new(directory, options).load(now, previous)
 }
 
-/// Compiles files that are compiled no second time.
+/// Compiles the files of a single load, without a previous rule set.
 pub(super) fn compile_once(
     directory: &Path,
     files: &RuleFiles,
@@ -57,7 +57,7 @@ pub(super) fn compile_once(
     compile(&task, &mut ExternalFiles::default(), findings)
 }
 
-/// A set that nothing refuses, with what was found beside that.
+/// Returns the rule set with its warnings, or all problems when one of them is an error.
 pub(super) fn whole(directory: &Path, rules: Option<RuleSet>, findings: Diagnostics) -> Result<RuleSet, Problems> {
     let warnings = findings.into_problems()?;
     rules.map(|rules| RuleSet { warnings, ..rules }).ok_or_else(|| unexplained(directory))
@@ -69,16 +69,16 @@ fn unexplained(directory: &Path) -> Problems {
     findings.into_problems().expect_err("a problem was just added")
 }
 
-/// Returns the files that mean something when they are empty, and are not.
+/// Returns the paths of the non-empty files that may be empty.
 fn filled(files: &RuleFiles) -> HashSet<Arc<Path>> {
     let filled = files.iter().filter(|(role, file)| may_be_empty(role) && !is_empty(file));
     filled.map(|(_, file)| Arc::clone(&file.path)).collect()
 }
 
-/// Notes every file that held text in the rules in force and is empty now: while the process runs that is half a save far
-/// more often than a wish, since editors and scripts truncate a file and write it a moment later. At start an empty file
-/// says what it says. Where that is nothing useful (a merchant without a key, a list without values), it is always refused,
-/// and not here.
+/// Reports every file that held text in the rules in force and is empty now. While the process runs that is far more
+/// often half a save than intended, since editors and scripts truncate a file and write it a moment later. At start an
+/// empty file is accepted. Files that are useless when empty (a merchant without a key, a list without values) are
+/// always rejected, elsewhere.
 fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut Diagnostics) {
     let Some(previous) = previous else { return };
     for (role, file) in files {
@@ -89,7 +89,7 @@ fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut 
     }
 }
 
-/// Whether an empty file of this kind takes every default.
+/// Reports whether an empty file of this role means all defaults.
 const fn may_be_empty(role: &FileRole) -> bool {
     matches!(role, FileRole::Gateway | FileRole::Dialect(_) | FileRole::PageTexts(_))
 }
@@ -98,19 +98,19 @@ fn is_empty(file: &RuleFile) -> bool {
     file.text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
-/// Loads a rules directory again and again, and knows whether its files changed meanwhile.
+/// Loads a rules directory repeatedly, and detects whether its files changed since the last load.
 pub struct Loader {
     directory: PathBuf,
     options: LoadOptions,
-    /// How the last load found the rule files, and those that they name.
+    /// The rule files and external files as the last load found them.
     listed: ListedFile,
     elsewhere: ExternalFiles,
-    /// The files that had only just been changed then, so that their stamps prove nothing yet.
+    /// The files changed so shortly before that load that their stamps would not show another change.
     unproven: Vec<(PathBuf, FileMeta, ContentHash)>,
 }
 
 impl Loader {
-    /// Knows the directory, and has read nothing of it.
+    /// Creates a loader that has read nothing yet.
     #[must_use]
     pub fn new(directory: &Path, options: LoadOptions) -> Self {
         let (listed, elsewhere) = (ListedFile::default(), ExternalFiles::default());
@@ -123,7 +123,7 @@ impl Loader {
         &self.directory
     }
 
-    /// Loads the rules as they are now. `previous` is the set in force: see [`load`].
+    /// Loads the current files. `previous` is the set in force: see [`load`].
     ///
     /// # Errors
     /// Everything that is wrong with the files.
@@ -146,8 +146,8 @@ impl Loader {
         fresh.map(|(path, stamp, hash)| (path.to_owned(), stamp, hash)).collect()
     }
 
-    /// Whether what was read last, good or wrong, is not what is there at `now`: told from names, sizes and times. Only files
-    /// that had just been changed then are read.
+    /// Reports whether the files changed since they were last read, with or without errors. Compares names, sizes and
+    /// times; only files that had just been changed when they were read are read again.
     pub fn is_stale(&mut self, now: UnixMillis) -> bool {
         let stale = ListedFile::of(&self.directory) != self.listed
             || !self.elsewhere.stamps_hold()
@@ -158,18 +158,19 @@ impl Loader {
         stale
     }
 
-    /// Takes note of a file that the rules name, that was missing when they were loaded, and that the process itself has
-    /// made since: that is no change of the rules. Reads it, and may block.
+    /// Records that this process itself created a file that the rules name and that was missing when they were loaded,
+    /// which therefore is no change. Reads the file and may block.
     pub fn made(&mut self, path: &Path) {
         self.elsewhere.made(path);
     }
 
-    /// What the files elsewhere held when they were last read, secrets too: for comparison in memory alone.
+    /// Returns a hash over the contents of the external files, secrets included, when they were last read: only for
+    /// comparison in memory.
     pub(super) fn hash_elsewhere(&self) -> ContentHash {
         self.elsewhere.hash()
     }
 
-    /// The files outside the directory that were looked for when it was last read: secrets, trusted certificates.
+    /// Returns the paths of the external files (secrets, trusted certificates) that the last load read or looked for.
     #[must_use]
     pub fn files_elsewhere(&self) -> Vec<PathBuf> {
         self.elsewhere.paths()

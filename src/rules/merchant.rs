@@ -1,4 +1,4 @@
-//! A merchant: keys, allow-lists, shops, and how its v1 traffic is completed.
+//! A merchant: its API keys, allow-lists, shops, v1 rules and balance rules.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction
 /// A merchant (contract section 2, `merchants/<id>.toml`).
 #[derive(Debug)]
 pub struct Merchant {
-    /// Its id: the file's name.
+    /// Its id, which is the name of its file.
     pub id: MerchantId,
-    /// The bucket of its id.
+    /// The bucket that its id falls in.
     pub bucket: Bucket,
-    /// For people.
+    /// Its display name.
     pub name: Box<str>,
     /// The shop of requests that name none; one of `shops`.
     pub default_shop: Option<ShopCode>,
@@ -27,15 +27,15 @@ pub struct Merchant {
     pub api_keys: Vec<ApiKey>,
     /// The shops it may use.
     pub shops: HashMap<ShopCode, ShopAccess>,
-    /// How v1 traffic is completed.
+    /// How its v1 requests are completed to v2 ones.
     pub v1: V1Rules,
-    /// What its balances obey.
+    /// The rules of its balances.
     pub balance: BalanceRules,
 }
 
 impl Merchant {
-    /// The key that signs for what was made with an API key: that one, or else the merchant's first that has such secrets
-    /// (contract section 10).
+    /// Returns the key, with its secrets, that signs for operations created with `api_key`: that key, or otherwise the
+    /// merchant's first one that has such secrets (contract section 10).
     pub fn signing_key<'m>(
         &'m self,
         api_key: &str,
@@ -49,22 +49,22 @@ impl Merchant {
 /// One API key of a merchant.
 #[derive(Debug)]
 pub struct ApiKey {
-    /// What callers send as `X-Api-Key`.
+    /// The value of `X-Api-Key`.
     pub key: Box<str>,
     /// Verifies v1 requests; absent: the key cannot call v1.
     pub v1_secrets: Option<Secrets>,
     /// Verifies v2 requests and signs forwarded ones; absent: the key cannot call v2.
     pub v2_secrets: Option<Secrets>,
-    /// Where it may be used from.
+    /// The addresses that it may be used from.
     pub allowed_ips: AddressSet,
-    /// How fast it may be used; the limiter outlives reloads that leave the quota as it is.
+    /// Its rate limit; the limiter survives reloads that do not change the quota.
     pub rate_limit: Option<RateLimit>,
     /// The shops it may use; absent: all of the merchant's.
     pub shops: Option<HashSet<ShopCode>>,
 }
 
 impl ApiKey {
-    /// Whether this key may use a shop of its merchant.
+    /// Reports whether this key may use a shop of its merchant.
     #[must_use]
     pub fn may_use(&self, shop: &ShopCode) -> bool {
         self.shops.as_ref().is_none_or(|shops| shops.contains(shop))
@@ -74,14 +74,14 @@ impl ApiKey {
 /// A key's rate limit with its state.
 #[derive(Debug, Clone)]
 pub struct RateLimit {
-    /// What the rule file says.
+    /// The quota of the rule file.
     pub quota: Quota,
-    /// What was used of it.
+    /// The state of the limiter.
     pub limiter: Arc<DefaultDirectRateLimiter>,
 }
 
 impl RateLimit {
-    /// Makes a limiter of which nothing was used.
+    /// Creates an unused limiter.
     pub(super) fn new(quota: Quota) -> Self {
         let rate = governor::Quota::per_second(quota.per_second).allow_burst(quota.burst);
         Self { quota, limiter: Arc::new(RateLimiter::direct(rate)) }
@@ -91,8 +91,8 @@ impl RateLimit {
 /// The name and value of a header.
 pub(super) type Notice = (&'static str, Box<str>);
 
-/// Makes `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` headers of v1 replies, with names in lowercase, as HTTP/2
-/// has them.
+/// Returns the `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` headers of v1 replies, with names in lowercase,
+/// as HTTP/2 requires.
 pub(super) fn notices(since: Option<Date>, sunset: Option<Date>, more: Option<&BrowserUrl>) -> Vec<Notice> {
     let midnight = |date: Date| date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
     let since = since.and_then(midnight).map(|since| ("deprecation", format!("@{}", since.as_second()).into()));
@@ -116,7 +116,7 @@ pub struct ShopAccess {
 }
 
 impl ShopAccess {
-    /// Whether a direction is enabled.
+    /// Reports whether a direction is enabled.
     #[must_use]
     pub const fn enabled(&self, direction: Direction) -> bool {
         match direction {
@@ -126,59 +126,59 @@ impl ShopAccess {
     }
 }
 
-/// How a merchant's v1 traffic is completed (`[v1]`).
+/// How a merchant's v1 requests are completed (`[v1]`).
 #[derive(Debug)]
 pub struct V1Rules {
     /// Its wire format.
     pub dialect: Arc<Dialect>,
-    /// Which callbacks it gets.
+    /// The format of its callbacks.
     pub callbacks: CallbackStyle,
-    /// Where callbacks go when the request names no address. With `allow_http_callbacks` it may be plain http.
+    /// The callback address of requests that name none. With `allow_http_callbacks` it may be plain http.
     pub callback_url: Option<CallbackUrl>,
-    /// Where browsers go when `paymentData.return_user_url` is missing.
+    /// The return address of requests without `paymentData.return_user_url`.
     pub return_url: Option<BrowserUrl>,
-    /// What becomes of a `merchant_user_id` without equivalent.
+    /// The handling of a `merchant_user_id` that is not an integer.
     pub non_numeric_user_id: IdPolicy,
-    /// What becomes of unknown top-level members.
+    /// The handling of unknown top-level members.
     pub unknown_fields: UnknownFields,
     /// Whether a v1 request may name a plain http callback address.
     pub allow_http_callbacks: bool,
-    /// Ready-made header values for v1 replies: name and value of `Deprecation`, `Sunset` and `Link`, where set.
+    /// The `Deprecation`, `Sunset` and `Link` headers of v1 replies, where configured.
     pub notices: Vec<Notice>,
 }
 
-/// Which callbacks a v1 merchant gets.
+/// The format of a v1 merchant's callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackStyle {
     /// Relayed in the dialect's shape.
     V1,
-    /// Sent to the merchant as v2 sends them.
+    /// Sent in v2's format.
     V2,
 }
 
-/// What becomes of a `merchant_user_id` that no integer equals.
+/// The handling of a `merchant_user_id` that equals no integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdPolicy {
-    /// 400.
+    /// The request gets 400.
     Reject,
     /// The member is left out.
     Omit,
 }
 
-/// What becomes of unknown top-level members of a v1 body.
+/// The handling of unknown top-level members of a v1 body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownFields {
-    /// 400.
+    /// The request gets 400.
     Reject,
     /// They are dropped.
     Ignore,
 }
 
-/// What a merchant's balances obey (`[balance]`).
+/// The rules of a merchant's balances (`[balance]`).
 #[derive(Debug, Default)]
 pub struct BalanceRules {
     /// Whether a withdrawal over the available balance is created FAILED.
     pub enforce: bool,
-    /// Booked once, when the merchant is first seen.
+    /// The opening balances, posted once, when the merchant is first seen.
     pub opening: BTreeMap<Currency, Amount>,
 }

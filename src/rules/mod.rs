@@ -1,5 +1,5 @@
-//! The rule set: all rule files, parsed and checked together, one immutable snapshot a request
-//! (contract section 2).
+//! Loads, checks, compares and reloads the rule files. All of them together become one immutable [`RuleSet`], and each
+//! request uses one snapshot of it (contract section 2).
 
 mod color;
 mod compile;

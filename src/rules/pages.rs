@@ -1,4 +1,4 @@
-//! What customers' pages are made of: one stylesheet, texts in several languages, and an operator's brand.
+//! The parts of customers' pages: a stylesheet, texts in several languages, and the operator's brand.
 
 mod language;
 pub(super) mod languages;
@@ -17,14 +17,14 @@ use super::color::Color;
 /// The stylesheet of every page.
 const STYLE: &str = include_str!("pages/style.css");
 
-/// Where the stylesheet sets text in the accent colour that has the least contrast with it: a link that is pointed at
-/// (`--field`), by light and by dark.
+/// The background of a hovered link (`--field` in the stylesheet), light and dark: where text in the accent colour has
+/// the least contrast.
 pub(super) const LIGHT_FIELD: Color = Color::new(0xf4, 0xf6, 0xf9);
 const DARK_FIELD: Color = Color::new(0x22, 0x2b, 0x36);
 
-/// What customers' pages are made of (`rules/pages/`, and the brand of `[pages]`).
+/// The parts of customers' pages (`rules/pages/`, and the brand of `[pages]`).
 pub struct Pages {
-    /// The one for customers who ask for none of the others stands first.
+    /// The first one is the fallback, for customers who accept none of the others.
     languages: Vec<Language>,
     style: String,
     style_hash: Box<str>,
@@ -32,12 +32,12 @@ pub struct Pages {
     logo: Option<Box<str>>,
 }
 
-/// How an operator's pages differ from others'.
+/// The operator's name, colour and logo on the pages.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Brand {
-    /// What the header says.
+    /// The name in the header.
     pub(super) name: Option<Box<str>>,
-    /// The accent colour. It was seen to have contrast enough with [`LIGHT_FIELD`].
+    /// The accent colour, which was checked to have enough contrast with [`LIGHT_FIELD`].
     pub(super) color: Option<Color>,
     /// The logo, as a `data:` URI.
     pub(super) logo: Option<Box<str>>,
@@ -46,28 +46,28 @@ pub(crate) struct Brand {
 /// What a page is about. The texts of a language have a table of the same name for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageState {
-    /// Preparation is in progress; it comes again by itself.
+    /// Preparation is in progress; the page reloads itself.
     Preparing,
     /// Payment instructions are shown.
     Instructions,
-    /// Preparation stopped while the result is unknown.
+    /// Preparation stopped and the result is unknown.
     Stopped,
     /// The sandbox's hosted page, with Pay and Decline.
     Sandbox,
-    /// The deposit succeeded; it goes on to the merchant by itself where there is a way.
+    /// The deposit succeeded; the page continues to the merchant by itself where there is an address.
     Success,
     /// The deposit failed; likewise.
     Failed,
     /// The link was refused.
     Refused,
-    /// The page cannot be shown now; it comes again by itself.
+    /// The page cannot be shown now; it reloads itself.
     Busy,
     /// Something else went wrong.
     Error,
 }
 
 impl PageState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 9] = [
         Self::Preparing,
         Self::Instructions,
@@ -80,7 +80,7 @@ impl PageState {
         Self::Error,
     ];
 
-    /// Its name: in metrics, as the page's class, and of its table of texts.
+    /// Returns its name in metrics, as the page's CSS class, and as its table of texts.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -98,14 +98,14 @@ impl PageState {
 }
 
 impl Pages {
-    /// Makes pages in these languages, the first of which is for customers who ask for none of the others.
+    /// Creates pages in these languages, the first of which is the fallback.
     pub(super) fn new(languages: Vec<Language>, brand: &Brand) -> Self {
         let style = format!("{STYLE}{}", brand.color.map(accent).unwrap_or_default());
         let style_hash = STANDARD.encode(Sha256::digest(style.as_bytes())).into();
         Self { languages, style, style_hash, name: brand.name.clone(), logo: brand.logo.clone() }
     }
 
-    /// The language for a customer whose browser sends this `Accept-Language`.
+    /// Returns the language for a browser's `Accept-Language` header.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "the list is never empty, and the index is one of its own")]
     pub fn language(&self, accept_language: &str) -> &Language {
@@ -113,43 +113,43 @@ impl Pages {
         &self.languages[tag::chosen(accept_language, &tags)]
     }
 
-    /// All languages, the one for customers who ask for none of the others first.
+    /// Returns all languages, the fallback first.
     pub(super) fn languages(&self) -> &[Language] {
         &self.languages
     }
 
-    /// The stylesheet.
+    /// Returns the stylesheet.
     #[must_use]
     pub fn style(&self) -> &str {
         &self.style
     }
 
-    /// What the `style-src` of a Content-Security-Policy allows: `sha256-…`, without quotes.
+    /// Returns the source for `style-src` of a Content-Security-Policy: `sha256-…`, without quotes.
     #[must_use]
     pub fn style_source(&self) -> String {
         format!("sha256-{}", self.style_hash)
     }
 
-    /// Whose pages they are, for their header.
+    /// Returns the operator's name for the header.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The logo for the header, as a `data:` URI.
+    /// Returns the logo for the header, as a `data:` URI.
     #[must_use]
     pub fn logo(&self) -> Option<&str> {
         self.logo.as_deref()
     }
 }
 
-/// The pages that are there without any file.
+/// Returns the pages without any rule file.
 #[cfg(test)]
 pub(crate) fn built_in_pages() -> Pages {
     Pages::new(languages::languages(&[], languages::FIRST), &Brand::default())
 }
 
-/// Returns an SVG or PNG image as a `data:` URI; `None`: it is neither.
+/// Returns an SVG or PNG image as a `data:` URI; `None` for anything else.
 pub(super) fn image_uri(bytes: &[u8]) -> Option<Box<str>> {
     let is_svg = || std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg"));
     let kind = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
@@ -162,7 +162,8 @@ pub(super) fn image_uri(bytes: &[u8]) -> Option<Box<str>> {
     Some(format!("data:image/{kind};base64,{}", STANDARD.encode(bytes)).into())
 }
 
-/// The rules that put an accent colour in place of the stylesheet's. By dark it is as much lighter as can be read there.
+/// Returns the CSS that replaces the stylesheet's accent colour. In dark mode the colour is lightened until it is
+/// readable.
 fn accent(color: Color) -> String {
     let (over, light) = (color.mixed(Color::BLACK, 20), color.readable_before(DARK_FIELD, Color::WHITE));
     let light_over = light.mixed(Color::WHITE, 30);

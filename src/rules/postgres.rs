@@ -1,4 +1,4 @@
-//! `store.url` of a PostgreSQL database (contract section 11).
+//! Parses the `store.url` of a PostgreSQL database (contract section 11).
 
 mod parameters;
 mod parts;
@@ -16,23 +16,24 @@ pub use self::parameters::PostgresTls;
 use self::parameters::Parameters;
 use self::parts::UrlParts;
 
-/// What was sent and not confirmed for so long is lost, and the connection with it.
+/// How long sent data may stay unacknowledged before the connection counts as lost.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The most connections of a process, where nothing else is said.
+/// The default of the most connections of a process.
 pub(super) const DEFAULT_CONNECTIONS: usize = 16;
 
-/// Where a PostgreSQL database is, and how it is spoken to. `Debug` and `Display` show hosts and the database's name alone.
+/// The location of a PostgreSQL database and how to connect to it. `Debug` and `Display` show only hosts and the
+/// database's name.
 #[derive(Clone)]
 pub struct PostgresUrl {
-    /// All but TLS. It may hold a password.
+    /// Everything but TLS. It may hold a password.
     config: Config,
     tls: PostgresTls,
     roots: Option<PathBuf>,
     connections: usize,
 }
 
-/// Both lead to the same database in the same way; how many connections do is no part of a URL.
+/// The number of connections is not part of the URL, so it is not compared.
 impl PartialEq for PostgresUrl {
     fn eq(&self, other: &Self) -> bool {
         (&self.config, self.tls, &self.roots) == (&other.config, other.tls, &other.roots)
@@ -42,10 +43,10 @@ impl PartialEq for PostgresUrl {
 impl Eq for PostgresUrl {}
 
 impl PostgresUrl {
-    /// Reads a `postgres://` URL; `sslrootcert` is a path that `resolve` makes whole.
+    /// Parses a `postgres://` URL; `resolve` makes the path in `sslrootcert` absolute.
     ///
     /// # Errors
-    /// What is wrong with it, in words that hold nothing of it.
+    /// What is wrong with the URL; the message contains no part of it.
     pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
         let parts = UrlParts::of(text)?;
         let parameters = Parameters::of(parts.query)?;
@@ -61,11 +62,11 @@ impl PostgresUrl {
             ("port", !parts.hosts.is_empty()),
         ] {
             if stands && parameters.has(name) {
-                return Err(format!("has a parameter {name}, and says it before the ? as well"));
+                return Err(format!("has a parameter {name}, and also gives it before the ?"));
             }
         }
         let understood = parameters.driven(parts.base);
-        let mut config = understood.map_err(|_| "is no PostgreSQL URL that is understood".to_owned())?;
+        let mut config = understood.map_err(|_| "is not a valid PostgreSQL URL".to_owned())?;
         check_numbers(&config)?;
         let tls = parameters.tls()?;
         config.ssl_mode(match tls {
@@ -73,7 +74,7 @@ impl PostgresUrl {
             PostgresTls::IfOffered => SslMode::Prefer,
             PostgresTls::Required | PostgresTls::Verified => SslMode::Require,
         });
-        // A node that cannot write is no use: with several hosts, the one that can is looked for.
+        // Of several hosts, the one that accepts writes is wanted.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_application_name().is_none() {
             config.application_name("paybridge");
@@ -82,32 +83,33 @@ impl PostgresUrl {
         Ok(Self { config, tls, roots: parameters.roots().map(resolve), connections: DEFAULT_CONNECTIONS })
     }
 
-    /// The same with another bound of connections.
+    /// Returns the URL with another limit of connections.
     #[must_use]
     pub const fn with_connections(mut self, most: usize) -> Self {
         self.connections = most;
         self
     }
 
-    /// The most connections of a process.
+    /// Returns the most connections of a process.
     #[must_use]
     pub const fn connections(&self) -> usize {
         self.connections
     }
 
-    /// How to connect. It may hold a password.
+    /// Returns the connection parameters except TLS. They may hold a password.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// How to use TLS.
+    /// Returns how to use TLS.
     #[must_use]
     pub const fn tls(&self) -> PostgresTls {
         self.tls
     }
 
-    /// Whether somebody on the way to a host could keep TLS from it: this machine has nobody on the way.
+    /// Reports whether an attacker on the network could suppress TLS: with `prefer`, and a host that is not this
+    /// machine.
     #[must_use]
     pub fn may_be_downgraded(&self) -> bool {
         let is_away = |host: &Host| match host {
@@ -117,7 +119,7 @@ impl PostgresUrl {
             }
             Host::Unix(_) => false,
         };
-        // Where addresses are named, they are what is connected to.
+        // When `hostaddr` is given, it is what is connected to.
         let addresses = self.config.get_hostaddrs();
         let anywhere_else = match addresses {
             [] => self.config.get_hosts().iter().any(is_away),
@@ -126,21 +128,21 @@ impl PostgresUrl {
         self.tls == PostgresTls::IfOffered && anywhere_else
     }
 
-    /// The authorities that the server's certificate must be of, PEM; `None`: the system's.
+    /// Returns the PEM file of the authorities that may issue the server's certificate; `None`: the system's.
     #[must_use]
     pub fn roots(&self) -> Option<&Path> {
         self.roots.as_deref()
     }
 }
 
-/// Whether there is a host, and as many ports and addresses as they need.
+/// Checks that there is a host, and that the numbers of ports and addresses fit the number of hosts.
 fn check_numbers(config: &Config) -> Result<(), String> {
     let (hosts, ports) = (config.get_hosts().len(), config.get_ports());
     if hosts == 0 {
         return Err("names no host".to_owned());
     }
     if ports.contains(&0) {
-        return Err("has a port that is none: a port is 1 to 65535".to_owned());
+        return Err("has an invalid port: a port is 1 to 65535".to_owned());
     }
     if ports.len() > 1 && ports.len() != hosts {
         return Err(format!("names {hosts} hosts and {} ports", ports.len()));
@@ -152,7 +154,7 @@ fn check_numbers(config: &Config) -> Result<(), String> {
     }
 }
 
-/// A server, for people.
+/// Formats a server for display.
 pub(crate) fn host_and_port(host: &Host, port: u16) -> String {
     match host {
         Host::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
@@ -161,7 +163,7 @@ pub(crate) fn host_and_port(host: &Host, port: u16) -> String {
     }
 }
 
-/// `postgres://one:5432,two:5432/name`: for people.
+/// Formats it for display, without credentials: `postgres://one:5432,two:5432/name`.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
@@ -275,7 +277,7 @@ mod tests {
             ("postgres://u:TOPSECRET@h/db?dbname=v", "has a parameter dbname, and"),
             ("postgres://u:TOPSECRET@/db?host=a,b", "several hosts in the parameter host"),
             ("postgres://u:TOPSECRET@/db?host=a&port=1,2", "names 1 hosts and 2 ports"),
-            ("postgres://u:TOPSECRET@/db?host=a&port=0", "a port that is none"),
+            ("postgres://u:TOPSECRET@/db?host=a&port=0", "an invalid port"),
             ("postgres://u:TOPSECRET@one,two/db?hostaddr=127.0.0.1", "names 2 hosts and 1 addresses"),
             (
                 "postgres://u:TOPSECRET@h/db?connect_timeout=3s",

@@ -1,4 +1,4 @@
-//! What is wrong with rule files: every problem with its place, shown without a secret.
+//! Collects the problems of rule files, each with its place, and shows them without secrets.
 
 mod names;
 mod rendering;
@@ -20,22 +20,22 @@ pub(super) use self::names::{most_like, quoted};
 use self::source::{Excerpt, Source, hide_value};
 pub(super) use self::source::{Span, names_a_secret};
 
-/// How many problems of one file are told, and how many of all together; of the rest only their number is.
+/// The most problems reported of one file, and of all files together; of the others only the number is reported.
 const MOST_OF_A_FILE: usize = 100;
 const MOST_PROBLEMS: usize = 1000;
 
-/// How much is wrong.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The rules are refused.
+    /// The rules are rejected.
     Error,
-    /// The rules can be put in force, and something in them would fail requests: `check` does not pass them, while a
-    /// reload does, so that nothing stands between an operator and an urgent change.
+    /// The rules can be put in force, but some requests would fail: `check` fails on it, a reload does not, so that it
+    /// never blocks an urgent change.
     Warning,
 }
 
 impl Severity {
-    /// The word for it: "error" or "warning".
+    /// Returns "error" or "warning".
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Severity {
 /// A part of a rule file. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file, below the rules directory as the caller named it.
+    /// The file, whose path begins with the rules directory as the caller named it.
     pub file: PathBuf,
     /// Line and column of the first character.
     pub start: (usize, usize),
@@ -58,8 +58,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the line in which it starts, every secret in it replaced; of a long line the part around the place. `None`
-    /// for a file without a line to show.
+    /// Returns the first line of the place with every secret replaced; of a long line, the part around the place.
+    /// `None` for a file without a line to show.
     #[must_use]
     pub fn line_text(&self) -> Option<&str> {
         self.excerpt.as_ref().map(|excerpt| excerpt.text.as_str())
@@ -73,16 +73,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong in one place.
+/// A problem at one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
     /// Where it is.
     pub place: Place,
     /// What is wrong, and what was expected.
     pub message: String,
-    /// What may have been meant.
+    /// What may have been intended.
     pub suggestion: Option<String>,
-    /// How much is wrong.
+    /// The severity of a problem.
     pub severity: Severity,
 }
 
@@ -97,12 +97,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a rule set that is refused, warnings included, sorted by file and place; never empty.
+/// All problems of a rejected rule set, warnings included, sorted by file and place; never empty.
 #[derive(Debug, Clone)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// All of them with their lines shown, a blank line between two.
+    /// Renders all problems with their source lines, separated by blank lines.
     #[must_use]
     pub fn rendered(&self) -> String {
         self.0.iter().map(Problem::rendered).collect::<Vec<_>>().join("\n\n")
@@ -117,7 +117,7 @@ impl Deref for Problems {
     }
 }
 
-/// One line a problem.
+/// One problem a line.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.iter().map(Problem::to_string).collect();
@@ -127,7 +127,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Names a file among those a [`Diagnostics`] knows.
+/// Identifies a file of a [`Diagnostics`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileId(usize);
 
@@ -158,14 +158,14 @@ impl IndexMut<FileId> for Sources {
     }
 }
 
-/// Collects problems while rule files are read, and what must not be shown of them.
+/// Collects problems while rule files are read, and the parts of files that must not be shown.
 #[derive(Default)]
 pub(super) struct Diagnostics {
     sources: Sources,
     found: Vec<Finding>,
-    /// How much was found, told or not.
+    /// The number of problems found, including those over the limits.
     count: usize,
-    /// Whether something keeps the rules from being loaded.
+    /// Whether one of the problems is an error.
     refuse: bool,
 }
 
@@ -178,17 +178,17 @@ struct Finding {
 }
 
 impl Diagnostics {
-    /// Takes a file; `path` is how problems name it.
+    /// Adds a file; problems name it by `path`.
     pub(super) fn file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> FileId {
         self.sources.add(Source::new(path, text.into()))
     }
 
-    /// Notes a problem.
+    /// Adds an error.
     pub(super) fn add(&mut self, file: FileId, span: Span, message: impl Into<String>) {
         self.add_with(file, span, message, None);
     }
 
-    /// Notes a problem and what may have been meant.
+    /// Adds an error and what may have been intended.
     pub(super) fn add_with(
         &mut self,
         file: FileId,
@@ -199,7 +199,7 @@ impl Diagnostics {
         self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Error });
     }
 
-    /// Notes something that does not keep the rules from being loaded, and would fail requests.
+    /// Adds a warning: the rules can be loaded, but some requests would fail.
     pub(super) fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
         self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Warning });
     }
@@ -215,7 +215,7 @@ impl Diagnostics {
         }
     }
 
-    /// Says how many problems are not shown.
+    /// Adds a problem that states how many problems were left out.
     fn note_the_rest(&mut self) {
         let unreported = self.count - self.found.len();
         if let Some(file) = self.found.iter().map(|finding| finding.file).max_by_key(|file| &self.sources[*file].path)
@@ -228,23 +228,23 @@ impl Diagnostics {
         }
     }
 
-    /// Notes a problem of a file that has no text to point at.
+    /// Adds an error of a file without text to point at.
     pub(super) fn add_unreadable(&mut self, path: &Path, message: impl Into<String>) {
         let file = self.file(path, "");
         self.add(file, 0..0, message);
     }
 
-    /// Keeps a part of a file out of everything that is shown.
+    /// Excludes a part of a file from everything that is shown.
     pub(super) fn hide(&mut self, file: FileId, span: Span) {
         self.sources[file].hidden.push(span);
     }
 
-    /// Keeps a value, and everything in tables below it, out of everything that is shown.
+    /// Excludes a value, and everything in tables below it, from everything that is shown.
     pub(super) fn hide_value(&mut self, file: FileId, value: &Spanned<DeValue<'_>>) {
         hide_value(value, true, true, &mut self.sources[file].hidden);
     }
 
-    /// Says that a file's text could not be read: what is no TOML by itself is not shown of it.
+    /// Marks a file whose text could not be read; problems show nothing of it that is not valid TOML by itself.
     pub(super) fn distrust(&mut self, file: FileId) {
         self.sources[file].unread = true;
     }
@@ -259,45 +259,45 @@ impl Diagnostics {
         &self.sources[file].path
     }
 
-    /// Whether something was found that keeps the rules from being loaded.
+    /// Reports whether any error was found.
     pub(super) const fn refuse(&self) -> bool {
         self.refuse
     }
 
-    /// The files that were taken, by path.
+    /// Returns the added files, by path.
     pub(super) fn files(&self) -> HashMap<PathBuf, FileId> {
         self.sources.0.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
     }
 
-    /// Whether something was found within a part of a file, among what is shown.
+    /// Reports whether one of the collected problems lies within a part of a file.
     pub(super) fn is_wrong(&self, file: FileId, within: &Span) -> bool {
         let inside = |span: &Span| span.start >= within.start && span.end <= within.end;
         self.found.iter().any(|found| found.file == file && inside(&found.span))
     }
 
-    /// Whether something was found in a file that keeps the rules from being loaded.
+    /// Reports whether an error was found in a file.
     pub(super) fn refuses(&self, file: FileId) -> bool {
         self.sources[file].refused
     }
 
-    /// Whether a file is there (`merchants/acme.toml`), or its directory, and could not be read, so that nobody knows
-    /// what it says.
+    /// Reports whether a file (`merchants/acme.toml`) or its directory exists and could not be read, so that its
+    /// content is unknown.
     pub(super) fn unread(&self, directory: &str, name: &str) -> bool {
         let (directory, file) = (Path::new(directory), Path::new(directory).join(name));
         self.unread_files().any(|path| path.ends_with(&file) || path.ends_with(directory))
     }
 
-    /// The files and directories that are there and could not be read.
+    /// Returns the files and directories that exist and could not be read.
     pub(super) fn unread_files(&self) -> impl Iterator<Item = &Path> {
         self.sources.0.iter().filter(|source| source.unread).map(|source| source.path.as_path())
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     pub(super) fn text(&self, file: FileId) -> &str {
         &self.sources[file].text
     }
 
-    /// Everything that was found, sorted: warnings alone, when the rules can be loaded.
+    /// Returns all problems, sorted: `Ok` with the warnings when the rules can be loaded.
     pub(super) fn into_problems(mut self) -> Result<Vec<Problem>, Problems> {
         let refused = self.refuse();
         self.note_the_rest();

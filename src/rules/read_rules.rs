@@ -1,7 +1,8 @@
-//! What the files of a rules directory say, setting by setting, in one spelling and without a secret: what [`diff()`](super::diff()) compares.
+//! Reads a rules directory as settings, in one spelling and without secrets, for comparison by
+//! [`diff()`](super::diff()).
 //!
-//! Settings are as they are written, with the defaults of their files' own JSON Schemas filled in, and not as they were compiled:
-//! what a secret refers to is not looked up, and paths are relative to directories that differ.
+//! Settings are as written, with the defaults of their files' JSON Schemas filled in, and not as compiled: secrets are
+//! not fetched, and the paths are relative to directories that differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -20,16 +21,16 @@ use super::schema::ALLOWED_LIST;
 use super::{LoadOptions, PostgresUrl, Problem, Problems, RuleSet, read_span};
 use crate::domain::{Amount, UnixMillis};
 
-/// How much of a value is shown, in characters.
+/// The longest part of a value that is shown, in characters.
 const LONGEST: usize = 120;
 
 /// A merchant's file.
 #[derive(Default)]
 pub(super) struct MerchantFile {
     pub(super) settings: Settings,
-    /// By key, in the file's order.
+    /// API keys by name, in the file's order.
     pub(super) api_keys: Vec<(String, Settings)>,
-    /// By code.
+    /// Access to shops, by code.
     pub(super) shops: BTreeMap<String, Settings>,
 }
 
@@ -39,18 +40,18 @@ impl MerchantFile {
     }
 }
 
-/// A rules directory without problems, ready to be compared with another one. Secrets are not looked up.
+/// The settings of a valid rules directory, for comparison with another one. Secrets are not fetched.
 pub struct ReadRules {
     pub(super) rules: RuleSet,
     pub(super) gateway: Settings,
     pub(super) merchants: BTreeMap<String, MerchantFile>,
     pub(super) shops: BTreeMap<String, Settings>,
-    /// By the names of their files.
+    /// Schemas, by file name.
     schemas: BTreeMap<String, Json>,
     pub(super) dialects: BTreeMap<String, Settings>,
-    /// The values of lists, by merchant (none: everybody's) and name.
+    /// The values of lists, by merchant (`None`: common to all) and name.
     pub(super) lists: BTreeMap<(Option<String>, String), BTreeSet<String>>,
-    /// The shops whose schemas name a list, by its name.
+    /// The codes of the shops whose schemas name a list, by list name.
     list_users: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -58,7 +59,7 @@ impl ReadRules {
     /// Reads a rules directory, as `check --no-secrets` does. Reads files and may block.
     ///
     /// # Errors
-    /// Everything that is wrong with the files.
+    /// All problems of the files.
     pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
         let mut findings = Diagnostics::default();
         let (files, _) = files::read(directory, &mut findings);
@@ -78,7 +79,7 @@ impl ReadRules {
         for (role, file) in &files {
             let folder = file.path.parent().unwrap_or(directory);
             let text = file.text.trim_start_matches('\u{feff}');
-            // A file that was found right.
+            // The file was compiled without errors, so it parses.
             let table = || text.parse::<toml::Table>().unwrap_or_default();
             match role {
                 FileRole::Gateway => read.gateway = settings(&table(), &gateway, folder),
@@ -92,7 +93,7 @@ impl ReadRules {
                     read.shops.insert(code.clone(), shop_file(code, &table(), &shop, folder));
                 }
                 FileRole::Schema(name) => {
-                    // One that no shop names may be anything.
+                    // A schema that no shop names is not checked and may be invalid.
                     let schema = serde_json::from_str(text).ok();
                     read.schemas.extend(schema.map(|schema| (name.clone(), plain_schema(schema))));
                 }
@@ -100,11 +101,11 @@ impl ReadRules {
                     let values = lists::values(text).into_iter().map(String::from).collect();
                     read.lists.insert((merchant.clone(), name.clone()), values);
                 }
-                // Pages are compared by what they were compiled to.
+                // Pages are compared in compiled form.
                 FileRole::PageTexts(_) => {}
             }
         }
-        // It is there without its file, too.
+        // The built-in dialect exists without a file, too.
         let built_in = || settings(&toml::Table::new(), &dialect, directory);
         read.dialects.entry(BUILT_IN_DIALECT.into()).or_insert_with(built_in);
         let mut users: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -121,36 +122,36 @@ impl ReadRules {
         Ok(read)
     }
 
-    /// What is no reason to refuse the rules, and would fail requests.
+    /// Returns the warnings.
     #[must_use]
     pub fn warnings(&self) -> &[Problem] {
         &self.rules.warnings
     }
 
-    /// The merchants whose files are so.
+    /// Returns the ids of the merchants whose files match.
     pub(super) fn merchants(&self, so: impl Fn(&MerchantFile) -> bool) -> impl Iterator<Item = &String> {
         self.merchants.iter().filter(move |(_, file)| so(file)).map(|(id, _)| id)
     }
 
-    /// Whose an API key is.
+    /// Returns the merchant of an API key.
     pub(super) fn owner(&self, key: &str) -> Option<&str> {
         self.rules.api_key(key).map(|entry| entry.merchant.id.as_str())
     }
 
-    /// The name and the text of the schema of a shop's side.
+    /// Returns the file name and the content of the schema of a shop's side.
     pub(super) fn schema(&self, code: &str, key: &str) -> Option<(&str, &Json)> {
         let name = word(self.shops.get(code)?, key)?;
         Some((name, self.schemas.get(name)?))
     }
 
-    /// The shops whose schemas name a list, here or there.
+    /// Returns the shops whose schemas name a list, in either directory.
     pub(super) fn users<'a>(&'a self, other: &'a Self, list: &str) -> BTreeSet<&'a String> {
         let users = |read: &'a Self| read.list_users.get(list).into_iter().flatten();
         users(self).chain(users(other)).collect()
     }
 }
 
-/// The keys of a shop that name schemas, and what they check.
+/// The shop keys that name schemas, and what each schema checks.
 pub(super) const SIDES: [(&str, &str); 2] = [("payin.schema", "deposits"), ("payout.schema", "withdrawals")];
 
 fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path) -> MerchantFile {
@@ -170,7 +171,7 @@ fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path)
         }
     }
     let settings = settings(&table, schema, folder).into_iter();
-    // Codes of currencies are compared without their case.
+    // Currency codes are compared case-insensitively.
     let upper = |(path, value): (String, Setting)| match path.strip_prefix("balance.opening.") {
         Some(code) => (format!("balance.opening.{}", code.to_ascii_uppercase()), value),
         None => (path, value),
@@ -180,7 +181,7 @@ fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path)
     merchant
 }
 
-/// Reads a shop's file; what it leaves to its code and to its payment method is filled in.
+/// Reads a shop's file, and fills in the defaults that depend on its code and payment method.
 fn shop_file(code: &str, table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
     let mut shop = settings(table, schema, folder);
     fill(&mut shop, "name", code);
@@ -192,30 +193,30 @@ fn shop_file(code: &str, table: &toml::Table, schema: &Json, folder: &Path) -> S
     shop
 }
 
-/// Whether a setting holds secrets.
+/// Reports whether a setting holds secrets.
 pub(super) fn is_secret(path: &str) -> bool {
     let name = path.rsplit('.').next().unwrap_or(path);
     name == "keys" || ["secret", "token", "password"].iter().any(|word| name.contains(word))
 }
 
-/// One value: what tells it from others, and what is said of it.
+/// One value, in the form that is compared and in the form that is shown.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RuleEntry {
     pub(super) same: String,
     pub(super) shown: String,
 }
 
-/// What a setting holds: one value, or those of a list.
+/// The content of a setting: one value, or the entries of a list.
 pub(super) type Setting = Vec<RuleEntry>;
 
-/// The settings of a file or of a table in it, by their dotted names.
+/// The settings of a file or table, by dotted name.
 pub(super) type Settings = BTreeMap<String, Setting>;
 
 pub(super) fn word<'a>(settings: &'a Settings, path: &str) -> Option<&'a str> {
     settings.get(path)?.first().map(|entry| entry.same.as_str())
 }
 
-/// Reads the settings of a table, and fills in the defaults of its JSON Schema.
+/// Reads the settings of a table and fills in the defaults of its JSON Schema.
 fn settings(table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
     let mut settings = Settings::new();
     for (name, value) in table {
@@ -241,7 +242,7 @@ fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path
         toml::Value::Array(elements) => {
             let texts: Vec<String> = elements.iter().map(spelled).collect();
             let networks: Option<Vec<IpNet>> = texts.iter().map(|text| network(text)).collect();
-            // The fewest that hold the same addresses, so that another spelling is no change.
+            // Aggregated, so that another spelling of the same networks is no change.
             let texts = match networks.filter(|_| ADDRESSES.contains(&path.as_str())) {
                 Some(list) => IpNet::aggregate(&list).iter().map(network_text).collect(),
                 None => texts,
@@ -260,13 +261,13 @@ fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path
     }
 }
 
-/// Fills in what a file leaves out.
+/// Fills in a schema's defaults for absent settings.
 fn defaults(settings: &mut Settings, prefix: &str, schema: &Json, folder: &Path) {
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{prefix}{name}");
         let below = format!("{path}.");
         let is_stated = settings.keys().any(|known| *known == path || known.starts_with(&below));
-        // TOML has no null: a key without a default stays away.
+        // TOML has no null, so a key without a default is not added.
         if let Ok(default) = toml::Value::try_from(&schema["default"])
             && !is_stated
         {
@@ -276,12 +277,12 @@ fn defaults(settings: &mut Settings, prefix: &str, schema: &Json, folder: &Path)
     }
 }
 
-/// Fills in what a file leaves to something else.
+/// Fills in a default that the schema does not have.
 fn fill(settings: &mut Settings, path: &str, text: &str) {
     settings.entry(path.into()).or_insert_with(|| vec![entry(path, text, Path::new(""))]);
 }
 
-/// A network, or an address alone.
+/// Parses a network or a single address.
 pub(super) fn network(text: &str) -> Option<IpNet> {
     let net = text.parse::<IpNet>().ok().or_else(|| Some(text.parse::<IpAddr>().ok()?.into()));
     net.map(canonical_prefix)
@@ -291,10 +292,10 @@ fn network_text(net: &IpNet) -> String {
     if net.prefix_len() == net.max_prefix_len() { net.addr().to_string() } else { net.to_string() }
 }
 
-/// Lists of networks.
+/// The settings that are lists of networks.
 const ADDRESSES: [&str; 3] = ["allowed_ips", "checks.refused_addresses", "clients.trusted_proxies"];
 
-/// Reads one value of the setting at `path`: another spelling of the same value is no change.
+/// Reads one value of the setting at `path`, normalised so that another spelling of the same value is no change.
 pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
     let mut shown = if text.contains("://") { url(text) } else { plain(text) };
     let same = match path {
@@ -319,7 +320,7 @@ pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
         | "pages.language" => text.to_ascii_lowercase(),
         "payin.schema" | "payout.schema" => text.strip_prefix("./").unwrap_or(text).to_owned(),
         "tls.certificate" | "tls.key" => folded_text(text),
-        // Certificates that are trusted are told apart by what is in their files.
+        // Files of trusted certificates are compared by content, too.
         _ if path == "tls.client_ca" || path.ends_with("trust") => {
             let content = files::read_bounded(&folder.join(text), files::LARGEST_FILE).ok();
             format!("{} {:?}", folded_text(text), content.map(|bytes| files::content_hash(&bytes)))
@@ -342,7 +343,7 @@ pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
     RuleEntry { same, shown }
 }
 
-/// A span of time in milliseconds, a size in bytes, or a count.
+/// Normalises a duration to milliseconds and a size to bytes; returns any other text unchanged.
 fn measured(text: &str) -> String {
     let size = |unit: &str, bytes: u128| Some(text.strip_suffix(unit)?.parse::<u128>().ok()? * bytes);
     let span = read_span(text).map(|span| span.as_millis());
@@ -355,9 +356,9 @@ fn folded_text(text: &str) -> String {
     format!("{scheme}{}", folded(Path::new(&text[scheme.len()..])).display())
 }
 
-/// A text of the operator's, control characters escaped, the overlong cut.
+/// Escapes control characters in an operator's text, and truncates it.
 pub(super) fn plain(text: &str) -> String {
-    // Quotes and backslashes are harmless, and patterns are full of them.
+    // Quotes and backslashes are harmless and frequent in patterns.
     let escaped = |c: char| if "\"'\\".contains(c) { c.to_string() } else { c.escape_debug().collect() };
     let mut shown: String = text.chars().take(LONGEST).map(escaped).collect();
     if text.chars().nth(LONGEST).is_some() {
@@ -366,10 +367,10 @@ pub(super) fn plain(text: &str) -> String {
     shown
 }
 
-/// A URL without what may be a secret: what stands before its host, and its query.
+/// Shows a URL without its credentials and query, which may be secret.
 fn url(text: &str) -> String {
     let (before, query) = match text.find(['?', '#']) {
-        // Whether what is before it is a host or the start of a password is not for guessing.
+        // The text before it could be a host or the start of a password.
         Some(at) if text[at..].contains('@') => (text.split_once("://").map_or("", |(scheme, _)| scheme), "://***"),
         Some(at) => (&text[..at], "?***"),
         None => (text, ""),
@@ -380,11 +381,11 @@ fn url(text: &str) -> String {
     }
 }
 
-/// Keywords that say nothing of values.
+/// Schema keywords that do not affect validation.
 const ANNOTATIONS: [&str; 9] =
     ["$schema", "$id", "$comment", "title", "description", "examples", "deprecated", "readOnly", "writeOnly"];
 
-/// Drops what says nothing from a schema and from those of its properties.
+/// Removes annotations and sorts `required`, in a schema and in those of its properties.
 fn plain_schema(mut schema: Json) -> Json {
     if let Json::Object(keywords) = &mut schema {
         keywords.retain(|name, _| !ANNOTATIONS.contains(&name.as_str()));
@@ -401,7 +402,7 @@ fn plain_schema(mut schema: Json) -> Json {
     schema
 }
 
-/// The lists of allowed values that a schema names.
+/// Collects the lists of allowed values that a schema names.
 fn named_lists<'a>(schema: &'a Json, lists: &mut BTreeSet<&'a str>) {
     match schema {
         Json::Object(members) => {

@@ -1,4 +1,4 @@
-//! The rules that serve now: the only place where a rule set is exchanged.
+//! The rule set in force, and its reload: the only place where a rule set is replaced.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,55 +9,54 @@ use super::files::ContentHash;
 use super::{Loader, Problems, RuleSet, restart};
 use crate::clock::Clock;
 
-/// The rule set in force, and how to exchange it (contract section 2, "Live reload").
+/// The rule set in force, which a reload replaces (contract section 2, "Live reload").
 pub struct LiveRules {
     directory: PathBuf,
     clock: Arc<dyn Clock>,
     current: ArcSwap<RuleSet>,
-    /// The set that the process was started with: what only a restart changes stays as it says.
+    /// The set at the start of the process, whose values stay for settings that only a restart changes.
     started: Arc<RuleSet>,
-    /// Why the last reload failed; nothing since a good set was loaded.
+    /// The problems of the last reload; `None` when it succeeded.
     failure: ArcSwapOption<Problems>,
-    /// What the set in force says that only a restart changes.
+    /// The keys whose new values wait for a restart.
     needs_restart: ArcSwap<Vec<&'static str>>,
-    /// Held during a reload: there is one at a time.
+    /// Held during a reload, so that there is only one at a time.
     reading: Mutex<Reading>,
-    /// Outside the directory; see [`LiveRules::files_elsewhere`].
+    /// The external files; see [`LiveRules::files_elsewhere`].
     elsewhere: ArcSwap<Vec<PathBuf>>,
 }
 
-/// What reads the rules.
+/// The state of reloads.
 struct Reading {
     loader: Loader,
-    /// What the files elsewhere held when the set in force was read.
+    /// The hash of the external files when the set in force was loaded.
     elsewhere: ContentHash,
-    /// The set before the one in force, kept to the next reload: to take a large one apart costs milliseconds, which
-    /// would otherwise be those of the last request that it serves.
+    /// The set before the one in force, kept until the next reload: dropping a large set takes milliseconds, which
+    /// would otherwise delay the last request that uses it.
     retired: Option<Arc<RuleSet>>,
 }
 
-/// What a reload came to.
+/// The outcome of a reload.
 #[derive(Debug, Clone)]
 pub enum ReloadOutcome {
-    /// New requests are served by the new set.
+    /// The new set is in force for new requests.
     Loaded {
-        /// The version before.
+        /// The previous version.
         previous: Box<str>,
-        /// The version now.
+        /// The new version.
         version: Box<str>,
-        /// Whether secrets or certificates that are kept in files elsewhere are others than before: of secrets the
-        /// version says nothing.
+        /// Whether external files (secrets, trusted certificates) changed: the version does not depend on secrets.
         elsewhere_changed: bool,
-        /// The keys of `gateway.toml` (`server.listen`) that differ from those the process runs with: they need a restart,
-        /// and until then the running ones stay in force.
+        /// The keys of `gateway.toml`, such as `server.listen`, that differ from those the process runs with. They need
+        /// a restart; until then the running values stay in force.
         needs_restart: Vec<&'static str>,
     },
-    /// The files are wrong; the last good set keeps serving.
+    /// The files have errors; the last valid set stays in force.
     Refused(Arc<Problems>),
 }
 
 impl LiveRules {
-    /// Serves a first rule set that `loader` has loaded.
+    /// Puts the first rule set, loaded by `loader`, in force.
     #[must_use]
     pub fn new(loader: Loader, first: RuleSet, clock: Arc<dyn Clock>) -> Self {
         let started = Arc::new(first);
@@ -73,49 +72,49 @@ impl LiveRules {
         }
     }
 
-    /// The rule set in force. A request calls this once and keeps the answer to its reply.
+    /// Returns the rule set in force. A request calls this once and uses the result until its reply.
     #[must_use]
     pub fn current(&self) -> Arc<RuleSet> {
         self.current.load_full()
     }
 
-    /// The rules directory.
+    /// Returns the rules directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Why the last reload failed; `None` since a good set was loaded.
+    /// Returns the problems of the last reload; `None` when it succeeded.
     #[must_use]
     pub fn last_error(&self) -> Option<Arc<Problems>> {
         self.failure.load_full()
     }
 
-    /// The keys of `gateway.toml` that the rules in force have another value for than the process runs with; empty since it
-    /// was started, or since the file says again what runs.
+    /// Returns the keys of `gateway.toml` whose values in the last loaded files differ from those the process runs
+    /// with.
     #[must_use]
     pub fn needs_restart(&self) -> Arc<Vec<&'static str>> {
         self.needs_restart.load_full()
     }
 
-    /// Whether the files are others than those that were last read, good or wrong: told from their names, sizes and
-    /// times; only those that had just been changed then are read. `false` while a reload runs.
+    /// Reports whether the files changed since they were last read, with or without errors. Compares names, sizes and
+    /// times; only files that had just been changed when they were read are read again. Returns `false` while a reload
+    /// runs.
     #[must_use]
     pub fn stale(&self) -> bool {
         self.reading.try_lock().is_ok_and(|mut reading| reading.loader.is_stale(self.clock.now()))
     }
 
-    /// The files outside the directory that the rules named when they were last read, good or wrong, whether or not they
-    /// exist: secrets and trusted certificates.
+    /// Returns the paths of the external files (secrets, trusted certificates) that the rules named when they were last
+    /// read, with or without errors, existing or missing.
     #[must_use]
     pub fn files_elsewhere(&self) -> Arc<Vec<PathBuf>> {
         self.elsewhere.load_full()
     }
 
-    /// Reads the files anew, all or nothing. Reads files and may block: call it where that is allowed. Calls at the same
-    /// time wait for each other.
+    /// Loads the files again, all or nothing. Reads files and may block. Concurrent calls wait for each other.
     pub fn reload(&self) -> ReloadOutcome {
-        // A reload that panicked left the last good set in force, so that its lock is as good as any.
+        // A reload that panicked left the last valid set in force, so a poisoned lock is safe to use.
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let Reading { loader, elsewhere, retired } = &mut *reading;
         let previous = self.current();

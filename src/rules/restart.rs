@@ -1,9 +1,9 @@
-//! What only a restart changes (contract section 2, end of `gateway.toml`): which keys differ from those that the process
-//! runs with, and how these stay in force.
+//! The settings that only a restart changes (contract section 2, end of `gateway.toml`): finds those that differ from
+//! the running ones, and keeps the running values in force.
 
 use super::{EngineRules, GatewayRules, Secret, Secrets, StoreKeys};
 
-/// Whether a key is the same in two sets.
+/// Reports whether a key has the same value in two sets.
 type Same = fn(&GatewayRules, &GatewayRules) -> bool;
 
 /// The keys that need a restart, in the order of the file.
@@ -28,12 +28,12 @@ const KEYS: [(&str, Same); 16] = [
     ("clients.trusted_proxies", |running, new| running.clients.trusted_proxies == new.clients.trusted_proxies),
 ];
 
-/// The keys of `gateway.toml` that differ and need a restart. Defaults count as written.
+/// Returns the keys of `gateway.toml` that differ and need a restart. A default equals the same value written out.
 pub(super) fn changed_keys(running: &GatewayRules, new: &GatewayRules) -> Vec<&'static str> {
     KEYS.iter().filter(|(_, same)| !same(running, new)).map(|(name, _)| *name).collect()
 }
 
-/// Whether a key of `gateway.toml`, or a table, waits for a restart: whole sections do.
+/// Reports whether a key or table of `gateway.toml` is in a section that needs a restart: whole sections do.
 pub(super) fn waits(key: &str) -> bool {
     KEYS.iter().any(|(known, _)| section(known) == section(key))
 }
@@ -42,7 +42,8 @@ fn section(key: &str) -> &str {
     key.split('.').next().unwrap_or_default()
 }
 
-/// What only a restart changes stays as the process runs with it, so that a reload never leaves the two at odds.
+/// Copies the settings that only a restart changes from the running rules, so that the rules in force always match the
+/// process.
 pub(super) fn keep_running(new: &mut GatewayRules, running: &GatewayRules) {
     new.server = running.server.clone();
     new.admin_listen = running.admin_listen;
@@ -60,13 +61,14 @@ fn exposed(secrets: Option<&Secrets>) -> impl Iterator<Item = &[u8]> {
     secrets.into_iter().flat_map(Secrets::verifying).map(Secret::expose)
 }
 
-/// A key that the process itself made at start is no change of the rules.
+/// Reports whether the store keys are the same. A key that the process itself created at start is no change.
 fn same_store_keys(running: &StoreKeys, new: &StoreKeys) -> bool {
     let bytes = |keys: &StoreKeys| keys.keys.iter().map(|key| key.expose().to_vec()).collect::<Vec<_>>();
     running.create_at == new.create_at && (running.keys.is_empty() || bytes(running) == bytes(new))
 }
 
-/// Whether the certificates in the files that `engine.trust` names are the same; only a remote engine has them read.
+/// Reports whether the certificates in the files of `engine.trust` are the same. They are read only for a remote
+/// engine.
 fn same_trust(running: &EngineRules, new: &EngineRules) -> bool {
     match (running, new) {
         (EngineRules::Remote(running), EngineRules::Remote(new)) => running.trust == new.trust,

@@ -1,4 +1,4 @@
-//! The snapshot: what all rule files mean together.
+//! The rule set: the compiled content of all rule files.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -20,54 +20,56 @@ use super::{
 };
 use crate::domain::{MerchantId, ShopCode, UnixMillis, names_loopback};
 
-/// All rules of one moment. A request fetches it once and keeps it to its reply.
+/// All rules of one moment, immutable. A request fetches the set once and keeps it until its reply.
 #[derive(Debug)]
 pub struct RuleSet {
-    /// The first 16 hexadecimal digits of a hash over all files, those of trusted certificates included.
+    /// The version: the first 16 hexadecimal digits of a hash over all rule files and the files of trusted
+    /// certificates.
     pub version: Box<str>,
-    /// When it was read.
+    /// When the files were read.
     pub loaded_at: UnixMillis,
-    /// The process.
+    /// The rules of the process.
     pub gateway: GatewayRules,
-    /// By id.
+    /// Merchants, by id.
     pub merchants: HashMap<MerchantId, Arc<Merchant>>,
-    /// By code.
+    /// Shops, by code.
     pub shops: HashMap<ShopCode, Arc<Shop>>,
-    /// By name; there is always `v1`.
+    /// Dialects, by name; `v1` always exists.
     pub dialects: HashMap<Box<str>, Arc<Dialect>>,
-    /// By API key.
+    /// The merchants of API keys, by key.
     pub api_keys: HashMap<Box<str>, KeyEntry>,
-    /// The paths of all dialects.
+    /// The routes of all dialects, by path.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
-    /// The shops' schemas by a hash of what they were made of, for the next rule set.
+    /// The compiled schemas by a hash of their sources, which the next rule set reuses.
     pub(crate) schemas: HashMap<ContentHash, Arc<FieldsSchema>>,
-    /// What customers' pages are made of.
+    /// The parts of customers' pages.
     pub pages: Arc<Pages>,
-    /// What is no reason to refuse the set, and would fail requests.
+    /// The warnings: problems that do not keep the set from being loaded.
     pub warnings: Vec<Problem>,
-    /// The files that may be empty and were not, as problems name them: a reload refuses them when their text is gone.
+    /// The non-empty files that may be empty, by the paths that problems use: a reload rejects them when they become
+    /// empty.
     pub filled: HashSet<Arc<Path>>,
 }
 
 impl RuleSet {
-    /// Finds the merchant and key that an `X-Api-Key` names.
+    /// Returns the merchant and key of an `X-Api-Key` value.
     #[must_use]
     pub fn api_key(&self, key: &str) -> Option<&KeyEntry> {
         self.api_keys.get(key)
     }
 }
 
-/// Where an API key stands: its merchant, and its place in the merchant's list.
+/// The location of an API key: its merchant, and its index there.
 #[derive(Debug, Clone)]
 pub struct KeyEntry {
-    /// Whose it is.
+    /// The merchant of the key.
     pub merchant: Arc<Merchant>,
     /// Its index in [`Merchant::api_keys`].
     pub index: usize,
 }
 
 impl KeyEntry {
-    /// The key itself.
+    /// Returns the key.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "an entry is made with its index in this list")]
     pub fn api_key(&self) -> &ApiKey {
@@ -75,15 +77,15 @@ impl KeyEntry {
     }
 }
 
-/// A method on a path of v1. Dialects that share a route share header names, so that the caller is found before its
-/// dialect is known.
+/// A method on a v1 path. Dialects that share a route have the same header names, so that the caller can be found
+/// before its dialect is known.
 #[derive(Debug, Clone)]
 pub struct V1Route {
     /// The method.
     pub method: Method,
     /// The header with the API key, the same in all of `endpoints`.
     pub api_key: HeaderName,
-    /// What the route is in each dialect that has it, by dialect name.
+    /// The endpoint in each dialect that has the route, by dialect name.
     pub endpoints: Vec<(Box<str>, Endpoint)>,
 }
 
@@ -98,13 +100,13 @@ pub struct GatewayRules {
     pub admin_listen: SocketAddr,
     /// `[admin] token`; required when `admin_listen` is not on loopback.
     pub admin_token: Option<Secrets>,
-    /// `[admin] hosts`, in lower case: what `Host` may name besides loopback and the listening address.
+    /// `[admin] hosts`, in lower case: the names that `Host` may contain besides loopback and the listening address.
     pub admin_hosts: Vec<Box<str>>,
     /// `[store]`.
     pub store: StoreRules,
     /// `[engine]`.
     pub engine: EngineRules,
-    /// `[engine] trust`, whether this engine has a use for it or not, so that a change can be told.
+    /// `[engine] trust`, also for an engine that does not use it, so that a change is noticed.
     pub engine_trust: Vec<PathBuf>,
     /// `[engine] timeout`, likewise.
     pub engine_timeout: Duration,
@@ -125,16 +127,16 @@ pub struct GatewayRules {
 pub struct ServerRules {
     /// The public listener.
     pub listen: SocketAddr,
-    /// How customers and engines reach it: `https://host[:port]`, without a trailing slash.
+    /// The URL at which customers and engines reach it: `https://host[:port]`, without a trailing slash.
     pub public_url: Box<str>,
     /// How long requests in flight may take after SIGTERM.
     pub shutdown_grace: Duration,
-    /// Between `/readyz` 503 and closing the listeners.
+    /// The time between `/readyz` returning 503 and closing the listeners.
     pub drain_delay: Duration,
 }
 
 impl ServerRules {
-    /// Returns whether `public_url` names another host than a loopback one.
+    /// Reports whether the host of `public_url` is not a loopback one.
     #[must_use]
     pub fn is_public(&self) -> bool {
         !names_loopback(&self.public_url)
@@ -144,28 +146,28 @@ impl ServerRules {
 /// `[tls]`. Paths are absolute or relative to the working directory, already resolved against the rule file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsRules {
-    /// PEM chain.
+    /// The certificate chain, PEM.
     pub certificate: PathBuf,
-    /// PEM key.
+    /// The private key, PEM.
     pub key: PathBuf,
-    /// Make a local CA and this pair when both are missing.
+    /// Whether to create a local CA and this pair when both files are missing.
     pub generate: bool,
-    /// When set, callers must present a certificate that it signed.
+    /// The authority that must have signed the callers' certificates; `None`: callers need none.
     pub client_ca: Option<PathBuf>,
 }
 
 /// `[store]`.
 #[derive(Debug, Clone)]
 pub struct StoreRules {
-    /// Where the store is.
+    /// The location of the store.
     pub url: StoreUrl,
-    /// The most connections to a database, which its URL knows too.
+    /// The most connections to the database; a [`PostgresUrl`] contains it too.
     pub connections: usize,
     /// The keys that wrap the store's data keys.
     pub keys: StoreKeys,
 }
 
-/// Where the store is.
+/// The location of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     /// A SQLite file, resolved.
@@ -175,11 +177,11 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
-    /// Reads the address of a store; `resolve` finds the files that it names.
+    /// Parses the URL of a store; `resolve` makes its paths absolute.
     ///
     /// # Errors
-    /// Why it is none, as the end of a sentence that begins with what was read. It holds nothing of the text, which may hold
-    /// a password.
+    /// What is wrong, as the end of a sentence that begins with the name of the setting. It contains no part of the
+    /// text, which may hold a password.
     pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return PostgresUrl::parse(text, resolve).map(|url| Self::Postgres(Box::new(url)));
@@ -196,7 +198,7 @@ impl StoreUrl {
 /// The keys that wrap the store's data keys: the first wraps, all unwrap.
 #[derive(Debug, Clone)]
 pub struct StoreKeys {
-    /// Where the first key is to be made when it is missing and the store is new.
+    /// The file in which the first key is created when it is missing and the store is new.
     pub create_at: Option<PathBuf>,
     /// The keys, 32 bytes each. Empty only when `create_at` names a file that does not exist yet.
     pub keys: Vec<Secret>,
@@ -205,9 +207,9 @@ pub struct StoreKeys {
 /// `[engine]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineRules {
-    /// In the same process.
+    /// The engine runs in the same process.
     Embedded,
-    /// Somewhere else.
+    /// The engine is another service.
     Remote(RemoteEngine),
 }
 
@@ -225,7 +227,7 @@ impl fmt::Display for EngineRules {
 pub struct CallbackSignature {
     /// The header with the signature.
     pub header: HeaderName,
-    /// What is signed.
+    /// The parts of the signed payload, in order.
     pub payload: Vec<Segment>,
     /// How the signature is written.
     pub encoding: Encoding,
@@ -241,26 +243,27 @@ impl Default for CallbackSignature {
 /// A v2 service behind the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteEngine {
-    /// What its paths follow: `https://host[:port][/path]/api/v2`, without a trailing slash.
+    /// The base of its paths: `https://host[:port][/path]/api/v2`, without a trailing slash.
     pub base: Box<str>,
-    /// Certificates (DER) that are trusted beside the system's roots.
+    /// Certificates (DER) that are trusted besides the system's roots.
     pub trust: Arc<[CertificateDer<'static>]>,
-    /// How long all exchanges for one request may take together, repeats included.
+    /// The timeout of all exchanges for one request together, repeats included.
     pub timeout: Duration,
 }
 
 /// `[pages]`.
 #[derive(Debug)]
 pub struct PageRules {
-    /// Signs links; `None`: the file `pages.key` beside the store's key, made when it is missing and the store is new.
+    /// The secrets of links; `None`: the secret is in the file `pages.key` beside the store's key, which is created
+    /// when it is missing and the store is new.
     pub secret: Option<Secrets>,
-    /// Where the secret is kept when the rules name none.
+    /// The file of the secret when the rules name none.
     pub default_secret: PathBuf,
-    /// Entry links, from creation.
+    /// How long entry links are valid, from creation.
     pub link_lifetime: Duration,
-    /// Return links, from creation.
+    /// How long return links are valid, from creation.
     pub return_lifetime: Duration,
-    /// The tag of the language for customers who ask for none of the others.
+    /// The tag of the fallback language, for customers who accept none of the others.
     pub language: Box<str>,
     /// Name, colour and logo.
     pub(crate) brand: Brand,
@@ -269,48 +272,48 @@ pub struct PageRules {
 /// `[callbacks]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackRules {
-    /// Of one try.
+    /// The timeout of one attempt.
     pub timeout: Duration,
-    /// After the first try; doubles.
+    /// The wait after the first attempt; it doubles with every further one.
     pub first_retry: Duration,
-    /// The longest wait between tries.
+    /// The longest wait between attempts.
     pub max_retry: Duration,
-    /// From the result that it tells of.
+    /// How long a callback is attempted, from the result that it reports.
     pub give_up_after: Duration,
-    /// From when it was queued or last resent, once it was delivered or given up.
+    /// How long a delivered or failed callback is kept, from when it was queued or last resent.
     pub forget_after: Duration,
-    /// Loopback and private targets are allowed.
+    /// Whether loopback and private targets are allowed.
     pub allow_private_addresses: bool,
-    /// Certificates (DER) that are trusted beside the system's roots.
+    /// Certificates (DER) that are trusted besides the system's roots.
     pub trust: Arc<[CertificateDer<'static>]>,
 }
 
 /// `[limits]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Of a request body, in bytes.
+    /// The largest request body, in bytes.
     pub body: usize,
-    /// Of a request head, in bytes.
+    /// The largest request head, in bytes.
     pub head: usize,
-    /// From the first byte of a head (or the handshake) to its last.
+    /// The timeout from the first byte of a head (or the handshake) to its last.
     pub head_timeout: Duration,
-    /// For a whole body.
+    /// The timeout of a whole body.
     pub body_timeout: Duration,
-    /// Between requests.
+    /// How long a connection may be idle between requests.
     pub idle_timeout: Duration,
-    /// Open at once.
+    /// The most open connections.
     pub connections: usize,
-    /// Failed authentications of an address.
+    /// The quota of failed authentications from one address.
     pub unauthenticated_per_ip: Quota,
-    /// Requests of an address for customers' pages.
+    /// The quota of requests from one address for customers' pages.
     pub pages_per_ip: Quota,
 }
 
 /// `[clients]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRules {
-    /// Connections begin with a PROXY header, v1 or v2.
+    /// Whether connections begin with a PROXY header, v1 or v2.
     pub proxy_protocol: bool,
-    /// Whose `X-Forwarded-For` is believed.
+    /// The proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
 }

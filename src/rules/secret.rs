@@ -1,4 +1,4 @@
-//! Secrets as rule files name them: never printed, ready to sign with.
+//! Secrets and references to them in rule files. Secrets are never printed and are ready to sign with.
 
 use std::env;
 use std::fmt;
@@ -20,7 +20,7 @@ pub(super) const LARGEST_SECRET: u64 = 64 << 10;
 /// The size of a store key, in bytes.
 const STORE_KEY_BYTES: usize = 32;
 
-/// A secret's bytes with the keyed hash states made from them once. `Debug` shows nothing.
+/// A secret's bytes with precomputed keyed hash states. `Debug` shows nothing of it.
 #[derive(Clone)]
 pub struct Secret(Arc<Inner>);
 
@@ -31,7 +31,7 @@ struct Inner {
 }
 
 impl Secret {
-    /// Takes the bytes of a secret.
+    /// Creates a secret from its bytes.
     ///
     /// # Panics
     /// Never: HMAC takes keys of any length.
@@ -42,19 +42,19 @@ impl Secret {
         Self(Arc::new(Inner { bytes: bytes.into(), sha256, sha512 }))
     }
 
-    /// The bytes themselves, for the places that need them raw.
+    /// Returns the bytes, for uses other than HMAC.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.0.bytes
     }
 
-    /// An HMAC-SHA256 keyed with this secret.
+    /// Returns an HMAC-SHA256 keyed with this secret.
     #[must_use]
     pub fn sha256(&self) -> Hmac<Sha256> {
         self.0.sha256.clone()
     }
 
-    /// An HMAC-SHA512 keyed with this secret.
+    /// Returns an HMAC-SHA512 keyed with this secret.
     #[must_use]
     pub fn sha512(&self) -> Hmac<Sha512> {
         self.0.sha512.clone()
@@ -67,39 +67,39 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// One or more secrets: the first signs, any of them verifies (contract section 2), so that a secret is rotated without
-/// a refused request.
+/// One or more secrets: the first signs and all verify (contract section 2), so that a secret can be rotated without
+/// rejecting a request.
 #[derive(Debug, Clone)]
 pub struct Secrets(Arc<[Secret]>);
 
 impl Secrets {
-    /// Takes a list of secrets; `None` when it is empty.
+    /// Creates it from a list; returns `None` for an empty one.
     #[must_use]
     pub fn new(list: Vec<Secret>) -> Option<Self> {
         if list.is_empty() { None } else { Some(Self(list.into())) }
     }
 
-    /// The secret that signs.
+    /// Returns the secret that signs.
     #[must_use]
     #[expect(clippy::indexing_slicing, reason = "an empty list is refused by the constructor")]
     pub fn signing(&self) -> &Secret {
         &self.0[0]
     }
 
-    /// The secrets that verify.
+    /// Returns the secrets that verify.
     pub fn verifying(&self) -> impl Iterator<Item = &Secret> {
         self.0.iter()
     }
 }
 
-/// Where a secret is.
+/// A reference to a secret.
 #[derive(Clone)]
 pub(super) enum SecretRef {
     /// `env:NAME`.
     Environment(String),
     /// `file:PATH`, relative to the rule file.
     File(String),
-    /// The secret itself.
+    /// The secret, written in the rule file.
     Literal(Box<str>),
 }
 
@@ -110,10 +110,11 @@ impl fmt::Debug for SecretRef {
 }
 
 impl SecretRef {
-    /// Reads where a secret is.
+    /// Parses a reference.
     ///
     /// # Errors
-    /// What is wrong with the text, as the end of a sentence that begins with what was read. It holds nothing of the text.
+    /// What is wrong, as the end of a sentence that begins with the name of the setting. It contains no part of the
+    /// text.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let (secret, name) = match (text.strip_prefix("env:"), text.strip_prefix("file:")) {
             (Some(name), _) => (Self::Environment(name.into()), name),
@@ -131,32 +132,33 @@ impl SecretRef {
     }
 }
 
-/// Whether a text that is no reference must have been meant as one: taken for the secret itself, it would be one that
-/// anybody can guess.
+/// Reports whether a text that is not a reference was probably meant as one: taken as a literal secret it could be
+/// guessed.
 fn nearly_a_reference(text: &str) -> bool {
     let kind = text.split_once(':').map_or("", |(kind, _)| kind.trim());
     ["env", "file"].iter().any(|known| kind.eq_ignore_ascii_case(known))
 }
 
-/// Why a secret could not be had.
+/// The reason why a secret is not available.
 pub(super) enum Missing {
     /// Its file does not exist.
     NoFile(PathBuf),
-    /// Half a sentence.
+    /// Another reason, in words.
     Because(String),
 }
 
-/// A secret that the command line names as rule files do; paths are seen from here.
+/// Fetches a secret that the command line names as rule files do; paths are relative to the working directory.
 ///
 /// # Errors
-/// Why it cannot be had, as the end of a sentence that begins with what was read. It holds nothing of the secret.
+/// Why the secret is not available, as the end of a sentence that begins with the name of the option. It contains no
+/// part of the secret.
 pub fn secret_named(text: &str) -> Result<Vec<u8>, String> {
     let secret = SecretRef::parse(text)?;
     let read = |path: &Path| read_bounded(path, LARGEST_SECRET);
     fetched(&secret, |named| named.into(), read).map_err(|missing| format!("cannot be read: {}", missing.message()))
 }
 
-/// The bytes of a secret; `resolve` finds its file, and `read` reads it.
+/// Returns the bytes of a secret; `resolve` returns the path of its file, and `read` reads it.
 pub(super) fn fetched(
     secret: &SecretRef,
     resolve: impl FnOnce(&str) -> PathBuf,
@@ -189,7 +191,7 @@ impl Missing {
     }
 }
 
-/// Drops one trailing newline, which editors and `echo` add.
+/// Removes one trailing newline, which editors and `echo` add.
 fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
@@ -200,7 +202,7 @@ fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// 32 bytes in base64.
+/// Decodes a store key: 32 bytes in base64.
 pub(super) fn store_key(text: &[u8]) -> Option<Secret> {
     let key = BASE64_STANDARD.decode(text.trim_ascii()).ok()?;
     (key.len() == STORE_KEY_BYTES).then(|| Secret::new(&key))

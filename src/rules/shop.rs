@@ -1,4 +1,4 @@
-//! A shop: one currency, one payment method, a schema for each direction, a provider behind it.
+//! A shop: one currency, one payment method, a schema for each direction, and a provider.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,30 +17,30 @@ pub use super::schema::{FieldProblem, FieldsSchema};
 /// A shop (contract section 2, `shops/<code>.toml`).
 #[derive(Debug)]
 pub struct Shop {
-    /// Its code: the file's name.
+    /// Its code, which is the name of its file.
     pub code: ShopCode,
-    /// What customers read of it: `name`, else its code.
+    /// The name shown to customers: `name`, or its code.
     pub name: Box<str>,
-    /// The one currency it takes.
+    /// The currency of its operations.
     pub currency: Currency,
-    /// Whether it takes operations now.
+    /// Whether it accepts new operations.
     pub active: bool,
-    /// The status record's `method` when the create request named none.
+    /// The status record's `method` when the create request named no shop.
     pub payment_method: Option<Box<str>>,
-    /// Deposits.
+    /// The rules of deposits.
     pub payin: ShopSide,
-    /// Withdrawals.
+    /// The rules of withdrawals.
     pub payout: ShopSide,
-    /// What a withdrawal's `account_number` must look like.
+    /// The format of a withdrawal's `account_number`.
     pub account: AccountRule,
-    /// Whom and how much it serves (`[checks]`).
+    /// Its payment checks (`[checks]`).
     pub checks: PaymentChecks,
-    /// What moves the money.
+    /// The provider that moves the money.
     pub provider: ProviderRules,
 }
 
 impl Shop {
-    /// The rules of one direction.
+    /// Returns the rules of one direction.
     #[must_use]
     pub const fn side(&self, direction: Direction) -> &ShopSide {
         match direction {
@@ -55,12 +55,12 @@ impl Shop {
 pub struct ShopSide {
     /// The input schema of `fields`; without one, any object passes.
     pub schema: Option<Arc<FieldsSchema>>,
-    /// Whether pages offer the signed return link (deposits).
+    /// Whether pages of deposits offer the signed return link.
     pub browser_return: bool,
 }
 
 impl ProviderRules {
-    /// Which kind of provider it is.
+    /// Returns the kind of the provider.
     #[must_use]
     pub const fn kind(&self) -> ProviderKind {
         match self {
@@ -70,21 +70,21 @@ impl ProviderRules {
     }
 }
 
-/// What a recipient's account must look like (merchant-api-v2, "POST /api/v2/withdrawals").
+/// The format of a recipient's account (merchant-api-v2, "POST /api/v2/withdrawals").
 #[derive(Debug, Clone)]
 pub enum AccountRule {
     /// 12 to 19 digits.
     Card,
     /// `+` and 8 to 15 digits.
     Mobile,
-    /// As agreed for the shop.
+    /// A pattern agreed for the shop.
     Pattern(regex::Regex),
     /// No rule beyond [`AccountNumber`]'s own.
     Any,
 }
 
 impl AccountRule {
-    /// Checks an account by this rule.
+    /// Checks an account against this rule.
     ///
     /// # Errors
     /// What the account must look like.
@@ -107,21 +107,21 @@ impl AccountRule {
 }
 
 /// The payment checks of a shop, applied before an operation goes to its provider (merchant-api-v2,
-/// `customer_account_id` and `merchant_user_ip`). What they refuse is created FAILED.
+/// `customer_account_id` and `merchant_user_ip`). An operation that fails them is created FAILED.
 #[derive(Debug, Default)]
 pub struct PaymentChecks {
     /// Customers' addresses (`fields.merchant_user_ip`) that are refused.
     pub refused_addresses: AddressSet,
     /// Customers (`customer_account_id`) that are refused.
     pub refused_accounts: HashSet<CustomerAccountId>,
-    /// What one customer may do on one UTC day: deposits.
+    /// The limits of one customer's deposits on one UTC day.
     pub payin: DailyLimits,
-    /// What one customer may do on one UTC day: withdrawals.
+    /// The limits of one customer's withdrawals on one UTC day.
     pub payout: DailyLimits,
 }
 
 impl PaymentChecks {
-    /// The daily limits of one direction.
+    /// Returns the daily limits of one direction.
     #[must_use]
     pub const fn daily(&self, direction: Direction) -> DailyLimits {
         match direction {
@@ -131,42 +131,43 @@ impl PaymentChecks {
     }
 }
 
-/// What one customer (`customer_account_id` of a merchant) may do in a shop and direction on one UTC day.
+/// The limits of one customer (`customer_account_id` of a merchant) in a shop and direction on one UTC day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DailyLimits {
-    /// At most so many operations.
+    /// The most operations.
     pub operations: Option<u32>,
-    /// At most this much in all.
+    /// The largest sum.
     pub amount: Option<Amount>,
 }
 
-/// What moves the money behind a shop (contract section 8).
+/// The provider that moves the money of a shop (contract section 8).
 #[derive(Debug, Clone)]
 pub enum ProviderRules {
-    /// The built-in one, for development, demonstrations and tests.
+    /// The built-in provider, for development, demonstrations and tests.
     Sandbox {
-        /// How long it takes to come to a result.
+        /// How long it takes to reach a result.
         delay: Duration,
     },
-    /// A service of its own.
+    /// A separate service.
     Http(HttpProvider),
 }
 
-/// A provider that is asked over HTTP and reports back (contract section 8).
+/// A provider that receives operations over HTTP and reports their results (contract section 8).
 #[derive(Debug, Clone)]
 pub struct HttpProvider {
-    /// Where operations are posted: `https://`, or `http://` to a loopback address.
+    /// The URL that operations are sent to: `https://`, or `http://` to a loopback address.
     pub url: Box<str>,
-    /// The first signs requests, any of them verifies reports.
+    /// The first one signs requests, all verify reports.
     pub secrets: Secrets,
-    /// Certificates (DER) that are trusted beside the system's roots.
+    /// Certificates (DER) that are trusted besides the system's roots.
     pub trust: Arc<[CertificateDer<'static>]>,
-    /// How long one request may take.
+    /// The timeout of one request.
     pub timeout: Duration,
     /// The first wait after a failed request; it doubles, with jitter.
     pub first_retry: Duration,
     /// The longest wait between requests.
     pub max_retry: Duration,
-    /// How long after its creation an operation is no longer asked for. It stays PENDING: only a report can end it.
+    /// The time from its creation after which an operation is no longer sent. It then stays PENDING until a report
+    /// completes it.
     pub give_up_after: Duration,
 }

@@ -1,4 +1,4 @@
-//! What a file's content is told apart by without reading it.
+//! File stamps: the metadata by which a change of a file is noticed without reading it.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -6,28 +6,30 @@ use std::path::Path;
 
 use crate::domain::UnixMillis;
 
-/// How long after its last change a file's stamp is not trusted, in milliseconds: where times are kept by the second, a
-/// second change within the same one leaves the stamp as it was. No filesystem in use is coarser than two seconds.
+/// How long after a file's last change its stamp is not trusted, in milliseconds: where times have a resolution of
+/// seconds, a second change within the same one leaves the stamp as it was. No filesystem in use is coarser than two
+/// seconds.
 const SETTLED_AFTER_MS: i64 = 3000;
 
-/// Which file it is, how long, and when it was last changed: links are followed, so that another target is another file.
+/// The stamp of a file: its identity, length and times. Links are followed, so that another target is another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileMeta {
     device: u64,
     inode: u64,
     length: u64,
-    /// Seconds and nanoseconds: the content's, and the inode's, which nobody can set back.
+    /// The times of the last change of the content and of the inode, in seconds and nanoseconds; the latter cannot be
+    /// set back.
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
 impl FileMeta {
-    /// Of what a path leads to; nothing for what cannot be looked at, or is not there.
+    /// Returns the stamp of a path's target; `None` when it is missing or its metadata cannot be read.
     pub(crate) fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|meta| Self::of(&meta))
     }
 
-    /// Of what was looked at.
+    /// Returns the stamp of a file with this metadata.
     pub(crate) fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
@@ -38,7 +40,7 @@ impl FileMeta {
         }
     }
 
-    /// Whether a file that is read at `now` could change once more without another stamp.
+    /// Reports whether a file that is read at `now` could change once more without getting another stamp.
     pub(super) fn may_hide_a_change(&self, now: UnixMillis) -> bool {
         let changed_ms = self.changed.0.saturating_mul(1000).saturating_add(self.changed.1 / 1_000_000);
         changed_ms.saturating_add(SETTLED_AFTER_MS) > now.0

@@ -1,4 +1,4 @@
-//! From when to when certificates are good.
+//! Checks the validity periods of certificates.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use rustls::pki_types::CertificateDer;
 
 use crate::domain::UnixMillis;
 
-/// How long before its end a certificate is called one that is about to expire.
+/// How long before its end a certificate counts as about to expire.
 const SOON_MILLIS: i64 = 14 * DAY_MILLIS;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
-/// What is wrong with the dates of a certificate, in words that follow its name.
+/// A problem of a certificate's validity period; displayed as the end of a sentence that begins with the certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Staleness {
-    /// It was good until this moment.
+    /// It was valid until this moment.
     Expired(UnixMillis),
-    /// It is good from this moment on.
+    /// It is valid from this moment on.
     NotYet(UnixMillis),
-    /// It is good until this moment, which is near.
+    /// It is valid until this moment, which is near.
     Soon(UnixMillis),
 }
 
@@ -32,7 +32,8 @@ impl fmt::Display for Staleness {
     }
 }
 
-/// What is wrong with the dates of a certificate now; `None` when nothing is, or when they cannot be read.
+/// Returns the problem of a certificate's validity period at `now`; `None` when there is none, or when the certificate
+/// cannot be parsed.
 #[must_use]
 pub(super) fn staleness(certificate: &CertificateDer<'_>, now: UnixMillis) -> Option<Staleness> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
@@ -50,8 +51,8 @@ pub(super) fn staleness(certificate: &CertificateDer<'_>, now: UnixMillis) -> Op
     }
 }
 
-/// The day of a moment, UTC.
+/// Formats the UTC date of a moment.
 fn day(at: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(at.0)
-        .map_or_else(|_| "a day out of reach".to_owned(), |at| at.strftime("%Y-%m-%d").to_string())
+        .map_or_else(|_| "a date out of range".to_owned(), |at| at.strftime("%Y-%m-%d").to_string())
 }

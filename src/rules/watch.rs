@@ -1,7 +1,7 @@
-//! Watches the rules directory and the files that rules name, and says when something changed.
+//! Watches the rules directory and the files that rules name, and reports changes.
 //!
-//! Two legs: the system tells of changes in the directories of these files, and what it does not tell of is found by looking
-//! from time to time. Either way files are read once they are left alone ([`Pending`]).
+//! The system reports changes in the directories of these files; polling finds changes that it does not report. In both
+//! cases the files are read once their writers have finished ([`Pending`]).
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -20,53 +20,53 @@ use tokio::time::Instant;
 use super::files;
 use crate::telemetry::Stopwatch;
 
-/// How long files must be left alone before they are read: an editor's save is several changes.
+/// How long files must be unchanged before they are read: saving in an editor makes several changes.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// The same after something vanished: a save may unlink a file and then make it anew.
+/// The same after a file vanished: a save may unlink a file and create it again.
 const ABSENCE: Duration = Duration::from_millis(400);
 
-/// From the first change to the reading at the latest, whatever goes on, unless a file is half written.
+/// The longest time from the first change to reading, unless a file is still being written.
 const BOUND: Duration = Duration::from_millis(500);
 
-/// How long files that somebody still writes are waited for.
+/// The longest wait for files that are still being written.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Between two times that links are followed: it reads directories.
+/// The shortest time between two scans of links, which read directories.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
-/// Between two looks, as a multiple of what a look takes.
+/// The pause between two polls, as a multiple of the duration of a poll.
 const LOOK_COST: u32 = 20;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
-/// The most paths of a kind that are kept of one change.
+/// The most written paths, and the most vanished paths, that are tracked for one change.
 const MOST_FOLLOWED: usize = 10_000;
 
-/// The most links that are followed from one path.
+/// The most links that are followed for one path.
 const MOST_LINKS: usize = 40;
 
-/// How many of a directory's entries are looked at for links.
+/// The most entries of a directory that are checked for links.
 const MOST_ENTRIES: usize = 100_000;
 
-/// How deep a rules directory is: `lists/<merchant>/<name>.txt`.
+/// The depth of a rules directory: `lists/<merchant>/<name>.txt`.
 const DEPTH: usize = 3;
 
-/// Whether this system tells when a file that was written is closed.
+/// Whether this system reports the closing of a written file.
 const CLOSES_ARE_TOLD: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
-/// What to watch, and what to do about it.
+/// The paths to watch, and the functions to call.
 pub struct Watched {
-    /// Rules directories, and files. They need not exist yet. Asked again by [`Watcher::refresh`].
+    /// Returns rules directories and files, which need not exist yet. Called again after [`Watcher::refresh`].
     pub paths: Box<dyn Fn() -> Vec<PathBuf> + Send>,
-    /// Whether something is other than when it was last read, told without reading every file. Asked from time to time, for
-    /// changes that the system does not tell of.
+    /// Reports whether anything changed since it was last read, without reading every file. Called from time to time,
+    /// for changes that the system does not report.
     pub stale: Box<dyn Fn() -> bool + Send>,
-    /// Called after each change, on a thread that may block; changes during a call lead to one more call.
+    /// Called after changes, on a thread that may block; changes during a call lead to one more call.
     pub on_change: Box<dyn Fn() + Send>,
 }
 
-/// Watches until it is dropped.
+/// A running watch, which ends when this is dropped.
 pub struct Watcher(Arc<Shared>);
 
 impl std::fmt::Debug for Watcher {
@@ -76,10 +76,11 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Starts watching. Where the system has no watching service, changes are looked for; that is logged once.
+    /// Starts watching. Without a watching service of the system, changes are found only by polling; that is logged
+    /// once.
     ///
     /// # Errors
-    /// A thread cannot be had.
+    /// A thread cannot be started.
     pub fn start(watched: Watched) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let known = (watched.paths)();
@@ -89,7 +90,7 @@ impl Watcher {
         Ok(Self(shared))
     }
 
-    /// Asks for the paths again, soon.
+    /// Requests that the paths are read again soon.
     pub fn refresh(&self) {
         self.0.state().refresh = true;
         self.0.woken.notify_all();
@@ -103,7 +104,7 @@ impl Drop for Watcher {
     }
 }
 
-/// What the worker shares with the system's own thread.
+/// The state shared by the worker and the thread of the watching service.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -112,18 +113,18 @@ struct Shared {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change of the state is whole when a panic could come.
+        // No change of the state can be interrupted halfway by a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what the system tells.
+    /// Processes an event or error of the watching service.
     fn take(&self, result: notify::Result<Event>) {
         let mut state = self.state();
         match result {
             Ok(event) if !event.need_rescan() => state.event(&event, Instant::now()),
             lost => {
                 if let Err(error) = lost {
-                    tracing::warn!(%error, "watching for changes had an error");
+                    tracing::warn!(%error, "the watching service reported an error");
                 }
                 state.events_lost(Instant::now());
             }
@@ -138,11 +139,11 @@ impl Shared {
 struct State {
     places: Arc<Places>,
     pending: Option<Pending>,
-    /// Whether the paths are to be asked for again.
+    /// Whether to read the paths again.
     refresh: bool,
-    /// Whether links may lead elsewhere now, or another directory may have a watched name.
+    /// Whether links may have other targets now, or another directory may have a watched name.
     relinked: bool,
-    /// Whether to look now for changes that the system did not tell of.
+    /// Whether to poll now.
     look: bool,
     stopped: bool,
 }
@@ -152,14 +153,14 @@ impl State {
         self.pending.is_some() || self.relinked || self.look
     }
 
-    /// Something changed.
+    /// Records a change.
     fn changed(&mut self, at: Instant) -> &mut Pending {
         let pending = self.pending.get_or_insert_with(|| Pending::new(at));
         pending.last = pending.last.max(at);
         pending
     }
 
-    /// Any file may have changed, and any may have been closed.
+    /// Records that events were lost: any file may have changed, and any may have been closed.
     fn events_lost(&mut self, at: Instant) {
         self.look = true;
         if let Some(pending) = &mut self.pending {
@@ -175,7 +176,7 @@ impl State {
                 self.changed(at).end(at, |open| open == path);
             }
             EventKind::Modify(ModifyKind::Data(_)) if places.reads(path) => self.changed(at).written(path),
-            // Reading is no change, since every reload reads; both names of a rename were told one by one.
+            // Reads are ignored, since every reload reads; so is `Both`, since each name of a rename has its own event.
             EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Name(RenameMode::Both)) => {}
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
                 let is_file = is_file(path);
@@ -195,30 +196,30 @@ impl State {
         }
     }
 
-    /// What had a name, and all that was below it, has it no more.
+    /// Records that a path and everything below it vanished.
     fn vanished(&mut self, path: &Path, at: Instant, kind: EventKind) {
         let places = Arc::clone(&self.places);
         let is_watched = places.0.contains_key(path);
         if places.reads(path) || is_watched {
             self.changed(at).vanished(path, at);
         } else if places.in_rules(path) && kind != EventKind::Remove(RemoveKind::File) {
-            // It may have been a directory of rule files.
+            // The path may have been a directory of rule files.
             self.changed(at);
         }
         self.relinked |= is_watched || places.names(path);
     }
 }
 
-/// Changes that nobody has read yet: moments in, a moment out.
+/// Changes that were not read yet. Decides when to read from the times of events alone, without a clock.
 #[derive(Debug)]
 struct Pending {
     first: Instant,
     last: Instant,
-    /// When to read unless a file is half written.
+    /// The latest time to read unless a file is still being written.
     bound: Instant,
-    /// What is being written.
+    /// Files that are being written.
     open: HashSet<PathBuf>,
-    /// What vanished and is not back.
+    /// Paths that vanished and have not come back.
     gone: HashSet<PathBuf>,
 }
 
@@ -227,7 +228,7 @@ impl Pending {
         Self { first: at, last: at, bound: at + BOUND, open: HashSet::new(), gone: HashSet::new() }
     }
 
-    /// Returns when to read, as things are.
+    /// Returns when to read if nothing else happens.
     fn read_at(&self) -> Instant {
         let latest = self.first + PATIENCE;
         if !self.open.is_empty() {
@@ -237,7 +238,7 @@ impl Pending {
         (self.last + quiet).min(self.bound).min(latest)
     }
 
-    /// A file is being written; where closes are told, its writer will be seen to close it.
+    /// Records that a file is being written. Where closes are reported, reading waits for the close.
     fn written(&mut self, path: &Path) {
         self.gone.remove(path);
         if CLOSES_ARE_TOLD && self.open.len() < MOST_FOLLOWED {
@@ -245,8 +246,8 @@ impl Pending {
         }
     }
 
-    /// What is written no more, as far as `ended` says so. What comes right after a writer that was waited for beyond the
-    /// bound has time to settle.
+    /// Removes the written files for which `ended` returns true. When the last of them ended after the bound, changes
+    /// right after it still get time to settle.
     fn end(&mut self, at: Instant, ended: impl Fn(&Path) -> bool) {
         let waited = !self.open.is_empty();
         self.open.retain(|path| !ended(path));
@@ -263,22 +264,22 @@ impl Pending {
     }
 }
 
-/// The thread that watches, looks, and calls for reloads.
+/// The thread that watches, polls and reloads.
 struct Worker {
     shared: Arc<Shared>,
     watched: Watched,
-    /// What the paths were when they were last asked for.
+    /// The paths when they were last read.
     known: Vec<PathBuf>,
     system: Option<RecommendedWatcher>,
-    /// Directories that cannot be watched, which was said; an empty one stands for all.
+    /// Directories that cannot be watched and for which that was logged; the empty path means that none can.
     failed: HashSet<PathBuf>,
 }
 
-/// What is to be done next.
+/// The next task of the worker.
 enum Task {
-    /// Whether in any case.
+    /// Read the paths and follow their links; `true`: even when the paths did not change.
     Follow(bool),
-    /// With the files that are still being written.
+    /// Reload, although these files are still being written.
     Reload(Vec<PathBuf>),
     Look,
     Stop,
@@ -310,8 +311,9 @@ impl Worker {
         }
     }
 
-    /// Waits for the next task. Links are followed at once, so that what happens in new places is seen, and not before
-    /// `follow_from`, so that they never keep a reload from being done. While a reload is on its way looking is vain.
+    /// Waits for the next task. Links are followed as soon as they change, so that changes in new places are noticed,
+    /// but not before `follow_from`, so that following them never starves reloads. While a reload is pending there is
+    /// no poll.
     fn next(&self, follow_from: Instant, look_at: Instant) -> Task {
         let mut state = self.shared.state();
         loop {
@@ -347,23 +349,23 @@ impl Worker {
         if relinked || paths != self.known {
             self.known = paths;
             self.watch();
-            // What changed there until now was seen by nobody.
+            // Nothing reported earlier changes in new places.
             self.shared.state().changed(Instant::now());
         }
     }
 
-    /// Watches the directories that the paths lead to, and nothing else any more.
+    /// Watches exactly the directories that the paths lead to.
     fn watch(&mut self) {
         let places = Arc::new(Places::of(&self.known));
         self.watch_places(&places);
-        // A directory made after its parent was read and before it was watched is in neither.
+        // A directory created after its parent was read and before it was watched is not in the result.
         if Places::of(&self.known) != *places {
             self.shared.state().relinked = true;
         }
     }
 
     fn watch_places(&mut self, places: &Arc<Places>) {
-        // Before anything is watched there: the first event has to find it.
+        // Set before watching begins, so that the first event finds it.
         self.shared.state().places = Arc::clone(places);
         let reported = Arc::clone(&self.shared);
         self.system = None;
@@ -372,7 +374,7 @@ impl Worker {
                 for directory in places.0.keys() {
                     match system.watch(directory, RecursiveMode::NonRecursive) {
                         Ok(()) => drop(self.failed.remove(directory)),
-                        // It went away since it was looked for, and may be there again, unwatched.
+                        // The directory vanished meanwhile, and may have been created again unwatched.
                         Err(error) if is_not_found(&error) => self.shared.state().relinked = true,
                         Err(error) => self.failed(directory, &error),
                     }
@@ -386,45 +388,45 @@ impl Worker {
     fn failed(&mut self, directory: &Path, error: &notify::Error) {
         if self.failed.insert(directory.to_owned()) {
             let path = directory.display();
-            tracing::warn!(%path, %error, "cannot be watched: files are looked at from time to time instead");
+            tracing::warn!(%path, %error, "the directory cannot be watched: its files are polled instead");
         }
     }
 
     fn look(&self) {
         if (self.watched.stale)() {
-            tracing::debug!("files changed that the system told nothing of");
+            tracing::debug!("polling found changes that the system did not report");
             self.shared.state().changed(Instant::now());
         }
     }
 
     fn reload(&self, unfinished: &[PathBuf]) {
         for path in unfinished {
-            tracing::warn!(path = %path.display(), "still being written, and read all the same");
+            tracing::warn!(path = %path.display(), "the file is read although it is still being written");
         }
         if catch_unwind(AssertUnwindSafe(|| (self.watched.on_change)())).is_err() {
-            tracing::error!("a reload failed; the rules stay as they were");
+            tracing::error!("the reload panicked; the rules in force stay");
         }
     }
 }
 
-/// The directories that are watched, free of links as events name them, and which names in each count.
+/// The watched directories and the names in them that matter. Their paths contain no links, as those of events.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Places(HashMap<PathBuf, Names>);
 
-/// Which names in a directory count.
+/// The names in a directory that matter.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Names {
-    /// Those of rule files, and of directories and links that may hold some.
+    /// Whether names of rule files count, and directories and links that may hold rule files.
     rules: bool,
-    /// Of files that are watched for themselves, and of what leads to something watched.
+    /// The names of files that are watched individually, and of links and directories that lead to something watched.
     named: HashSet<OsString>,
 }
 
 impl Places {
-    /// Follows all links from `paths` and inside of rules directories. Reads directories.
+    /// Follows all links from `paths` and within rules directories. Reads directories.
     fn of(paths: &[PathBuf]) -> Self {
         let mut follower = Follower::default();
-        // Without a current directory a relative path leads nowhere.
+        // Without a current directory a relative path has no target.
         for path in paths.iter().filter_map(|path| std::path::absolute(path).ok()) {
             let end = follower.end(&path);
             if end.is_dir() {
@@ -438,33 +440,33 @@ impl Places {
         self.0.get(path.parent()?)
     }
 
-    /// Whether a path is in a directory of rule files.
+    /// Reports whether a path is in a directory of rule files.
     fn in_rules(&self, path: &Path) -> bool {
         self.at(path).is_some_and(|names| names.rules)
     }
 
-    /// Whether a path is watched for itself, or leads to something watched.
+    /// Reports whether a path is watched individually, or leads to something watched.
     fn names(&self, path: &Path) -> bool {
         self.at(path).zip(path.file_name()).is_some_and(|(names, name)| names.named.contains(name))
     }
 
-    /// Whether a path's content is read, or that of what it leads to.
+    /// Reports whether the content of a path, or of its target, is read.
     fn reads(&self, path: &Path) -> bool {
         let is_rule = || path.file_name().and_then(|name| name.to_str()).is_some_and(files::is_rule_name);
         self.names(path) || (self.in_rules(path) && is_rule())
     }
 }
 
-/// Follows links, and those of each directory only once.
+/// Follows links, those of each directory only once.
 #[derive(Debug, Default)]
 struct Follower {
     places: Places,
-    /// Where directories end.
+    /// The resolved paths of directories.
     ends: HashMap<PathBuf, PathBuf>,
 }
 
 impl Follower {
-    /// Returns where an absolute path ends, whether that exists or not; it and every link on the way are watched.
+    /// Resolves an absolute path, existing or missing, and watches the result and every link on the way.
     fn end(&mut self, path: &Path) -> PathBuf {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
         let known = self.ends.get(directory).cloned();
@@ -475,7 +477,7 @@ impl Follower {
         end
     }
 
-    /// Follows a path on from where it is known to be free of links.
+    /// Resolves `path` from `at`, which is known to be free of links.
     fn walk(&mut self, mut at: PathBuf, path: &Path) -> PathBuf {
         let mut ahead = parts(path);
         let mut links = 0;
@@ -500,7 +502,8 @@ impl Follower {
         at
     }
 
-    /// Watches a place by its name in its directory. Where that is not there (yet), what leads to it is watched.
+    /// Watches a path by its name in its directory. When the directory is missing, its nearest existing ancestor is
+    /// used.
     fn add(&mut self, place: &Path) {
         for place in place.ancestors() {
             let (Some(directory), Some(name)) = (place.parent(), place.file_name()) else { return };
@@ -511,7 +514,7 @@ impl Follower {
         }
     }
 
-    /// Watches a directory of rule files, and those inside of it; dot-names are reached by links alone.
+    /// Watches a directory of rule files and its subdirectories. Dot-names are reached only by links.
     fn rules(&mut self, directory: &Path, depth: usize) {
         self.places.0.entry(directory.to_owned()).or_default().rules = true;
         for entry in fs::read_dir(directory).into_iter().flatten().take(MOST_ENTRIES).flatten() {
@@ -537,13 +540,13 @@ fn is_not_found(error: &notify::Error) -> bool {
     matches!(error.kind, notify::ErrorKind::PathNotFound)
 }
 
-/// The parts of a path, the first one last.
+/// Returns the components of a path in reverse order.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     parts.rev().map(|part| PathBuf::from(part.as_os_str())).collect()
 }
 
-/// Whether a regular file stands under a name.
+/// Reports whether a path is a regular file.
 fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
@@ -585,7 +588,7 @@ mod tests {
             Self { directory, start: Instant::now(), state: State { places, ..State::default() } }
         }
 
-        /// Takes events of files below the directory, with their milliseconds.
+        /// Processes events of files below the directory, with their times in milliseconds.
         fn after(mut self, events: &[(u64, EventKind, &str)]) -> Self {
             for (ms, kind, name) in events {
                 let event = Event::new(*kind).add_path(self.directory.path().join(name));
@@ -594,7 +597,7 @@ mod tests {
             self
         }
 
-        /// When to reload, in milliseconds.
+        /// Returns the time of the reload, in milliseconds.
         fn reload_at(&self) -> Option<u128> {
             self.state.pending.as_ref().map(|pending| pending.read_at().duration_since(self.start).as_millis())
         }

@@ -7,17 +7,17 @@ use crate::domain::Amount;
 pub struct Language {
     /// Its BCP 47 tag, such as `en` or `pt-BR`.
     pub tag: Box<str>,
-    /// In which direction it is written.
+    /// The writing direction.
     pub direction: TextDirection,
-    /// Between whole units and hundredths.
+    /// The separator between whole units and hundredths.
     pub decimal: Box<str>,
-    /// Between thousands.
+    /// The separator between thousands.
     pub group: Box<str>,
     /// All texts, by table and key.
     pub texts: serde_json::Value,
 }
 
-/// In which direction a language is written.
+/// The writing direction of a language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextDirection {
     /// Left to right.
@@ -27,7 +27,7 @@ pub enum TextDirection {
 }
 
 impl TextDirection {
-    /// What HTML's `dir` has for it.
+    /// Returns the value of HTML's `dir` attribute.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Language {
         self.texts.get(table).and_then(|texts| texts.get(key)?.as_str()).unwrap_or_default()
     }
 
-    /// An amount as this language writes it, without its currency.
+    /// Formats an amount for this language, without its currency.
     #[must_use]
     pub fn amount(&self, amount: Amount) -> String {
         let text = amount.to_string();

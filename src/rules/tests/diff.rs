@@ -363,7 +363,7 @@ fn a_database_is_reported_without_its_password() {
     assert_eq!(
         changes(file, database),
         format!(
-            "Refuses: [store] url: {file} -> postgres://one:5432,two:5433/bank: what is in the old store is not seen"
+            "Refuses: [store] url: {file} -> postgres://one:5432,two:5433/bank: operations in the old store are not found"
         )
     );
     let other = "Neither: [store] url: postgres://one:5432,two:5433/bank as before; its user, password or parameters are \

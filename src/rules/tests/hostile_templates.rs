@@ -120,7 +120,7 @@ fn what_replies_need_is_taken() {
 
 #[test]
 fn replies_that_say_a_member_twice_are_refused() {
-    let twice = "does not render JSON: a member is there twice";
+    let twice = "does not render JSON: a member occurs twice";
     refused("error", r#"{"a": {{ code }}, "a": {{ code }}}"#, twice, "");
     refused("error", r#"[{"b": {"a": 1, "\u0061": 2}}]"#, twice, "");
     refused("balance", r#"{ {% for b in balances %}"x": 1, {% endfor %} "x": 2}"#, twice, "");

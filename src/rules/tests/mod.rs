@@ -204,7 +204,7 @@ fn files_that_cannot_be_read_are_named() {
     let rules = Rules::small().with("lists/big.txt", vec![b'a'; (4 << 20) + 1]);
     rules.one_problem("lists/big.txt:1:1", "larger than 4194304 bytes");
     let missing = load(Path::new("/no/such/rules"), UnixMillis(0), None, LoadOptions::default()).unwrap_err();
-    assert_eq!(missing.to_string(), "/no/such/rules:1:1: the rules directory is missing, or is no directory");
+    assert_eq!(missing.to_string(), "/no/such/rules:1:1: the rules directory is missing, or is not a directory");
     let rules = Rules(tempfile::tempdir().unwrap());
     fs::create_dir(rules.path()).unwrap();
     rules.one_problem("gateway.toml:1:1", "gateway.toml is missing");

@@ -246,8 +246,8 @@ fn changes_of_pages_are_reported() {
     assert_eq!(
         reported,
         [
-            "TakesAway pages/it.toml \"\" language it is removed: customers who ask for it read en",
-            "Allows pages/pt-BR.toml \"\" language pt-BR is added: customers who ask for it no longer read en",
+            "TakesAway pages/it.toml \"\" language it is removed: customers who prefer it get en",
+            "Allows pages/pt-BR.toml \"\" language pt-BR is added: customers who prefer it no longer get en",
             "Neither pages/en.toml \"\" language en: busy.title and decimal changed",
         ]
     );
