@@ -1,4 +1,5 @@
-//! What ties a request to the log lines of others: `X-Request-Id` and the trace of `traceparent`.
+//! The identifiers that correlate a request with the logs of other systems: `X-Request-Id` and the trace id of
+//! `traceparent`.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -146,6 +147,6 @@ mod tests {
         let passed =
             |values: &[&[u8]]| passing(&RequestId::Drawn([b'r'; 32]), &headers(&TRACEPARENT, values)).traceparent;
         assert_eq!(passed(&[good]).unwrap().as_bytes(), good);
-        assert_eq!(passed(&[b"00-0"]), None, "nothing that is no trace is passed on");
+        assert_eq!(passed(&[b"00-0"]), None, "an invalid traceparent is not forwarded");
     }
 }

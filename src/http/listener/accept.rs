@@ -1,4 +1,4 @@
-//! Accepting connections, up to the limit, and handing them to the workers in turn.
+//! Accepts connections, up to the limit, and distributes them among the workers in turn.
 
 use std::io;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 
 use super::shared::{AcceptedConnection, Lifecycle, Service, Shared};
 
-/// How long to wait when the process has no room for another socket.
+/// How long to wait when the process cannot open another socket.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// Accepts until the listener drains. Dropping the workers' queues tells them that nothing more comes.
+/// Accepts until the listener drains. Dropping the workers' queues then lets the workers end.
 pub(super) async fn run<S: Service>(
     listener: TcpListener,
     workers: Vec<mpsc::Sender<AcceptedConnection>>,
@@ -36,7 +36,7 @@ async fn accept<S: Service>(listener: &TcpListener, workers: &[mpsc::Sender<Acce
                 Err(error) => {
                     shared.slots.set_accepting(false);
                     if !std::mem::replace(&mut failing, true) {
-                        tracing::warn!(%error, "connections cannot be accepted; trying on");
+                        tracing::warn!(%error, "connections cannot be accepted; retrying");
                     }
                     tokio::time::sleep(BACK_OFF).await;
                 }
@@ -51,7 +51,7 @@ async fn accept<S: Service>(listener: &TcpListener, workers: &[mpsc::Sender<Acce
     }
 }
 
-/// The next connection; `None` when there is no room for it.
+/// Accepts the next connection; returns `None` when there is no slot for it.
 async fn next<S: Service>(listener: &TcpListener, shared: &Shared<S>) -> io::Result<Option<AcceptedConnection>> {
     shared.slots.closed().await;
     let (socket, from) = listener.accept().await?;
@@ -59,12 +59,12 @@ async fn next<S: Service>(listener: &TcpListener, shared: &Shared<S>) -> io::Res
         shared.settings.metrics.connection_refused("limit");
         return Ok(None);
     };
-    // Replies are written whole; waiting for more to send would only delay them.
+    // Replies are written whole; Nagle's algorithm would only delay them.
     socket.set_nodelay(true)?;
     Ok(Some(AcceptedConnection { socket: socket.into_std()?, from, slot }))
 }
 
-/// Whether an accept failed because of the connection itself, which is over, and not for want of room.
+/// Reports whether an accept failed because the connection itself has ended, and not for lack of resources.
 fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionRefused, ConnectionReset, InvalidInput, NotConnected, TimedOut, WouldBlock,

@@ -1,9 +1,9 @@
-//! What `Host` and `:authority` may say.
+//! The syntax of `Host` and `:authority`.
 
 use std::net::Ipv6Addr;
 
-/// Whether a `Host` or an authority is one host with an optional port: a name, an IPv4 address or a bracketed IPv6
-/// address; no user information, no list, no spaces.
+/// Reports whether a `Host` or an authority is one host with an optional port: a name, an IPv4 address or a bracketed
+/// IPv6 address; no user information, no list, no spaces.
 pub(super) fn is_valid(text: &[u8]) -> bool {
     let (host, after) = if let Some(rest) = text.strip_prefix(b"[") {
         let mut parts = rest.splitn(2, |byte| *byte == b']');
@@ -25,7 +25,7 @@ const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
 }
 
-/// The grammar allows an empty port, and zeros before it.
+/// Reports whether `port` is valid. The grammar allows an empty port and leading zeros.
 fn is_port(port: &[u8]) -> bool {
     let mut number = 0_u16;
     port.iter().all(|digit| {

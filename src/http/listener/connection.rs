@@ -31,8 +31,7 @@ use crate::domain::canonical_ip;
 use crate::http::{ConnectionInfo, Peer, Protocol};
 use crate::rules::Limits;
 
-/// Serves a connection until it ends, or its slot is another one's. Never fails: what goes wrong concerns nobody but this
-/// client.
+/// Serves a connection until it ends or is evicted. It has no error result: failures concern only this client.
 pub(super) async fn serve<S: Service>(
     socket: TcpStream,
     from: SocketAddr,
@@ -42,7 +41,7 @@ pub(super) async fn serve<S: Service>(
 ) {
     tokio::select! {
         biased;
-        () = slot.state().evicted() => tracing::debug!(%from, "a connection made room for another one"),
+        () = slot.state().evicted() => tracing::debug!(%from, "a connection was evicted for a new one"),
         () = serve_to_end(socket, from, shared, lifecycle, slot.state()) => {}
     }
 }
@@ -56,7 +55,7 @@ async fn serve_to_end<S: Service>(
 ) {
     let rules = (shared.settings.rules)();
     let opened = {
-        // Boxed: a connection that waits for its requests does not carry room for its handshake.
+        // Boxed, so that an idle connection does not keep memory for its handshake.
         let opening = Box::pin(open(socket, from, &rules, &shared.settings.clients));
         let opening = timeout(rules.limits.head_timeout, opening);
         tokio::select! {
@@ -71,7 +70,8 @@ async fn serve_to_end<S: Service>(
     };
     let ended = match opened.peer.protocol {
         Protocol::Http1 => serve_http1(opened, &rules.limits, shared, lifecycle, state).await,
-        // Boxed, so that connections of HTTP/1 do not carry room for it: three times what they need themselves.
+        // Boxed, so that HTTP/1 connections do not keep memory for HTTP/2, which is three times what they need
+        // themselves.
         Protocol::Http2 => {
             let serving = http2::serve(opened.transport, opened.peer, &rules.limits, shared, lifecycle, state);
             Box::pin(serving).await.map_err(Into::into)
@@ -101,11 +101,11 @@ impl HandshakeError {
     }
 }
 
-/// A connection that HTTP can begin on.
+/// A connection after its handshakes, ready for HTTP.
 struct Opened {
     transport: Transport,
     peer: Peer,
-    /// The client speaks plain HTTP where TLS is spoken: it is told so, and nothing else.
+    /// The client sent plain HTTP to a TLS port: every request is refused with that explanation.
     plain_by_mistake: bool,
 }
 
@@ -134,14 +134,14 @@ async fn open(
     Ok(opened(Stream::Tls(Box::new(stream)), protocol, false))
 }
 
-/// Whether the first byte begins a method: no TLS record begins with a capital letter.
+/// Reports whether the first byte could begin a method: no TLS record begins with a capital letter.
 async fn speaks_plain_http(socket: &TcpStream) -> io::Result<bool> {
     let mut first = [0];
     Ok(socket.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase())
 }
 
-/// The address that the PROXY header names. With `trusted_proxies`, only they may send one: whoever else reaches this port
-/// could claim any address.
+/// Returns the address that the PROXY header names. With `trusted_proxies`, only those may send one: any other client
+/// that reaches this port could claim any address.
 async fn proxied(socket: &mut TcpStream, address: IpAddr, clients: &crate::rules::ClientRules) -> io::Result<IpAddr> {
     let trusted = &clients.trusted_proxies;
     if !trusted.is_empty() && !trusted.iter().any(|network| network.contains(&address)) {
@@ -164,8 +164,9 @@ async fn serve_http1<S: Service>(
         io = io.refusing("this port speaks TLS: use https");
     }
     loop {
-        // Many connections are opened long before they are used, and are kept long after: hyper, whose buffers are most of what
-        // a connection needs, comes with a request and goes when none comes behind it. It closes the ones that end before.
+        // Many connections are opened long before their first request and kept long after their last. Hyper's buffers
+        // are most of what a connection needs, so hyper is attached when a request arrives and detached when none
+        // follows. A connection that ends without another request is closed by hyper.
         loop {
             tokio::select! {
                 biased;
@@ -179,8 +180,8 @@ async fn serve_http1<S: Service>(
     }
 }
 
-/// Serves requests for as long as there are some. Gives the connection back when it rests: it goes on without hyper until there
-/// is something for it again.
+/// Serves requests as long as they follow each other. Returns the connection when it becomes idle, so that it can wait
+/// without hyper.
 async fn serve_requests<S: Service>(
     io: HeadGuard,
     watch: Arc<Watch>,
@@ -191,9 +192,9 @@ async fn serve_requests<S: Service>(
 ) -> Result<Option<HeadGuard>, hyper::Error> {
     let service = service_fn(|request| answer_http1(request, peer, Arc::clone(&watch), Arc::clone(&shared)));
     let mut connection = http1::Builder::new()
-        // A client that has sent all it wants to say still gets its replies.
+        // A client that has closed its sending side still gets its replies.
         .half_close(true)
-        // A replaced head is a little longer than the one it stands for.
+        // A replacement head is a little longer than the original.
         .max_buf_size((limits.head + 1024).max(16 * 1024))
         .serve_connection(io, service);
     let served = loop {
@@ -204,7 +205,7 @@ async fn serve_requests<S: Service>(
         });
         tokio::select! {
             biased;
-            // The connection ends by itself: after its reply, or when no other request has come in time.
+            // The connection then ends by itself: after its reply, or when no other request has arrived in time.
             until = lifecycle.draining(), if !watch.is_draining() => watch.drain(until),
             served = served => break served,
         }
@@ -304,10 +305,10 @@ mod tests {
             let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));
             let requests = serve_requests(io, Arc::clone(&seen), peer, &limits, shared, lifecycle);
             let ((), rests) = tokio::join!(asked(&mut client, path), requests);
-            io = rests.unwrap().expect("it goes on");
+            io = rests.unwrap().expect("the connection stays open");
         }
         drop(client);
         let requests = serve_requests(io, seen, peer, &limits, shared, Lifecycle::new(lifecycle));
-        assert!(requests.await.unwrap().is_none(), "it ended");
+        assert!(requests.await.unwrap().is_none(), "the connection ended");
     }
 }

@@ -5,8 +5,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer for a deadline that changes with every request: one that moves later costs nothing until the old one has
-/// passed.
+/// A timer for a deadline that changes with every request. Moving the deadline later costs nothing until the old one
+/// has passed.
 #[derive(Debug)]
 pub(super) struct Deadline(Pin<Box<Sleep>>);
 
@@ -15,7 +15,7 @@ impl Deadline {
         Self(Box::pin(sleep_until(deadline)))
     }
 
-    /// Ready once `deadline` has passed; wakes the task no later than then.
+    /// Ready once `deadline` has passed; wakes the task by then.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         if self.0.deadline() > deadline {
             self.0.as_mut().reset(deadline);

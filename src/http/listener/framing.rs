@@ -1,35 +1,36 @@
-//! Where a request's body ends: follows `Content-Length` and chunked framing through the bytes of a connection, so that
-//! the watcher knows where the next head begins. It is stricter than the parser behind it: what one of them could read
-//! differently is an error here.
+//! Finds the end of a request's body: follows `Content-Length` and chunked framing through the bytes of a connection,
+//! so that [`HeadGuard`](super::watch_io::HeadGuard) knows where the next head begins. It is stricter than hyper's
+//! parser behind it: framing that two parsers could read differently is an error here.
 
 use crate::domain::wide;
 
 /// All chunk extensions and trailers of one body together, in bytes.
 const OVERHEAD_LIMIT: usize = 16 * 1024;
 
-/// The framing of one body, and how far it was followed.
+/// The framing of one body, and how far it has been followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// So many bytes are still to come.
+    /// A body with a length: how many bytes are still to come.
     Length(u64),
     /// `Transfer-Encoding: chunked`.
     Chunked(Chunked),
 }
 
-/// The chunked framing is malformed; nothing behind it can be trusted.
+/// The error of malformed chunked framing; nothing after it can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BadFraming;
 
 impl Framing {
-    /// Of a request without a body.
+    /// The framing of a request without a body.
     pub(super) const NONE: Self = Self::Length(0);
 
-    /// A chunked body from its first byte.
+    /// Returns the framing of a chunked body, at its first byte.
     pub(super) const fn chunked() -> Self {
         Self::Chunked(Chunked { state: State::SizeStart, remaining: 0, overhead: 0 })
     }
 
-    /// How many of the next bytes of the connection belong to this body: all of them, unless it ends among them.
+    /// Returns how many of the next bytes of the connection belong to this body: all of them, unless it ends among
+    /// them.
     pub(super) fn follow(&mut self, input: &[u8]) -> Result<usize, BadFraming> {
         match self {
             Self::Length(remaining) => {
@@ -41,7 +42,7 @@ impl Framing {
         }
     }
 
-    /// Whether the body has ended.
+    /// Reports whether the body has ended.
     pub(super) const fn is_done(&self) -> bool {
         match self {
             Self::Length(remaining) => *remaining == 0,
@@ -50,16 +51,16 @@ impl Framing {
     }
 }
 
-/// How far a chunked body was followed.
+/// The progress through a chunked body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunked {
     state: State,
-    /// The size read so far, then what is left of the chunk's data.
+    /// The chunk size read so far, then how much of the chunk's data is left.
     remaining: u64,
     overhead: usize,
 }
 
-/// What the next byte is.
+/// What the next byte has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The first digit of a size.
@@ -120,7 +121,7 @@ impl Chunked {
             (State::Size, _) => {
                 let shifted = self.remaining.checked_mul(16).ok_or(BadFraming)?;
                 self.remaining = shifted | digit(byte)?;
-                // A size is a number, not padding: leading zeros are overhead.
+                // Every further digit counts as overhead, so that leading zeros are bounded.
                 self.spend(State::Size)
             }
             (State::Extension, byte) if byte != b'\n' => self.spend(State::Extension),

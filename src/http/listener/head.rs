@@ -1,4 +1,4 @@
-//! Judges a request's head before hyper sees it: what hyper would repair, drop or answer in its own words is found here
+//! Checks a request's head before hyper sees it: finds what hyper would repair, drop or answer with its own error
 //! (contract section 3, "What hyper leaves to its user").
 
 use std::fmt;
@@ -12,7 +12,7 @@ use super::authority;
 use super::framing::Framing;
 use crate::http::{HeadCheck, HeadError};
 
-/// How many header lines a request may have. Below hyper's own bound, so that this one decides.
+/// The most header lines of a request. Below hyper's own bound, so that this one applies.
 const MAX_HEADERS: usize = 96;
 
 const BARE_LINE_END: &str = "the lines of a head must end in CRLF";
@@ -20,19 +20,19 @@ const HOST_ONCE: &str = "exactly one Host is required";
 const HOST_MALFORMED: &str = "Host must be one host with an optional port";
 const TARGET: &str = "the request target is malformed";
 
-/// Finds the end of a head as its bytes arrive, looking at each byte once.
+/// Finds the end of a head as its bytes arrive, reading each byte once.
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
     line_start: usize,
     scanned: usize,
 }
 
-/// What a [`Scanner`] found.
+/// The result of a [`Scanner`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scan {
-    /// The head goes on.
+    /// The head is not complete.
     Partial,
-    /// The head ends after so many bytes.
+    /// The head ends after this many bytes.
     Complete(usize),
     /// A line does not end in CRLF.
     BareLineEnd,
@@ -58,8 +58,8 @@ impl Scanner {
     }
 }
 
-/// A refused head: why, and the harmless head that hyper gets in its place, so that the refusal is answered, logged and
-/// counted on the same way as any other reply, in its turn. `Debug` shows only why: the replacement has header values.
+/// A refused head: the reason, and the harmless head that hyper gets instead, so that the refusal is answered, logged
+/// and counted like any other reply, in order. `Debug` shows only the reason: the replacement has header values.
 pub(super) struct HeadRefused {
     pub(super) facts: HeadCheck,
     pub(super) replacement: Vec<u8>,
@@ -71,7 +71,7 @@ impl fmt::Debug for HeadRefused {
     }
 }
 
-/// Judges a complete head: the framing of its body, or why it is refused.
+/// Checks a complete head. Returns the framing of its body.
 pub(super) fn judge(bytes: &[u8]) -> Result<Framing, HeadRefused> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
@@ -91,22 +91,22 @@ pub(super) fn judge(bytes: &[u8]) -> Result<Framing, HeadRefused> {
 pub(super) fn refuse_partial(bytes: &[u8], facts: HeadCheck) -> HeadRefused {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
-    // Only what it could read of the request line is wanted, for the log.
+    // Only the request line, as far as it can be parsed, is needed, for the log.
     let _ = request.parse_with_uninit_headers(bytes, &mut headers);
     HeadRefused { facts, replacement: replacement(&httparse::Request { headers: &mut [], ..request }) }
 }
 
-/// The facts of a head over the limits.
+/// Returns the violation of a head over the limits.
 pub(super) const fn too_large() -> HeadCheck {
     HeadCheck::violating(HeadError::TooLarge, "the request's head is too large")
 }
 
-/// The facts of a head that did not arrive in time.
+/// Returns the violation of a head that did not arrive in time.
 pub(super) const fn too_slow() -> HeadCheck {
     HeadCheck::violating(HeadError::TooSlow, "the request's head did not arrive in time")
 }
 
-/// The facts of a head with a line that does not end in CRLF.
+/// Returns the violation of a head with a line that does not end in CRLF.
 pub(super) const fn bare_line_end() -> HeadCheck {
     HeadCheck::violating(HeadError::Malformed, BARE_LINE_END)
 }
@@ -137,7 +137,7 @@ fn inspect(request: &httparse::Request<'_, '_>) -> Result<Framing, &'static str>
             }
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             let alone = !chunked && request.version == Some(1);
-            // Exactly this word: not every reader folds its case, and one that does not sees no chunks.
+            // Exactly this spelling: some parsers do not ignore case, and would then see no chunks.
             if !alone || header.value != b"chunked" {
                 return Err("Transfer-Encoding must be chunked, in lower case, once");
             }
@@ -154,7 +154,7 @@ fn inspect(request: &httparse::Request<'_, '_>) -> Result<Framing, &'static str>
     }
 }
 
-/// Digits only, few enough for every reader to agree on.
+/// Parses a `Content-Length`: digits only, and few enough for every parser to agree.
 fn content_length(value: &[u8]) -> Option<u64> {
     let digits = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
     if !digits {
@@ -167,7 +167,7 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if !authority::is_valid(host) {
         return Err(HOST_MALFORMED);
     }
-    // A fragment would be dropped silently by the URI type, and is never part of a target.
+    // The URI type drops a fragment silently; a fragment is never part of a target.
     if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Err(TARGET);
     }
@@ -182,11 +182,11 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if same { Ok(()) } else { Err("the request target and Host name different hosts") }
 }
 
-/// What the log shows for a method that never arrived, or is none.
+/// The method in the log when none was received, or an invalid one.
 const NO_METHOD: &str = "-";
 
-/// A head that hyper reads as one request without a body and with the last word on its connection: the refused one
-/// without what it is refused for.
+/// Builds the replacement of a refused head: the same request without the offending headers, without a body, and as the
+/// last one on its connection.
 fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
     const DROPPED: [&str; 7] =
         ["host", "content-length", "transfer-encoding", "connection", "expect", "upgrade", "trailer"];
@@ -207,7 +207,8 @@ fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
     head
 }
 
-/// Judges the head of an HTTP/2 request, whose framing is h2's affair: `limit` bounds its size as HTTP/1 would write it.
+/// Checks the head of an HTTP/2 request; h2 has checked its framing. `limit` bounds its size as HTTP/1 would write it,
+/// in bytes.
 pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadCheck {
     debug_assert_eq!(request.version(), Version::HTTP_2);
     let headers = request.headers();
@@ -222,9 +223,10 @@ pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadCheck {
     }
 }
 
-/// Of a request without `:authority`, h2 does not tell the `:scheme`: it may be empty or anything. As that must not pass,
-/// and every client that speaks HTTP/2 sends an authority, `Host` alone is not enough here (RFC 9113, 8.3.1 has clients
-/// send `:authority` unless they forward a request of HTTP/1). HTTP/2 is only spoken over TLS, so the scheme is `https`.
+/// Checks the headers of an HTTP/2 request. Requires `:authority`: without it, h2 does not report the `:scheme`, which
+/// may be empty or anything. Every client that speaks HTTP/2 sends an authority (RFC 9113, 8.3.1 requires `:authority`
+/// unless a request of HTTP/1 is forwarded), so `Host` alone is not enough here. HTTP/2 is only spoken over TLS, so the
+/// scheme is `https`.
 fn inspect_http2<B>(request: &Request<B>) -> Result<(), &'static str> {
     let (uri, headers) = (request.uri(), request.headers());
     if headers.values().any(|value| has_edge_space(value.as_bytes())) {
@@ -237,7 +239,7 @@ fn inspect_http2<B>(request: &Request<B>) -> Result<(), &'static str> {
         return Err("CONNECT is not served here");
     }
     if uri.scheme() != Some(&Scheme::HTTPS) {
-        return Err(":scheme must be https, and :authority be there");
+        return Err(":scheme must be https, and :authority is required");
     }
     let target = uri.path_and_query().map_or("", |target| target.as_str());
     let asterisk = target == "*" && request.method() == Method::OPTIONS;
@@ -297,14 +299,14 @@ mod tests {
         }
     }
 
-    /// Finds the end of a head and judges it, as a connection does.
+    /// Finds the end of a head and checks it, as a connection does.
     fn check_head(bytes: &[u8]) -> Result<(), &'static str> {
         let facts = match Scanner::default().scan(bytes) {
             Scan::Complete(length) => match judge(&bytes[..length]) {
                 Ok(_) => return Ok(()),
                 Err(refused) => refused.facts,
             },
-            Scan::Partial => return Err("the head goes on"),
+            Scan::Partial => return Err("the head is not complete"),
             Scan::BareLineEnd => bare_line_end(),
         };
         facts.violation.map_or(Ok(()), Err)
@@ -314,7 +316,7 @@ mod tests {
     fn a_head_is_checked_whole() {
         for (head, verdict) in [
             ("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET", Ok(())),
-            ("GET / HTTP/1.1\r\nHost: a\r\n", Err("the head goes on")),
+            ("GET / HTTP/1.1\r\nHost: a\r\n", Err("the head is not complete")),
             ("GET / HTTP/1.1\nHost: a\r\n\r\n", Err(BARE_LINE_END)),
             ("GET / HTTP/1.1\r\n\r\n", Err(HOST_ONCE)),
         ] {

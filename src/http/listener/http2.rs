@@ -1,5 +1,6 @@
-//! One HTTP/2 connection, by the h2 crate itself: hyper's server never answers `Expect: 100-continue` there, for which
-//! curl waits a second with every request and other clients for ever, and sends a body with the reply to `HEAD`.
+//! Serves one HTTP/2 connection with the h2 crate directly. Hyper's HTTP/2 server never answers `Expect: 100-continue`,
+//! so that curl waits a second with every request and other clients for ever, and it sends a body with the reply to
+//! `HEAD`.
 
 use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
@@ -24,26 +25,27 @@ use crate::domain::UnixMillis;
 use crate::http::{ConnectionInfo, Peer};
 use crate::rules::Limits;
 
-/// Streams that one connection may have open.
+/// The most open streams of one connection.
 const STREAMS: u32 = 128;
-/// How much of a body may be under way, in bytes: a stream's share holds a whole body of the default limit.
+/// The flow-control windows, in bytes. A stream's window holds a whole body of the default limit.
 const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// How much of replies may wait for one client, in bytes.
+/// The most reply bytes that are buffered for one stream.
 const SEND_BUFFER: usize = 256 * 1024;
-/// Streams that a client may open and reset before it is answered, and that we may have to reset ourselves.
+/// The most streams that a client may open and reset before they are served; four times as many may be reset by the
+/// server.
 const RESET_STREAMS: usize = 32;
-/// How often a peer is asked whether it is there, and how long it may take to answer.
+/// How often a peer is pinged, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long an idle peer has to answer when it is told that the connection ends.
+/// How long a connection may take to close after GOAWAY.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// How often a draining connection looks whether all its requests are answered.
+/// How often a draining connection checks whether all its requests are answered.
 const LOOK: Duration = Duration::from_millis(10);
-/// What a head may exceed `limits.head` by and still be answered in our own words instead of h2's, in bytes.
+/// How far a head may exceed `limits.head` and still get the gateway's own error reply instead of h2's, in bytes.
 const HEAD_SLACK: usize = 16 * 1024;
 
-/// Serves a connection whose client chose HTTP/2, to its end.
+/// Serves a connection whose client chose HTTP/2, until it ends.
 pub(super) async fn serve<S: Service>(
     transport: Transport,
     peer: Peer,
@@ -65,7 +67,8 @@ pub(super) async fn serve<S: Service>(
     let pings = connection.ping_pong();
     let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
     let mut lost = pin!(lost(pings));
-    // A connection that was opened while clients are asked to leave serves at least one request: GOAWAY follows that.
+    // A connection that was opened while clients are asked to disconnect serves at least one request; GOAWAY follows
+    // it.
     let opened_late = serving.shared.is_leaving();
     let goaway = async {
         if opened_late {
@@ -89,7 +92,8 @@ pub(super) async fn serve<S: Service>(
                 ended = serving.accept(lost.as_mut()) => return ended,
                 () = answered => {}
             }
-            // A peer that does not read cannot hold up the drain; what was answered last has a moment to leave.
+            // The time-out keeps a peer that does not read from delaying the drain; the last replies have this long to
+            // leave.
             return timeout(FAREWELL, serving.accept(lost)).await.unwrap_or(Ok(()));
         }
     }
@@ -100,7 +104,8 @@ pub(super) async fn serve<S: Service>(
     if let Ok(ended) = timeout(FAREWELL, serving.accept(lost.as_mut())).await {
         return ended;
     }
-    // Only requests that crossed the farewell keep the connection; a client that is silent, or does not read, does not.
+    // Only requests that crossed the GOAWAY keep the connection open. A client that is silent or does not read does
+    // not.
     if activity.with(|requests| requests.open == 0) {
         return Ok(());
     }
@@ -120,21 +125,22 @@ fn builder(limits: &Limits) -> Builder {
     builder
 }
 
-/// Ready when the peer does not answer a ping. Never dropped before its connection: a ping under way would be forgotten.
+/// Waits until the peer fails to answer a ping. Must not be dropped before its connection: a pending ping would be
+/// lost.
 async fn lost(pings: Option<PingPong>) {
     let Some(mut pings) = pings else { return pending().await };
     loop {
         sleep(PING).await;
         match timeout(PING_TIMEOUT, pings.ping(Ping::opaque())).await {
             Ok(Ok(_pong)) => {}
-            // The connection itself tells of its end.
+            // The connection itself reports its end.
             Ok(Err(_closed)) => return pending().await,
             Err(_elapsed) => return,
         }
     }
 }
 
-/// A connection, and what its requests need.
+/// A connection with the state that its requests need.
 struct Serving<S> {
     connection: Connection<Transport, Bytes>,
     peer: Peer,
@@ -144,7 +150,7 @@ struct Serving<S> {
 }
 
 impl<S: Service> Serving<S> {
-    /// Takes requests until the connection ends, each into a task of its own. May be dropped and begun again.
+    /// Accepts requests until the connection ends, and spawns a task for each. May be cancelled and called again.
     async fn accept(&mut self, mut lost: Pin<&mut impl Future<Output = ()>>) -> Result<(), h2::Error> {
         loop {
             let next = tokio::select! {
@@ -169,8 +175,8 @@ impl<S: Service> Serving<S> {
     }
 }
 
-/// The request with its body as the service reads it. Where the client waits for a 100, the receiver is told when to send
-/// it: never before admission, and not at all when the request is refused without its body.
+/// Wraps the request's body for the service. If the client waits for a 100, the receiver is notified when to send it:
+/// never before admission, and not at all when the request is refused without reading its body.
 fn with_body(request: Request<RecvStream>) -> (Request<Inbound>, oneshot::Receiver<()>) {
     let (sender, wanted) = oneshot::channel();
     let headers = request.headers();
@@ -179,7 +185,7 @@ fn with_body(request: Request<RecvStream>) -> (Request<Inbound>, oneshot::Receiv
     (request.map(|stream| Inbound::http2(stream, announced, expects.then_some(sender))), wanted)
 }
 
-/// Answers one request. When the client is gone, the service is dropped.
+/// Answers one request. When the client resets the stream, the service call is dropped.
 async fn answer<S: Service>(
     request: Request<Inbound>,
     arrival: ConnectionInfo,
@@ -212,7 +218,7 @@ async fn answer<S: Service>(
     }
 }
 
-/// Ready when the service begins to read a body that the client holds back; never for any other.
+/// Waits until the service begins to read a body that the client holds back; for other bodies, waits for ever.
 async fn begun(wanted: oneshot::Receiver<()>) {
     if wanted.await.is_err() {
         pending::<()>().await;
@@ -228,7 +234,7 @@ async fn send(
     let (mut head, body) = reply.into_parts();
     let Ok(body) = body.collect().await;
     let mut data = body.to_bytes();
-    // What HTTP/1 says about a connection is an error here.
+    // HTTP/2 forbids connection headers.
     head.headers.remove(CONNECTION);
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(data.len()));
     if let Some(now) = date(now) {
@@ -256,7 +262,7 @@ fn date(now: UnixMillis) -> Option<HeaderValue> {
     HeaderValue::try_from(text).ok()
 }
 
-/// The requests of a connection, for its idle time.
+/// Tracks the open requests of a connection, for its idle time.
 #[derive(Debug)]
 struct Activity {
     connection: Arc<ConnectionState>,
@@ -266,7 +272,7 @@ struct Activity {
 #[derive(Debug)]
 struct Requests {
     open: usize,
-    /// Since when none is open; `None` before the first.
+    /// Since when no request is open; `None` before the first.
     idle_since: Option<Instant>,
 }
 
@@ -279,13 +285,13 @@ impl Activity {
         look(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ready when the first request has not come within `head_timeout`, or none was open for `idle_timeout`; for `head_timeout`
-    /// while none was authenticated.
+    /// Waits until the first request did not arrive within `head_timeout`, or no request was open for `idle_timeout`
+    /// (`head_timeout` while no request was authenticated).
     async fn idle(&self, limits: &Limits) {
         let first_until = Instant::now() + limits.head_timeout;
         let mut now = Instant::now();
         loop {
-            // A connection that falls idle after this look cannot have been so for long enough before the next one.
+            // A connection that becomes idle after this check cannot reach the limit before the next check.
             let span = if self.connection.is_authenticated() { limits.idle_timeout } else { limits.head_timeout };
             let next_look = now + limits.idle_timeout.min(limits.head_timeout);
             let idle_until = self.with(|requests| match (requests.open, requests.idle_since) {
@@ -302,7 +308,7 @@ impl Activity {
     }
 }
 
-/// Counts a request while it lives.
+/// Counts a request as open until it is dropped.
 struct OpenRequest(Arc<Activity>);
 
 impl OpenRequest {

@@ -1,4 +1,4 @@
-//! A request's body, and what becomes of the rest of it when the service does not want it to its end.
+//! A request's body, and how the rest of it is discarded when the service does not read it to its end.
 
 use std::error::Error;
 use std::fmt;
@@ -18,13 +18,13 @@ use crate::domain::wide;
 
 /// A request's body as it arrives.
 ///
-/// Over HTTP/2, a body that is dropped before its end goes on being read, and thrown away, for as long as the close of an
-/// HTTP/1 connection would wait. Else h2 would reset the stream right behind the reply, as RFC 9113, 8.1 allows; but some
-/// clients that are still sending (curl before 8) take the reset for the answer and never show the reply.
+/// Over HTTP/2, a body that is dropped before its end is still read and discarded, for as long as the close of an
+/// HTTP/1 connection would wait. Otherwise h2 would reset the stream right after the reply, as RFC 9113, 8.1 allows;
+/// but some clients that are still sending (curl before 8) treat the reset as the outcome and never show the reply.
 pub struct Inbound(Kind);
 
 enum Kind {
-    /// Its connection lingers as a whole.
+    /// Its connection lingers as a whole when it closes.
     Http1(Incoming),
     Http2(Http2),
 }
@@ -32,9 +32,9 @@ enum Kind {
 struct Http2 {
     /// Taken by the drop.
     stream: Option<RecvStream>,
-    /// What is still to come, where its length was announced, in bytes.
+    /// How many bytes are still to come, if the length was announced.
     remaining: Option<u64>,
-    /// Told when the service begins to read.
+    /// Notified when the service begins to read.
     wanted: Option<oneshot::Sender<()>>,
     data_ended: bool,
 }
@@ -44,7 +44,8 @@ impl Inbound {
         Self(Kind::Http1(body))
     }
 
-    /// `announced`: the length that the head gives, in bytes. `wanted` is told when the service begins to read.
+    /// Wraps an HTTP/2 body. `announced`: the length that the head states, in bytes. `wanted` is notified when the
+    /// service begins to read.
     pub(super) const fn http2(stream: RecvStream, announced: Option<u64>, wanted: Option<oneshot::Sender<()>>) -> Self {
         Self(Kind::Http2(Http2 { stream: Some(stream), remaining: announced, wanted, data_ended: false }))
     }
@@ -97,7 +98,7 @@ impl Http2 {
     }
 }
 
-/// The next data; the client may send as much again.
+/// Returns the next data, and lets the client send as much again.
 fn poll_data(stream: &mut RecvStream, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, h2::Error>> {
     let Some(data) = ready!(stream.poll_data(cx)?) else { return Poll::Ready(Ok(None)) };
     stream.flow_control().release_capacity(data.len())?;
@@ -107,7 +108,7 @@ fn poll_data(stream: &mut RecvStream, cx: &mut Context<'_>) -> Poll<Result<Optio
 impl Drop for Http2 {
     fn drop(&mut self) {
         let Some(stream) = self.stream.take().filter(|stream| !stream.is_end_stream()) else { return };
-        // Without a runtime the connection is gone as well.
+        // Without a runtime, the connection has ended too.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(discard(stream));
         }
@@ -120,7 +121,7 @@ impl fmt::Debug for Inbound {
     }
 }
 
-/// Reads to the end, or until the client is silent, slow or endless.
+/// Reads and discards the rest of a body, until its end or the limits of a lingering close.
 async fn discard(mut stream: RecvStream) {
     let until = Instant::now() + LINGER_TIME;
     let mut bytes = 0;

@@ -1,9 +1,11 @@
-//! The way from a TCP socket to a request, and back (contract sections 1 to 3).
+//! The public listener: TCP sockets, TLS and HTTP, up to one call of a [`Service`] for each request (contract sections
+//! 1 to 3).
 //!
-//! `accept` (`slots`: the limit; back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS,
-//! time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`,
-//! `authority`) and follows every body (`framing`) before hyper does; over HTTP/2 the head is judged after h2. Either way the
-//! verdict reaches the service as [`HeadCheck`](super::HeadCheck) beside the [`Peer`](super::Peer), so that one place refuses.
+//! `accept` (`slots`: the connection limit; back-off) -> `workers` (one thread and one runtime each) -> `connection`
+//! (PROXY header, TLS, time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`,
+//! which checks every head (`head`, `authority`) and follows every body (`framing`) before hyper does; over HTTP/2 the
+//! head is checked after h2 has parsed it. Either way the service receives the result as
+//! [`HeadCheck`](super::HeadCheck) beside the [`Peer`](super::Peer), so that one place refuses bad requests.
 
 mod accept;
 mod authority;
@@ -44,18 +46,18 @@ pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
 pub use shared::Service;
 pub use slots::{ConnectionSlots, ConnectionState};
 
-/// Connections that may wait in the kernel to be accepted.
+/// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
-/// How long a connection between two requests may send another one when the listener stops accepting: a request that crossed
-/// the signal on its way here is answered, and so is one of a client that sends without pause.
+/// How long an idle connection may still begin a request after the listener stops accepting. A request that was on its
+/// way when the drain began is then answered, and so is one from a client that sends without pause.
 const LAST_REQUEST: Duration = Duration::from_millis(500);
-/// How long the threads may take to end when requests are cut off.
+/// How long the threads may take to end after the remaining requests are dropped.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
 /// Longer than what is under load waits, and short of what would add up.
 pub const REST_AFTER: Duration = Duration::from_secs(1);
 
-/// One worker for each core that the process may use.
+/// Returns one worker for each core that the process may use.
 #[must_use]
 pub fn available_workers() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
@@ -69,14 +71,14 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds `address`; port 0 takes a free one.
+    /// Binds `address`; port 0 selects a free port.
     ///
     /// # Errors
-    /// An address that is in use or not this machine's, in one line that names it.
+    /// The address is in use or does not belong to this machine. The message is one line that names the address.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let bound = || {
             let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-            // A restart need not wait for the last connections of the one before.
+            // A restart need not wait for the last connections of the previous process.
             socket.set_reuse_address(true)?;
             socket.set_nonblocking(true)?;
             socket.bind(&address.into())?;
@@ -91,16 +93,16 @@ impl Listener {
         })
     }
 
-    /// The bound address, with the port that was taken.
+    /// Returns the bound address, with the actual port.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Starts to serve, on threads of its own.
+    /// Starts serving, on threads of its own.
     ///
     /// # Errors
-    /// No room for a thread or its runtime.
+    /// The system provides no thread, or no resources for its runtime.
     pub fn serve(self, service: impl Service, settings: ListenerSettings) -> io::Result<Handle> {
         let (life, receiver) = watch::channel(WorkerLife::Serving);
         let (running, ended) = mpsc::channel(1);
@@ -117,7 +119,9 @@ impl Listener {
             runtime.block_on(async {
                 match tokio::net::TcpListener::from_std(socket) {
                     Ok(listener) => accept::run(listener, workers, shared, lifecycle).await,
-                    Err(error) => tracing::error!(%error, "the listener cannot be watched"),
+                    Err(error) => {
+                        tracing::error!(%error, "the listener's socket cannot be registered with its runtime")
+                    }
                 }
             });
             drop(running);
@@ -126,7 +130,7 @@ impl Listener {
     }
 }
 
-/// A serving listener. Dropping it ends everything at once.
+/// A serving listener. Dropping it ends all connections at once.
 pub struct Handle {
     address: SocketAddr,
     pulse: Watchdog,
@@ -137,34 +141,34 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// The bound address.
+    /// Returns the bound address.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Tells whether its threads still run.
+    /// Returns a watchdog that checks whether the listener's threads still make progress.
     #[must_use]
     pub fn pulse(&self) -> Watchdog {
         self.pulse.clone()
     }
 
-    /// Tells whether it has room for another connection.
+    /// Returns the connection slots, which report whether another connection can be accepted.
     #[must_use]
     pub fn slots(&self) -> Arc<ConnectionSlots> {
         Arc::clone(&self.slots)
     }
 
-    /// Asks clients to leave: every reply over HTTP/1 says `Connection: close` from now on, and HTTP/2 gets GOAWAY. New
-    /// connections are still accepted.
+    /// Asks clients to disconnect: every HTTP/1 reply carries `Connection: close` from now on, and HTTP/2 clients get
+    /// GOAWAY. New connections are still accepted.
     pub fn send_clients_away(&self) {
         self.leaving.store(true, Ordering::Release);
         self.life.send_replace(WorkerLife::Leaving);
     }
 
-    /// Stops to accept, lets every connection finish what it has begun (HTTP/1: the current request, and one that arrives
-    /// within [`LAST_REQUEST`]; HTTP/2: the open streams) and every task that the service spawned, and drops what is left
-    /// after `grace`. True: nothing was left.
+    /// Stops accepting, then waits for every connection to finish what it has begun (HTTP/1: the current request, and
+    /// one that arrives within [`LAST_REQUEST`]; HTTP/2: the open streams) and for every task that the service spawned.
+    /// After `grace`, drops what is left. Returns whether nothing was left.
     pub async fn drain(mut self, grace: Duration) -> bool {
         self.leaving.store(true, Ordering::Release);
         self.life.send_replace(WorkerLife::Draining { last_request: Instant::now() + LAST_REQUEST.min(grace / 2) });

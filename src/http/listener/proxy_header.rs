@@ -1,4 +1,5 @@
-//! The PROXY protocol, versions 1 and 2: who a load balancer says the caller is (contract section 2, `[clients]`).
+//! Reads PROXY protocol headers, versions 1 and 2, in which a load balancer names the client's address (contract
+//! section 2, `[clients]`).
 
 use std::io;
 use std::net::IpAddr;
@@ -6,19 +7,19 @@ use std::net::IpAddr;
 use ppp::{v1, v2};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest version 1 header, its CRLF included (the protocol's own bound).
+/// The longest version 1 header, CRLF included, in bytes (the protocol's own bound).
 const V1_LIMIT: usize = 107;
-/// The longest version 2 header with its extensions.
+/// The longest version 2 header, extensions included, in bytes.
 const V2_LIMIT: usize = 16 + 2048;
 const V2_SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Reads the header that must open the connection, and not a byte more. `None`: it names nobody (`LOCAL`, `UNKNOWN`), and
-/// the socket's own address counts.
+/// Reads the header that must open the connection, and not a byte more. Returns `None` if the header names no address
+/// (`LOCAL`, `UNKNOWN`), so that the socket's own address counts.
 ///
 /// # Errors
-/// Anything but a well-formed header within its bound; the time it may take is the caller's to bound.
+/// The connection does not begin with a well-formed header within its bound. The caller must limit the time.
 pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<IpAddr>> {
-    // Both versions are longer than the second one's signature.
+    // Headers of both versions are longer than the version 2 signature.
     let mut header = vec![0; V2_SIGNATURE.len()];
     stream.read_exact(&mut header).await?;
     if header == V2_SIGNATURE { read_v2(stream, header).await } else { read_v1(stream, header).await }

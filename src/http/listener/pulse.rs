@@ -1,4 +1,4 @@
-//! Whether the threads that accept and serve still run what they are given.
+//! A watchdog for the threads that accept and serve: it detects a thread that no longer runs its tasks.
 
 use std::sync::Arc;
 
@@ -13,11 +13,12 @@ impl Watchdog {
         Self(runtimes.into())
     }
 
-    /// Comes back once every thread has run a task since the call, or has ended; never, while one of them is stuck.
+    /// Returns once every thread has run a task since the call, or has ended. Never returns while one of them is
+    /// blocked.
     pub async fn felt(&self) {
         let answers: Vec<_> = self.0.iter().map(|runtime| runtime.spawn(async {})).collect();
         for answer in answers {
-            // A task that its runtime dropped at the end is an answer too.
+            // A task that its ending runtime dropped counts as an answer.
             let _ = answer.await;
         }
     }
@@ -43,7 +44,7 @@ mod tests {
         let thread = thread::spawn(move || {
             runtime.block_on(async {
                 started.send(()).unwrap();
-                // What a runtime's thread must never do.
+                // A runtime's thread must never block like this.
                 stuck.recv().unwrap();
                 ending.await.unwrap();
             });

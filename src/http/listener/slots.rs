@@ -1,4 +1,4 @@
-//! The connections that are open, counted against `limits.connections`, and which of them makes room when all slots are
+//! The open connections, counted against `limits.connections`, and the choice of the one to evict when all slots are
 //! taken (contract section 3, step 1).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,26 +11,28 @@ use tokio::time::Instant;
 use super::settings::RulesSource;
 use crate::telemetry::Metrics;
 
-/// How many connections to evict are chosen in one pass over all of them, where so many were never authenticated. A client that
-/// opens connections without end then costs one pass for so many, and not one for each.
+/// How many candidates for eviction one pass over all connections selects, among those that were never authenticated. A
+/// client that opens connections without end then costs one pass for that many connections instead of one for each.
 const CHOSEN_AT_ONCE: usize = 64;
-/// How many evicted connections may still be open when another one is accepted: each has a file, beyond the limit.
+/// How many evicted connections may still be open when another one is accepted: each holds a file descriptor beyond the
+/// limit.
 const CLOSING: usize = 32;
 
-/// What the limit of connections knows of one of them: since when it has been idle, and whether a request on it was ever
-/// authenticated.
+/// The state of one connection, as the connection limit needs it: since when it is idle, and whether a request on it
+/// was ever authenticated.
 ///
-/// Until the first authentication it may be evicted at any moment, in the midst of a request too; after that only between
-/// requests.
+/// Until the first authentication the connection may be evicted at any moment, even during a request; after that only
+/// between requests.
 #[derive(Debug)]
 pub struct ConnectionState {
     opened: Instant,
-    /// [`EVICTED`], or the milliseconds from `opened` since when it is idle, above [`AUTHENTICATED`] and [`BUSY`].
+    /// [`EVICTED`], or the milliseconds from `opened` to the start of its idle time, shifted above [`AUTHENTICATED`]
+    /// and [`BUSY`].
     bits: AtomicU64,
     evicted: Notify,
 }
 
-/// A request that may not be cut off is being served.
+/// A request that must not be interrupted is being served.
 const BUSY: u64 = 1;
 /// A request was authenticated.
 const AUTHENTICATED: u64 = 2;
@@ -44,18 +46,18 @@ impl Default for ConnectionState {
 }
 
 impl ConnectionState {
-    /// Notes that a request begins.
+    /// Marks the connection busy, if a request on it was ever authenticated.
     pub fn begin_request(&self) {
         self.update(|bits| if bits & AUTHENTICATED == 0 { bits } else { bits | BUSY });
     }
 
-    /// Notes that the request was authenticated: from here on it is not cut off. False: the connection was evicted a moment
-    /// ago, and nobody would read the reply.
+    /// Marks the current request authenticated: from now on it is not interrupted. Returns false if the connection was
+    /// evicted already, so that the client would not receive the reply.
     pub fn authenticate(&self) -> bool {
         self.update(|bits| bits | AUTHENTICATED | BUSY)
     }
 
-    /// Notes that every request was replied to: the connection is idle from now on.
+    /// Marks the connection idle from now on: every request was replied to.
     pub fn end_request(&self) {
         let idle_since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or_default();
         self.update(|bits| idle_since << FLAGS | bits & AUTHENTICATED);
@@ -67,22 +69,22 @@ impl ConnectionState {
         self.bits.load(Ordering::Acquire) & AUTHENTICATED != 0
     }
 
-    /// Waits until the connection has to make room for another one.
+    /// Waits until the connection is evicted.
     pub async fn evicted(&self) {
-        // A permit is kept for a connection that does not wait yet.
+        // `Notify` keeps a permit for a connection that does not wait yet.
         self.evicted.notified().await;
     }
 
-    /// Changes the state; false: it is evicted, and stays so.
+    /// Changes the state. Returns false if the connection is evicted, which is final.
     fn update(&self, change: impl Fn(u64) -> u64) -> bool {
         let change = |bits| (bits != EVICTED).then(|| change(bits));
         self.bits.fetch_update(Ordering::AcqRel, Ordering::Acquire, change).is_ok()
     }
 
-    /// Returns what a connection can be evicted by, unless it is busy or gone.
+    /// Returns the connection as a candidate for eviction, unless it is busy or evicted.
     fn candidate(&self) -> Option<Candidate> {
         let bits = self.bits.load(Ordering::Acquire);
-        // Evicted ones have the bit, too.
+        // `EVICTED` has this bit set, too.
         if bits & BUSY != 0 {
             return None;
         }
@@ -91,13 +93,13 @@ impl ConnectionState {
     }
 }
 
-/// A connection that may be evicted, the first choice first.
+/// A connection that may be evicted. Candidates are ordered by who is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     authenticated: bool,
     idle_since: Instant,
     slot: usize,
-    /// What its state was when it was chosen: it is evicted if that is its state still.
+    /// Its state when it was selected: it is evicted only if this is still its state.
     bits: u64,
 }
 
@@ -105,9 +107,9 @@ struct Candidate {
 pub struct ConnectionSlots {
     rules: RulesSource,
     metrics: Arc<Metrics>,
-    /// Whether the last accept brought a connection.
+    /// Whether the last accept succeeded.
     accepting: AtomicBool,
-    /// An evicted connection was closed.
+    /// Notified when a connection was closed.
     closed: Notify,
     table: Mutex<Table>,
 }
@@ -116,14 +118,14 @@ pub struct ConnectionSlots {
 struct Table {
     slots: Vec<Option<Arc<ConnectionState>>>,
     free: Vec<usize>,
-    /// Evicted, and not closed yet.
+    /// How many connections are evicted, but not closed yet.
     closing: usize,
-    /// To be evicted next, the first choice last.
+    /// The next connections to evict, the first choice last.
     chosen: Vec<Candidate>,
 }
 
 impl ConnectionSlots {
-    /// Makes the slots of a listener, all of them free.
+    /// Creates the slots of a listener, all free.
     #[must_use]
     pub fn new(rules: RulesSource, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
@@ -135,7 +137,8 @@ impl ConnectionSlots {
         })
     }
 
-    /// Takes a slot for a new connection, if need be that of another one. `None`: every connection is busy.
+    /// Takes a slot for a new connection, evicting another one if necessary. Returns `None` if every connection is
+    /// busy.
     pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
         let limit = (self.rules)().limits.connections;
         let mut table = self.table();
@@ -157,15 +160,15 @@ impl ConnectionSlots {
         }
     }
 
-    /// Notes whether connections can be accepted.
+    /// Records whether connections can be accepted.
     pub(super) fn set_accepting(&self, accepting: bool) {
         self.accepting.store(accepting, Ordering::Release);
     }
 
-    /// Returns what keeps new connections from being served.
+    /// Checks that new connections can be served.
     ///
     /// # Errors
-    /// Every connection that the limit allows is busy, or the system lets none be accepted.
+    /// Every connection that the limit allows is busy, or the system accepts none.
     pub fn check(&self) -> Result<(), &'static str> {
         if !self.accepting.load(Ordering::Acquire) {
             return Err("connections cannot be accepted");
@@ -197,7 +200,7 @@ impl Table {
     }
 
     fn remove(&mut self, index: usize, state: &Arc<ConnectionState>) {
-        // The slot of an evicted connection may be another one's by now.
+        // The slot of an evicted connection may belong to another one by now.
         if self.slots[index].as_ref().is_some_and(|held| Arc::ptr_eq(held, state)) {
             self.slots[index] = None;
             self.free.push(index);
@@ -211,8 +214,8 @@ impl Table {
         slots.filter_map(|(slot, state)| Some(Candidate { slot, ..state.as_ref()?.candidate()? }))
     }
 
-    /// Evicts the connection that has been idle longest, first of those on which nothing was ever authenticated. Returns
-    /// whether it was authenticated; `None`: all are busy.
+    /// Evicts the connection that has been idle longest; connections that were never authenticated go before all
+    /// others. Returns whether the evicted connection was authenticated, or `None` if all are busy.
     fn evict(&mut self) -> Option<bool> {
         loop {
             if self.chosen.is_empty() {
@@ -221,7 +224,7 @@ impl Table {
             let chosen = self.chosen.pop()?;
             let Candidate { authenticated, slot, bits, .. } = chosen;
             let Some(state) = &self.slots[slot] else { continue };
-            // The slot may be another connection's by now, which was idle since another moment.
+            // The slot may belong to another connection by now, with another idle time.
             let is_chosen = state.candidate().is_some_and(|now| Candidate { slot, ..now } == chosen);
             if is_chosen && state.bits.compare_exchange(bits, EVICTED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 state.evicted.notify_one();
@@ -241,7 +244,8 @@ impl Table {
             candidates.truncate(count);
         }
         candidates.sort_unstable_by(|one, other| other.cmp(one));
-        // The next connection is not authenticated yet, and then the first to go: beyond one, no authenticated one is chosen.
+        // Authenticated connections are selected only when there are no others, and then one at a time: the next new
+        // connection is not authenticated yet and is evicted before them.
         let keep = candidates.iter().position(|candidate| !candidate.authenticated);
         let first_unauthenticated = keep.unwrap_or(candidates.len().saturating_sub(1));
         candidates.drain(..first_unauthenticated);
@@ -249,7 +253,7 @@ impl Table {
     }
 }
 
-/// A slot that is taken, until it is dropped or evicted.
+/// A taken slot, until it is dropped or its connection is evicted.
 pub(super) struct Slot {
     slots: Arc<ConnectionSlots>,
     index: usize,
@@ -289,7 +293,7 @@ mod tests {
         ConnectionSlots::new(Arc::new(move || Arc::clone(&rules)), Arc::default())
     }
 
-    /// So that one connection has been idle for longer than the next: the time is kept in milliseconds.
+    /// Longer than the resolution of idle times, which is a millisecond.
     const A_MOMENT: Duration = Duration::from_millis(2);
 
     fn is_evicted(slot: &Slot) -> bool {

@@ -1,4 +1,4 @@
-//! The server's side of TLS: 1.2 and 1.3 with aws-lc-rs, HTTP/2 and HTTP/1.1 by ALPN, session tickets.
+//! Server-side TLS: versions 1.2 and 1.3 with aws-lc-rs, HTTP/2 and HTTP/1.1 by ALPN, session tickets.
 
 use std::fmt;
 use std::fs;
@@ -18,11 +18,11 @@ use sha2::{Digest, Sha256};
 use crate::domain::{UnixMillis, wide};
 use crate::rules::TlsRules;
 
-/// ALPN of HTTP/2.
+/// The ALPN protocol name of HTTP/2.
 pub(super) const ALPN_HTTP2: &[u8] = b"h2";
 const ALPN_HTTP1: &[u8] = b"http/1.1";
 
-/// The largest file of certificates or a key, in bytes.
+/// The largest certificate or key file, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// Why the TLS files cannot be used: one line that names the file.
@@ -37,22 +37,22 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// The server's side of TLS, and what tells one certificate from another.
+/// The server's TLS configuration, with the identity and the expiry of its certificate.
 #[derive(Debug)]
 pub struct ServerTls {
-    /// What connections are served by.
+    /// The configuration for new connections.
     pub config: ServerConfig,
-    /// A hash over the chain, the key and the clients' CA.
+    /// A hash over the chain, the key and the client CA.
     pub digest: [u8; 32],
-    /// The last moment the certificate is good for; `None` when it does not say it in a way that can be read.
+    /// The end of the certificate's validity; `None` if it cannot be parsed.
     pub not_after: Option<UnixMillis>,
 }
 
-/// Reads the certificate, the key and the clients' CA that `rules` name (contract section 2, `[tls]`). With a `client_ca`,
-/// a caller without a certificate that it signed does not get past the handshake.
+/// Loads the certificate, the key and the client CA that `rules` name (contract section 2, `[tls]`). With a
+/// `client_ca`, the handshake fails for a client without a certificate signed by that CA.
 ///
 /// # Errors
-/// A file that cannot be read or holds nothing usable, or a key that does not belong to the certificate.
+/// A file cannot be read or holds nothing usable, or the key does not belong to the certificate.
 pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
     let provider = Arc::new(provider());
     let chain = certificates(&rules.certificate)?;
@@ -90,17 +90,17 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
         .with_cert_resolver(Arc::new(OnlyCertificate(Arc::new(certified))));
     config.ignore_client_order = true;
     config.alpn_protocols = vec![ALPN_HTTP2.to_vec(), ALPN_HTTP1.to_vec()];
-    // Stateless: no memory for each session. The tickets' key lives as long as this configuration.
+    // Stateless tickets need no memory for each session. Their key lives as long as this configuration.
     config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
         .map_err(|error| TlsError(format!("session tickets cannot be set up: {error}")))?;
-    // One for each connection: whoever opens several at a time gets one with each of them.
+    // One ticket a connection is enough: a client that opens several connections at a time gets one with each of them.
     config.send_tls13_tickets = 1;
     Ok(ServerTls { config, digest: hash.finalize().into(), not_after })
 }
 
-/// Suites with AES of 128 bits before all others. Their hash is SHA-256, for which processors have instructions: a handshake
-/// derives some thirty keys, and with SHA-384, which most clients name first, that is much of its cost. Whoever offers
-/// other suites only gets one of them.
+/// Returns the crypto provider, with 128-bit AES suites before all others. Their hash is SHA-256, for which processors
+/// have instructions: a handshake derives some thirty keys, and with SHA-384, which most clients prefer, that is much
+/// of its cost. A client that offers only other suites gets one of them.
 fn provider() -> CryptoProvider {
     let mut provider = rustls::crypto::aws_lc_rs::default_provider();
     provider.cipher_suites.sort_by_key(|suite| {
@@ -119,7 +119,7 @@ fn not_after(certificate: &CertificateDer<'_>) -> Option<UnixMillis> {
     parsed.validity().not_after.timestamp().checked_mul(1000).map(UnixMillis)
 }
 
-/// One certificate for every caller, whatever name it asks for.
+/// Serves one certificate to every client, whatever server name it requests.
 #[derive(Debug)]
 struct OnlyCertificate(Arc<CertifiedKey>);
 
@@ -159,9 +159,9 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
         .map_err(|error| unreadable(path, "private key", error))
 }
 
-/// Reads a file within bounds: one that never ends, or a pipe that nobody writes to, must not hold up a reload.
+/// Reads a file within bounds: an endless file, or a pipe without a writer, must not block a reload.
 fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
-    // Looked at before it is opened too: opening a pipe waits for its writer.
+    // Checked before opening too: opening a pipe waits for its writer.
     let regular = |meta: &fs::Metadata| {
         if meta.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
     };
@@ -185,7 +185,7 @@ fn unreadable(path: &Path, what: &str, error: pem::Error) -> TlsError {
     TlsError(match error {
         pem::Error::Io(error) => format!("cannot read {path}: {error}"),
         pem::Error::NoItemsFound => format!("{path} holds no PEM {what}"),
-        // The parser's own words may quote the file.
+        // The parser's message may quote the file, which can hold a private key.
         _ => format!("{path} is not well-formed PEM"),
     })
 }

@@ -1,5 +1,5 @@
-//! The byte stream under HTTP: TLS or plain, with a bound on writes that do not move, and a close that lets the client
-//! read the last reply.
+//! The byte stream under HTTP, TLS or plain: limits how long a write may stall, and closes so that the client can read
+//! the last reply.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,16 +13,16 @@ use tokio_rustls::server::TlsStream;
 
 use super::deadline::Deadline;
 
-/// How much of what a client still sends is thrown away after the last reply, in bytes.
+/// The most bytes that are discarded from a client after the last reply.
 pub(super) const LINGER_BYTES: usize = 32 * 1024 * 1024;
-/// How long a client may be silent before the rest of the close is skipped.
+/// How long a client may be silent before the close stops waiting for it.
 pub(super) const LINGER_SILENCE: Duration = Duration::from_secs(2);
-/// How long a client may go on sending in all.
+/// How long a client may keep sending after the last reply, in all.
 pub(super) const LINGER_TIME: Duration = Duration::from_secs(10);
 
 /// The socket, with or without TLS.
 pub(super) enum Stream {
-    /// As it is.
+    /// Without TLS.
     Plain(TcpStream),
     /// After the handshake.
     Tls(Box<TlsStream<TcpStream>>),
@@ -44,50 +44,50 @@ impl Stream {
     }
 }
 
-/// Both halves of a stream, whichever it is.
+/// Both halves of a stream of either kind.
 trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
-/// A [`Stream`] with its bounds.
+/// A [`Stream`] with a write time-out and a lingering close.
 pub(super) struct Transport {
     stream: Stream,
     write_timeout: Duration,
-    /// Since when nothing could be written.
+    /// Since when no byte could be written.
     stalled_since: Option<Instant>,
     timer: Option<Deadline>,
     close: Close,
 }
 
-/// How far the close has come.
+/// The progress of the close.
 enum Close {
     /// Not begun. `lingers`: the client may still be sending, and has to be able to read the last reply.
     Open { lingers: bool },
-    /// Our side is closed; what the client sends is thrown away.
+    /// The sending side is closed; bytes from the client are discarded.
     Lingering { until: Instant, silent_until: Instant, bytes: usize },
     /// Closed.
     Done,
 }
 
 impl Transport {
-    /// `write_timeout`: how long the client may leave a reply unread.
+    /// Wraps a stream. `write_timeout`: how long the client may leave a reply unread.
     pub(super) const fn new(stream: Stream, write_timeout: Duration) -> Self {
         Self { stream, write_timeout, stalled_since: None, timer: None, close: Close::Open { lingers: true } }
     }
 
-    /// Whether bytes have come that the runtime has not told of yet.
+    /// Reports whether bytes have arrived that the runtime has not reported yet.
     pub(super) fn has_arrived(&mut self) -> bool {
         let mut first = [std::mem::MaybeUninit::uninit()];
         socket2::SockRef::from(&*self.stream.tcp()).peek(&mut first).is_ok_and(|read| read > 0)
     }
 
-    /// The close need not wait for the client: there is no reply that it could miss.
+    /// Makes the close not wait for the client: there is no reply that it could miss.
     pub(super) const fn close_quickly(&mut self) {
         if let Close::Open { lingers } = &mut self.close {
             *lingers = false;
         }
     }
 
-    /// Passes on what a write said, unless it has been pending for too long.
+    /// Returns the result of a write, or a time-out error if it has been pending for too long.
     fn bounded<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if progress.is_ready() {
             self.stalled_since = None;
@@ -119,8 +119,8 @@ impl Transport {
         Poll::Ready(Ok(()))
     }
 
-    /// Ready when the client has closed its side too, or has used up its time. Without this, closing a socket with unread
-    /// bytes resets the connection, and the client loses a reply that it has not read yet.
+    /// Ready when the client has closed its side too, or has used up its time. Without this, closing a socket with
+    /// unread bytes resets the connection, and the client loses a reply that it has not read yet.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut scratch = [0; 8 * 1024];
         while let Close::Lingering { until, silent_until, bytes } = &mut self.close {
@@ -150,7 +150,7 @@ impl AsyncRead for Transport {
         let before = buffer.filled().len();
         let result = ready!(this.stream.half().poll_read(cx, buffer));
         if result.is_err() || buffer.filled().len() == before {
-            // The client has said its last word.
+            // The client has closed its side, or the connection is broken.
             this.close_quickly();
         }
         Poll::Ready(result)

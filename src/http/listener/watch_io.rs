@@ -1,6 +1,6 @@
-//! What hyper reads of an HTTP/1 connection. Every head is held back until it is complete and judged; a refused one is
-//! replaced by a harmless one, and nothing that came behind it is read as HTTP. The head's time-outs and the idle one are
-//! kept here too: hyper's own would count a connection between two requests as a slow head.
+//! The byte stream through which hyper reads an HTTP/1 connection. Every head is held back until it is complete and
+//! checked. A refused head is replaced by a harmless one, and nothing after it is read as HTTP. The time-outs for heads
+//! and idle connections are kept here too: hyper's own would count an idle connection as a slow head.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -23,19 +23,19 @@ use crate::http::{HeadCheck, HeadError};
 use crate::rules::Limits;
 use crate::telemetry::Stopwatch;
 
-/// How much is asked of the transport at once, in bytes.
+/// The most bytes per read from the transport.
 const READ_SIZE: usize = 8 * 1024;
 
 thread_local! {
-    /// What the transport reads into: a connection that waits has no buffer of its own, and none is cleared for each read.
+    /// The read buffer of a thread: an idle connection has no buffer of its own, and none is cleared for each read.
     static ARRIVING: RefCell<[u8; READ_SIZE]> = const { RefCell::new([0; READ_SIZE]) };
 }
 
 /// How many empty lines may precede a request.
 const EMPTY_LINES: u8 = 4;
 
-/// What the watcher tells the service of its connection. There is never more than one request between the two: hyper reads
-/// the next head when the last reply is written.
+/// What the [`HeadGuard`] reports to the service of its connection. There is never more than one request between the
+/// two: hyper reads the next head after the last reply was written.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     connection: Arc<ConnectionState>,
@@ -57,12 +57,12 @@ impl Watch {
         Self { connection, seen: Mutex::default() }
     }
 
-    /// What the limit of connections knows of this one.
+    /// Returns the connection's state for the connection limit.
     pub(super) const fn connection(&self) -> &Arc<ConnectionState> {
         &self.connection
     }
 
-    /// Lets the connection end when no other request begins until then. It has to be polled after this.
+    /// Makes the connection end if no other request begins by then. It has to be polled after this call.
     pub(super) fn drain(&self, last_request: Instant) {
         self.lock().last_request = Some(last_request);
     }
@@ -71,24 +71,24 @@ impl Watch {
         self.lock().last_request.is_some()
     }
 
-    /// The facts of the head that hyper was last given.
+    /// Takes the result of the check of the head that hyper last received.
     pub(super) fn take_facts(&self) -> HeadCheck {
         let unwatched = HeadCheck::violating(HeadError::Malformed, "the request could not be read");
         self.lock().facts.take().unwrap_or(unwatched)
     }
 
-    /// Whether bytes of the last request's body have not been handed on: after a reply now, the connection cannot be used
-    /// again.
+    /// Reports whether bytes of the last request's body have not been passed to hyper: after a reply now, the
+    /// connection cannot be reused.
     pub(super) fn body_open(&self) -> bool {
         self.lock().body_open
     }
 
-    /// Whether the connection was ended because its first request did not come.
+    /// Reports whether the connection was closed because its first request did not arrive.
     pub(super) fn was_silent(&self) -> bool {
         self.lock().silent
     }
 
-    /// Whether the connection has waited for another request so long that nothing need be kept ready for it.
+    /// Reports, once, whether the connection has been idle so long that hyper and its buffers can be dropped.
     pub(super) fn take_rest(&self) -> bool {
         std::mem::take(&mut self.lock().rests)
     }
@@ -104,7 +104,7 @@ impl Watch {
     }
 }
 
-/// The reading side is watched, the writing side passed through.
+/// Guards the reading side of a connection; writes are passed through.
 pub(super) struct HeadGuard {
     transport: Transport,
     watch: Arc<Watch>,
@@ -112,13 +112,13 @@ pub(super) struct HeadGuard {
     head_timeout: Duration,
     idle_timeout: Duration,
     rest_after: Duration,
-    /// Whether a request has begun whose reply has not been written whole.
+    /// Whether a request has begun whose reply is not completely written.
     serving: bool,
-    /// Whether the connection rests since its last request.
+    /// Whether the connection's buffers were released since its last request.
     rests: bool,
-    /// Read and not handed on yet. Holds no memory between requests.
+    /// Bytes that were read and not passed to hyper yet. Holds no memory between requests.
     input: BytesMut,
-    /// How many bytes at the front of `input` may be handed on.
+    /// How many bytes at the front of `input` may be passed to hyper.
     cleared: usize,
     phase: Phase,
     timer: Deadline,
@@ -128,23 +128,23 @@ pub(super) struct HeadGuard {
     began: Option<Stopwatch>,
     /// Every head is refused for this, whatever it says.
     refusing: Option<&'static str>,
-    /// Whether a reply that is being written has let other connections go first.
+    /// Whether the current reply has already yielded to the other connections of this thread.
     others_went_first: bool,
 }
 
-/// What `input` holds behind its cleared bytes.
+/// What follows the cleared bytes in `input`.
 enum Phase {
     /// A head, or nothing yet.
     Head { scanner: Scanner, waiting: Waiting, deadline: Option<Instant> },
     /// A body.
     Body(Framing),
-    /// Nothing that counts: a head was refused, or a body's framing is broken.
+    /// Ignored bytes: a head was refused, or a body's framing is malformed.
     Refused,
     /// The client, or a time-out, has ended the connection.
     Ended,
 }
 
-/// What the connection waits for; decides its deadline.
+/// What the connection waits for. Determines its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
     /// The first byte after the handshake.
@@ -155,13 +155,13 @@ enum Waiting {
     Rest,
 }
 
-/// What has to happen before hyper can read.
+/// The precondition for hyper's next read.
 enum Next {
-    /// Nothing: bytes are cleared.
+    /// None: bytes are cleared.
     Cleared,
-    /// More has to come from the client.
+    /// More bytes from the client are needed.
     Fill,
-    /// Nothing ever will: hyper answers what it has, and closes.
+    /// No more bytes will be cleared: hyper answers the requests it has, and closes.
     Never,
     /// The connection has ended.
     End,
@@ -195,13 +195,13 @@ impl HeadGuard {
         }
     }
 
-    /// Refuses whatever the client asks, in these words.
+    /// Refuses every request with this message.
     pub(super) const fn refusing(mut self, violation: &'static str) -> Self {
         self.refusing = Some(violation);
         self
     }
 
-    /// Looks at what has been read, and clears what hyper may have of it.
+    /// Checks the bytes that were read, and clears those that hyper may have.
     fn advance(&mut self) -> io::Result<Next> {
         match self.phase {
             Phase::Head { .. } => self.advance_head(),
@@ -282,7 +282,7 @@ impl HeadGuard {
         self.phase = Phase::Refused;
     }
 
-    /// Reads on, or ends what has waited for too long. Ready with false: the connection has ended.
+    /// Reads more bytes, or enforces the deadline. Ready with false: the connection has ended.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let (transport, input) = (Pin::new(&mut self.transport), &mut self.input);
         let result = ARRIVING.with_borrow_mut(|bytes| {
@@ -314,7 +314,7 @@ impl HeadGuard {
         if waiting == Waiting::Idle && !self.rests && rests_at < deadline {
             ready!(self.timer.poll(cx, rests_at));
             self.rests = true;
-            // A reply that nobody reads is still with hyper.
+            // Hyper still holds a reply that the client does not read.
             self.watch.lock().rests = !self.others_went_first;
         }
         ready!(self.timer.poll(cx, deadline));
@@ -322,7 +322,8 @@ impl HeadGuard {
             self.refuse_partial(head::too_slow());
             Poll::Ready(Ok(true))
         } else if last_request.is_some() && self.transport.has_arrived() {
-            // A last look: many connections end at this moment, and the runtime tells of none of their requests between.
+            // A last check of the socket: many connections end at this moment, and the runtime may not have reported
+            // this request yet.
             Poll::Pending
         } else {
             self.watch.lock().silent = waiting == Waiting::First && last_request.is_none();
@@ -331,9 +332,9 @@ impl HeadGuard {
         }
     }
 
-    /// Ready when a reply may be written: after the other connections of this thread that have something to do. Then what
-    /// they have to say is written in one go. To write first, and read their requests afterwards, would wake whoever
-    /// reads the replies for each of them anew; that costs as much as a short request.
+    /// Ready when a reply may be written: after the other connections of this thread that have work had their turn. All
+    /// their replies are then written in one go. Writing first and reading their requests afterwards would wake the
+    /// reader of the replies for each of them anew, which costs as much as a short request.
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if std::mem::replace(&mut self.others_went_first, true) {
             return Poll::Ready(());
@@ -342,7 +343,7 @@ impl HeadGuard {
         Poll::Pending
     }
 
-    /// Gives back what hyper has read and not used, when it was taken from this connection.
+    /// Puts back the bytes that hyper has read and not used, when hyper is detached from this connection.
     pub(super) fn put_back(&mut self, read: &[u8]) {
         if !read.is_empty() {
             let behind = std::mem::replace(&mut self.input, BytesMut::from(read));
@@ -351,7 +352,7 @@ impl HeadGuard {
         }
     }
 
-    /// Ready when there is something for hyper to read, or to learn from a read: a head that was judged, or the end.
+    /// Ready when there is something for hyper to read: a checked head, body bytes, or the end of the connection.
     pub(super) fn poll_cleared(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.cleared == 0 {
             match self.advance()? {
@@ -428,7 +429,7 @@ mod tests {
     use crate::domain::UnixMillis;
     use crate::rules::{LoadOptions, load};
 
-    /// The defaults.
+    /// The default limits.
     fn limits() -> Limits {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
@@ -454,9 +455,9 @@ mod tests {
                 .unwrap()
             };
             let (begin, rest) = reply.split_at(2);
-            // Woken at once: or this would never end.
+            // The write must wake its task itself, or this would never end.
             assert_eq!((write(begin).await, write(rest).await), (2, rest.len()));
-            assert_eq!(polls, 3, "the rest of a reply is not put off");
+            assert_eq!(polls, 3, "the rest of a reply does not yield again");
             poll_fn(|cx| Pin::new(&mut io).poll_flush(cx)).await.unwrap();
             let mut read = [0; 16];
             client.readable().await.unwrap();

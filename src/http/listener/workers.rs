@@ -1,5 +1,5 @@
-//! The threads that serve connections, each with a runtime of its own: a connection and all its requests stay on one
-//! thread, which costs less than moving them between threads.
+//! The worker threads, each with a runtime of its own. A connection and all its requests stay on one thread, which
+//! costs less than moving them between threads.
 
 use std::convert::Infallible;
 use std::io;
@@ -15,9 +15,9 @@ use tokio::sync::mpsc;
 use super::connection;
 use super::shared::{AcceptedConnection, Lifecycle, Service, Shared};
 
-/// Connections that may wait for one worker.
+/// The most accepted connections that wait for one worker.
 const QUEUE: usize = 1024;
-/// How often a draining worker looks whether its tasks have ended.
+/// How often a draining worker checks whether its tasks have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(5);
 
 /// A runtime for one thread.
@@ -25,7 +25,7 @@ pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Starts the workers, and gives how to reach each and its runtime. `ended` carries no value: every worker holds it until
+/// Starts the workers. Returns each worker's queue and runtime. `ended` carries no value: every worker holds it until
 /// its thread ends.
 pub(super) fn start<S: Service>(
     count: NonZeroUsize,
@@ -41,7 +41,7 @@ pub(super) fn start<S: Service>(
             let handle = runtime.handle().clone();
             thread::Builder::new().name(format!("http-{index}")).spawn(move || {
                 runtime.block_on(work(receiver, shared, lifecycle));
-                // Tasks that were cut are dropped before the end is told.
+                // Drops the remaining tasks before the thread is reported as ended.
                 drop(runtime);
                 drop(ended);
             })?;
@@ -60,7 +60,7 @@ async fn work<S: Service>(
             Ok(socket) => {
                 tokio::spawn(connection::serve(socket, from, Arc::clone(&shared), lifecycle.clone(), slot));
             }
-            Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
+            Err(error) => tracing::warn!(%error, "an accepted connection could not be registered with its worker"),
         }
     }
     tokio::select! {
@@ -69,7 +69,7 @@ async fn work<S: Service>(
     }
 }
 
-/// Connections are tasks, and so is what the service goes on with after its caller has hung up: both are waited for.
+/// Waits for all tasks: connections, and work that the service continues after its client has disconnected.
 async fn all_tasks_ended() {
     let metrics = Handle::current().metrics();
     while metrics.num_alive_tasks() > 0 {
