@@ -1,4 +1,4 @@
-//! `/api/callbacks`: what merchants were told, what they were not, and telling it again.
+//! The `/api/callbacks` endpoints: list, show and resend callbacks, and send samples.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,21 +16,21 @@ use crate::error::RequestError;
 use crate::store::{CallbackCursor, CallbackId, CallbackQuery, CallbackState, Resent, StoreError};
 use crate::v1::query::parameters;
 
-/// How many failed callbacks one request queues, unless it says less.
+/// How many failed callbacks one request requeues without a `limit`.
 const RESEND_LIMIT: usize = 500;
 
-/// For a sample to be sent and answered: less than a connection has.
+/// How long a sample may take to be sent and answered: less than [`CONNECTION_TIMEOUT`](super::CONNECTION_TIMEOUT).
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Why a request is not served.
 enum Refusal {
-    /// What is wrong with a parameter.
+    /// A parameter is wrong.
     Parameter(RequestError),
-    /// Why no sample was sent.
+    /// No sample was sent, for this reason.
     NotSampled(String),
-    /// A sample's receiver takes too long.
+    /// The receiver of a sample takes too long.
     TooSlow,
-    /// There is no such callback.
+    /// No such callback exists.
     Unknown,
     /// The callback is being sent at this moment.
     UnderWay,
@@ -54,15 +54,15 @@ impl From<Refusal> for AdminReply {
         match refusal {
             Refusal::Parameter(complaint) => reply::bad_request(&complaint.to_string()),
             Refusal::NotSampled(reason) => reply::bad_request(&reason),
-            Refusal::TooSlow => reply::unavailable("the receiver takes longer than this listener waits"),
+            Refusal::TooSlow => reply::unavailable("the receiver did not reply in time"),
             Refusal::Unknown => reply::not_found("there is no such callback"),
-            Refusal::UnderWay => reply::conflict("the callback is being sent at this moment"),
+            Refusal::UnderWay => reply::conflict("the callback is being sent now: try again later"),
             Refusal::Store(error) => reply::unavailable(&error.to_string()),
         }
     }
 }
 
-/// `GET /api/callbacks`: a slice of the list, the newest first.
+/// Answers `GET /api/callbacks`: a slice of the list, the newest first.
 pub(super) async fn list(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
     listed(source, query).await.unwrap_or_else(AdminReply::from)
 }
@@ -71,7 +71,7 @@ async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminRe
     let names = ["state", "merchant", "order_id", "since", "until", "limit", "after"];
     let [state, merchant, order_id, since, until, limit, after] = parameters(query, names)?;
     if order_id.is_some() && merchant.is_none() {
-        return Err(RequestError::member("order_id", "needs `merchant`").into());
+        return Err(RequestError::member("order_id", "requires `merchant`").into());
     }
     let now = source.now();
     let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(DEFAULT_LIMIT);
@@ -82,14 +82,14 @@ async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminRe
         since: moment("since", since, now)?,
         until: moment("until", until, now)?,
         after: place(after)?,
-        // One more tells whether there are more.
+        // One more shows whether there is a next slice.
         limit: limit + 1,
     };
     let slice = Slice::of(source.outbox().callbacks(query).await?, limit);
     Ok(reply::document(&slice.document(source.now())))
 }
 
-/// `GET /api/callbacks/{id}`: one with its tries.
+/// Answers `GET /api/callbacks/{id}`: one callback with its tries.
 pub(super) async fn one(source: &dyn AdminSource, id: &str) -> AdminReply {
     shown(source, id).await.unwrap_or_else(AdminReply::from)
 }
@@ -100,7 +100,7 @@ async fn shown(source: &dyn AdminSource, id: &str) -> Result<AdminReply, Refusal
     Ok(reply::document(&document(&callback, &tries, source.now())))
 }
 
-/// `POST /api/callbacks/{id}/resend`: queues it once more, and shows it as it is then.
+/// Answers `POST /api/callbacks/{id}/resend`: requeues the callback, and returns its new state.
 pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&str>) -> AdminReply {
     let resent = async {
         parameters(query, [])?;
@@ -114,7 +114,7 @@ pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&st
     resent.await.unwrap_or_else(AdminReply::from)
 }
 
-/// `POST /api/callbacks/resend`: queues failed ones once more, a slice for each request.
+/// Answers `POST /api/callbacks/resend`: requeues failed callbacks, a slice for each request.
 pub(super) async fn resend_failed(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
     failed_resent(source, query).await.unwrap_or_else(AdminReply::from)
 }
@@ -122,9 +122,9 @@ pub(super) async fn resend_failed(source: &dyn AdminSource, query: Option<&str>)
 async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let names = ["state", "merchant", "since", "until", "limit", "after"];
     let [state, merchant, since, until, limit, after] = parameters(query, names)?;
-    // Said, so that nobody sends everything again who forgot to say what.
+    // Required, so that a request without parameters does not resend everything.
     if state.as_deref() != Some(CallbackState::Failed.as_str()) {
-        return Err(RequestError::member("state", "must be said, and be `failed`").into());
+        return Err(RequestError::member("state", "is required and must be `failed`").into());
     }
     let now = source.now();
     let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(RESEND_LIMIT);
@@ -142,7 +142,7 @@ async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<
     Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))
 }
 
-/// `POST /api/callbacks/sample`: tries a merchant's receiver, and tells what came of it.
+/// Answers `POST /api/callbacks/sample`: sends a sample to a merchant's receiver, and returns the outcome.
 pub(super) async fn sample(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
     sampled(source, query).await.unwrap_or_else(AdminReply::from)
 }
@@ -151,7 +151,7 @@ async fn sampled(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminR
     let [merchant, key, kind, url] = parameters(query, ["merchant", "key", "kind", "url"])?;
     let merchant = read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
     let asked = SampleRequest {
-        merchant: merchant.ok_or_else(|| RequestError::member("merchant", "must be said"))?,
+        merchant: merchant.ok_or_else(|| RequestError::member("merchant", "is required"))?,
         api_key: key.map(Cow::into_owned),
         kind: read("kind", kind, "must be `v1` or `v2`", |text| {
             SampleKind::ALL.into_iter().find(|kind| kind.as_str() == text)
@@ -165,9 +165,9 @@ async fn sampled(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminR
 
 const LIMIT: &str = "must be a number from 1 to 1000";
 const MERCHANT: &str = "must be the id of a merchant";
-const STATES: &str = "must be some of `pending`, `delivered` and `failed`, with commas between them";
+const STATES: &str = "must be a list of `pending`, `delivered` and `failed`, separated by commas";
 
-/// What a parameter says; `expected` is what is said where it cannot be read.
+/// Parses an optional parameter; `expected` is the error message if it is malformed.
 fn read<T>(
     name: &'static str,
     text: Option<Cow<'_, str>>,
@@ -194,5 +194,5 @@ fn moment(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Re
 }
 
 fn place(text: Option<Cow<'_, str>>) -> Result<Option<CallbackCursor>, RequestError> {
-    read("after", text, "must be the `next` of an earlier answer", read_place)
+    read("after", text, "must be the `next` of an earlier reply", read_place)
 }

@@ -1,4 +1,4 @@
-//! Who may use the admin listener.
+//! Decides which requests may use the admin listener.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,17 +9,17 @@ use http::{HeaderMap, HeaderValue, Uri};
 use super::reply::{self, AdminReply};
 use crate::rules::{Secret, Secrets};
 
-/// Keeps out web pages, and whoever does not show the token where there is one.
+/// Rejects requests from web pages and, if a token is configured, requests without it.
 pub(super) struct Guard {
-    /// The bearer token, when there is one.
+    /// The bearer token, if one is configured.
     pub token: Option<Secrets>,
     /// Names that `Host` may have besides loopback and the listening address, in lower case.
     pub hosts: Vec<Box<str>>,
 }
 
 impl Guard {
-    /// Why a request is not answered; `None` when it may be. What is open needs no token. `local`: where its connection was
-    /// accepted.
+    /// Returns the reply that refuses a request, or `None` if it is allowed. `is_open`: the path needs no token.
+    /// `local`: the address on which its connection was accepted.
     pub(super) fn refuse(
         &self,
         is_open: bool,
@@ -41,7 +41,8 @@ impl Guard {
         (!is_open && !token_shown).then(reply::unauthorized)
     }
 
-    /// Whether `Host`, with or without a port, is a name of this listener: a name that a web page's author points here is none.
+    /// Reports whether `Host`, with or without a port, is a name of this listener. Names under an attacker's control
+    /// that resolve to this address are none.
     fn is_own_name(&self, host: &str, local: IpAddr) -> bool {
         let Some(name) = without_port(host) else { return false };
         let is_own = |address: IpAddr| address.is_loopback() || address.to_canonical() == local.to_canonical();
@@ -53,18 +54,18 @@ impl Guard {
             || self.hosts.iter().any(|own| is_configured(own))
     }
 
-    /// Whether the request shows the token; false when none is configured.
+    /// Reports whether the request carries the token; false when none is configured.
     fn shows_token(&self, headers: &HeaderMap) -> bool {
         let (Some(token), Some(credentials)) = (&self.token, only(headers, &AUTHORIZATION)) else { return false };
         let Some((scheme, shown)) = credentials.split_once(' ') else { return false };
-        // Every secret is compared, so that the time tells nothing about which of them is near.
+        // Every secret is compared, so that the time does not reveal which of them is close.
         let equal = |secret: &Secret| verify_slices_are_equal(secret.expose(), shown.as_bytes()).is_ok();
         let matching = token.verifying().filter(|secret| equal(secret)).count();
         scheme.eq_ignore_ascii_case("bearer") && matching > 0
     }
 }
 
-/// The only value of a header that is sent once, as text.
+/// Returns the value of a header that was sent exactly once, as text.
 fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -73,13 +74,13 @@ fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> 
     }
 }
 
-/// The one `Host`; an absolute request target must say the same.
+/// Returns the only `Host`; an absolute request target must name the same host.
 fn host_of<'a>(uri: &Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let host = only(headers, &HOST)?;
     uri.authority().is_none_or(|authority| authority.as_str() == host).then_some(host)
 }
 
-/// The name or address of a `Host`, without brackets and port.
+/// Returns the name or address in a `Host`, without brackets and port.
 fn without_port(host: &str) -> Option<&str> {
     match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').filter(|(_, port)| is_port(port)).map(|(address, _)| address),
@@ -87,12 +88,13 @@ fn without_port(host: &str) -> Option<&str> {
     }
 }
 
-/// Nothing, or a colon and a port.
+/// Reports whether the text is empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     text.is_empty() || text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
-/// Browsers name the origin of what may change something, and newer ones the relation of every request.
+/// Reports whether a web page of another site made the request. Browsers send `Origin` with requests that may change
+/// something, and newer ones `Sec-Fetch-Site` with every request.
 fn comes_from_another_site(host: &str, headers: &HeaderMap) -> bool {
     let own =
         |origin: &HeaderValue| origin.as_bytes().strip_prefix(b"http://").is_some_and(|rest| rest == host.as_bytes());

@@ -2,23 +2,23 @@
 //!
 //! | path | answer |
 //! |---|---|
-//! | `/healthz` | 200: the process lives |
-//! | `/readyz` | 200, or 503 with what stands in the way |
+//! | `/healthz` | 200: the process is alive |
+//! | `/readyz` | 200, or 503 with the reason |
 //! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
-//! | `/api/rules` | `{"version","loaded_at","error"}`, and besides `needs_restart` (keys of `gateway.toml`), `problems` and `problem_count`, `warnings` and `warning_count`, `certificate` |
+//! | `/api/rules` | `{"version","loaded_at","error"}`, and also `needs_restart` (keys of `gateway.toml`), `problems` and `problem_count`, `warnings` and `warning_count`, `certificate` |
 //! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
-//! | `/api/callbacks` | `{"callbacks":[...],"next"}`: callbacks to merchants, the newest first. `state` (`pending`, `delivered`, `failed`, with commas between them; default `pending,failed`), `merchant`, `order_id` (with `merchant`), `since` and `until` (RFC 3339, or an age such as `2h`), `limit` (1 to 1000, default 50), `after` (the `next` of an earlier answer) |
-//! | `/api/callbacks/{id}` | one, with its `tries` |
-//! | `POST /api/callbacks/{id}/resend` | queues it once more and shows it: 200, 404, or 409 while it is being sent |
-//! | `POST /api/callbacks/resend` | `{"resent","next"}`: queues failed ones once more, 500 a request or `limit`. `state=failed` has to be said; `merchant`, `since`, `until`, `after` as above, until `next` is `null` |
-//! | `POST /api/callbacks/sample` | sends `merchant` a callback that is marked as a sample and kept nowhere, and tells what came of it. `key` (whose secret signs), `kind` (`v1`, `v2`), `url` |
+//! | `/api/callbacks` | `{"callbacks":[...],"next"}`: callbacks to merchants, the newest first. `state` (`pending`, `delivered`, `failed`, separated by commas; default `pending,failed`), `merchant`, `order_id` (with `merchant`), `since` and `until` (RFC 3339, or an age such as `2h`), `limit` (1 to 1000, default 50), `after` (the `next` of an earlier answer) |
+//! | `/api/callbacks/{id}` | one callback, with its `tries` |
+//! | `POST /api/callbacks/{id}/resend` | queues it again and returns it: 200, 404, or 409 while it is being sent |
+//! | `POST /api/callbacks/resend` | `{"resent","next"}`: queues failed callbacks again, 500 a request or `limit`. `state=failed` is required; `merchant`, `since`, `until`, `after` as above, until `next` is `null` |
+//! | `POST /api/callbacks/sample` | sends `merchant` a callback that is marked as a sample and not stored, and returns the outcome. `key` (whose secret signs), `kind` (`v1`, `v2`), `url` |
 //! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!
-//! No web page can talk to it: `Host` must be a loopback name, the listening address or one of `[admin] hosts` (a name that an
-//! attacker points here is none of them),
-//! and an `Origin` or `Sec-Fetch-Site` of another site is refused. With a token configured, everything but the two probes
-//! needs it; whoever presents it may use any `Host`, since no web page knows it. Probes stay open because they are asked
-//! by machines that hold no secrets, and tell none.
+//! Web pages cannot use this listener: `Host` must be a loopback name, the listening address or one of `[admin] hosts`
+//! (an attacker's name that resolves to this address is none of them), and an `Origin` or `Sec-Fetch-Site` of another
+//! site is refused. If a token is configured, everything but the two probes requires it; a request with the token may
+//! use any `Host`, since no web page knows the token. Probes stay open because they are requested by machines that hold
+//! no secrets, and reveal none.
 
 mod callbacks;
 mod guard;
@@ -52,28 +52,29 @@ use crate::clock::Random;
 use crate::rules::Secrets;
 use crate::telemetry::{classic, metrics};
 
-/// Open at once; more are closed as they come.
+/// The most open connections; more are closed as they arrive.
 const CONNECTIONS: usize = 64;
 
-/// hyper's smallest buffer; a probe's head is a tenth of it.
+/// The read buffer of a connection, in bytes: hyper's minimum, ten times a probe's head.
 const HEAD_BYTES: usize = 8192;
 
-/// For a head.
+/// How long a request's head may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For everything a connection does, which is one request: a peer that does not read its reply is dropped.
+/// How long a connection may take for its one request: a peer that does not read its reply is dropped.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// For the checks behind `/readyz`.
+/// How long the checks behind `/readyz` may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// After an accept failed, for want of descriptors usually.
+/// The pause after a failed accept, usually for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The media type that asks for [`metrics::CONTENT_TYPE`].
+/// The media type in `Accept` that selects [`metrics::CONTENT_TYPE`].
 const OPENMETRICS: &str = "application/openmetrics-text";
 
-/// The v2 interface, as this binary serves it. The document is written by hand; tests hold it against the code.
+/// The OpenAPI document of the v2 interface, as this binary serves it. It is written by hand; tests compare it with the
+/// code.
 const OPENAPI: &str = include_str!("../../../api/openapi.json");
 
 /// The admin address cannot be used.
@@ -92,10 +93,10 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Takes the address.
+    /// Binds the address.
     ///
     /// # Errors
-    /// It is in use, or not this machine's.
+    /// The address is in use, or does not belong to this machine.
     pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
         let bound = async {
             let listener = TcpListener::bind(address).await?;
@@ -105,7 +106,7 @@ impl Admin {
         bound.await.map_err(|cause| BindError { address, cause })
     }
 
-    /// The address with the port that was taken.
+    /// Returns the bound address, with the actual port.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -129,7 +130,7 @@ impl Admin {
             match self.listener.accept().await {
                 Ok((socket, _)) => {
                     failing = false;
-                    // One that waited for a place would wait without a word; one that is dropped can try again.
+                    // A connection that waited here would wait without any reply; one that is closed can retry.
                     let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
                     let desk = Arc::clone(&desk);
                     connections.spawn(async move {
@@ -139,7 +140,7 @@ impl Admin {
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut failing, true) {
-                        tracing::warn!(%error, "the admin listener cannot accept; trying on");
+                        tracing::warn!(%error, "the admin listener cannot accept connections; retrying");
                     }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -165,18 +166,18 @@ async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
         .max_buf_size(HEAD_BYTES)
         .keep_alive(false)
         .serve_connection(TokioIo::new(socket), service);
-    // What goes wrong on a connection is its peer's affair: it left, was too slow, or spoke no HTTP.
+    // Failures of a connection concern only its peer: it disconnected, was too slow, or sent no HTTP.
     let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
 }
 
-/// Who may ask, and what is answered.
+/// Authorizes and answers the requests of the admin listener.
 struct Desk {
     source: Arc<dyn AdminSource>,
     guard: Guard,
     random: Arc<dyn Random>,
 }
 
-/// What a path names.
+/// The resource that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HtmlPage<'a> {
     Health,
@@ -186,7 +187,7 @@ enum HtmlPage<'a> {
     Reload,
     OpenApi,
     Callbacks,
-    /// With its id as sent.
+    /// With the callback's id, as sent.
     Callback(&'a str),
     Resend(&'a str),
     ResendFailed,
@@ -214,7 +215,7 @@ impl<'a> HtmlPage<'a> {
         }
     }
 
-    /// The value of `Allow`.
+    /// Returns the value of `Allow`.
     const fn methods(self) -> &'static str {
         match self {
             Self::Reload | Self::Resend(_) | Self::ResendFailed | Self::Sample => "POST",
@@ -271,10 +272,10 @@ impl Desk {
 
     async fn ready(&self) -> Result<(), String> {
         let ready = tokio::time::timeout(CHECK_TIMEOUT, self.source.ready()).await;
-        ready.unwrap_or_else(|_| Err("the checks do not come to an end".to_owned()))
+        ready.unwrap_or_else(|_| Err("the readiness checks did not finish in time".to_owned()))
     }
 
-    /// In the format that the scraper asks for; without a word about it, in the one that every scraper reads.
+    /// Returns the metrics in the format that `Accept` selects, by default in the one that every scraper reads.
     fn metrics(&self, headers: &HeaderMap) -> AdminReply {
         let page = self.source.metrics();
         if takes_openmetrics(headers) {
@@ -291,7 +292,7 @@ impl Desk {
     }
 }
 
-/// Whether `Accept` names the format. Scrapers that know it ask for it first, so that weights are not looked at.
+/// Reports whether `Accept` names `OpenMetrics`. Scrapers that support it prefer it, so weights are ignored.
 fn takes_openmetrics(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges = values.flat_map(|value| value.split(','));

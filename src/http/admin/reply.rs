@@ -1,70 +1,70 @@
-//! The admin listener's replies: the only place where it makes HTTP statuses.
+//! The admin listener's replies. No other admin code uses HTTP statuses.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
-/// What is answered.
+/// A reply of the admin listener.
 pub(super) type AdminReply = Response<Full<Bytes>>;
 
 const JSON: &str = "application/json";
 
-/// 200 with a body of this type.
+/// Replies 200 with a body of this type.
 pub(super) fn done(content_type: &'static str, body: impl Into<Bytes>) -> AdminReply {
     text(StatusCode::OK, content_type, body)
 }
 
-/// 200 with a line of text.
+/// Replies 200 with a line of text.
 pub(super) fn line(line: &'static str) -> AdminReply {
     done("text/plain; charset=utf-8", line)
 }
 
-/// 200 with a JSON document.
+/// Replies 200 with a JSON document.
 pub(super) fn document(document: &impl serde::Serialize) -> AdminReply {
     json(StatusCode::OK, document)
 }
 
-/// 422 with a JSON document: what was asked for was tried, and refused for what it found.
+/// Replies 422 with a JSON document: the operation was attempted and failed, and the document says why.
 pub(super) fn refused_document(document: &impl serde::Serialize) -> AdminReply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)
 }
 
-/// 400.
+/// Replies 400.
 pub(super) fn bad_request(message: &str) -> AdminReply {
     error(StatusCode::BAD_REQUEST, message)
 }
 
-/// 401: the token is missing or wrong.
+/// Replies 401: the token is missing or wrong.
 pub(super) fn unauthorized() -> AdminReply {
     let mut reply = error(StatusCode::UNAUTHORIZED, "send the admin token as Authorization: Bearer");
     reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     reply
 }
 
-/// 403.
+/// Replies 403.
 pub(super) fn forbidden(message: &str) -> AdminReply {
     error(StatusCode::FORBIDDEN, message)
 }
 
-/// 404.
+/// Replies 404.
 pub(super) fn not_found(message: &str) -> AdminReply {
     error(StatusCode::NOT_FOUND, message)
 }
 
-/// 405 with the methods that are allowed.
+/// Replies 405 with the methods that are allowed.
 pub(super) fn wrong_method(allow: &'static str) -> AdminReply {
     let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method");
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     reply
 }
 
-/// 409.
+/// Replies 409.
 pub(super) fn conflict(message: &str) -> AdminReply {
     error(StatusCode::CONFLICT, message)
 }
 
-/// 503.
+/// Replies 503.
 pub(super) fn unavailable(reason: &str) -> AdminReply {
     error(StatusCode::SERVICE_UNAVAILABLE, reason)
 }

@@ -1,4 +1,4 @@
-//! The rules in force, as the admin listener shows them.
+//! The JSON document of the rules in force.
 
 use crate::domain::UnixMillis;
 use crate::wire::time::rfc3339;
@@ -8,51 +8,51 @@ use crate::wire::time::rfc3339;
 pub struct RulesInfo {
     /// Its content hash.
     pub version: String,
-    /// When it was read.
+    /// When it was loaded.
     pub loaded_at: UnixMillis,
-    /// What is wrong with the rules or the certificate on disk, when they are not in force.
+    /// What is wrong with the rules or the certificate on disk, if they are not in force.
     pub error: Option<String>,
     /// The keys of `gateway.toml` that take effect at the next start.
     pub needs_restart: Vec<&'static str>,
-    /// What the rules on disk are refused for: the first problems.
+    /// The first problems for which the rules on disk were rejected.
     pub problems: Vec<ProblemInfo>,
     /// How many problems there are.
     pub problem_count: usize,
-    /// The first warnings of the rule set in force.
+    /// The first warnings about the rule set in force.
     pub warnings: Vec<String>,
-    /// How many there are.
+    /// How many warnings there are.
     pub warning_count: usize,
-    /// The certificate.
+    /// The state of the certificate.
     pub certificate: CertificateInfo,
 }
 
-/// A problem of rules that are refused.
+/// A problem for which rules were rejected.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ProblemInfo {
-    /// The file, below the rules directory as the process was told of it.
+    /// The file, with the path of the rules directory as the process was given it.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
     /// `error` or `warning`.
     pub severity: &'static str,
     /// What is wrong, and what was expected.
     pub message: String,
-    /// What may have been meant.
+    /// The value that was probably meant.
     pub suggestion: Option<String>,
 }
 
 /// The certificate, as `/api/rules` shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateInfo {
-    /// The last moment the one that serves is good for, where that is known.
+    /// The end of validity of the certificate in use, if known.
     pub not_after: Option<UnixMillis>,
-    /// Why the one on disk does not serve.
+    /// Why the certificate on disk is not in use.
     pub error: Option<String>,
 }
 
-/// What `/api/rules` answers.
+/// Returns the document of `/api/rules`.
 pub(super) fn shown(info: &RulesInfo) -> impl serde::Serialize {
     ShownRules {
         version: &info.version,

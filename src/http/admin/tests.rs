@@ -1,4 +1,4 @@
-//! The admin listener over real sockets.
+//! Tests of the admin listener over real sockets.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ struct Source {
     reload_error: Mutex<Option<String>>,
     reloads: AtomicUsize,
     page_bytes: AtomicUsize,
-    /// With callbacks to merchants.
+    /// Holds callbacks to merchants.
     world: Option<World>,
 }
 
@@ -293,9 +293,9 @@ async fn what_is_over_the_limit_is_closed_at_once() {
         silent.push(TcpStream::connect(admin.address).await.unwrap());
     }
     let mut newest = TcpStream::connect(admin.address).await.unwrap();
-    assert!(matches!(newest.read(&mut [0]).await, Ok(0) | Err(_)), "closed without a word");
+    assert!(matches!(newest.read(&mut [0]).await, Ok(0) | Err(_)), "closed without a reply");
     silent.truncate(CONNECTIONS / 2);
-    // The server sees them leave a moment later.
+    // The server notices a moment later that they disconnected.
     loop {
         let mut socket = TcpStream::connect(admin.address).await.unwrap();
         let mut reply = Vec::new();
@@ -326,13 +326,13 @@ async fn a_port_in_use_is_stated_in_one_line() {
     assert!(message.starts_with(&start) && !message.contains('\n'), "{message}");
 }
 
-/// What a request is answered, as JSON.
+/// Sends a request; returns the status and the JSON of the reply.
 async fn json(admin: &Running, line: &str) -> (u16, serde_json::Value) {
     let (status, reply) = admin.ask(line, &[LOCAL]).await;
     (status, serde_json::from_str(body(&reply)).unwrap_or_else(|error| panic!("{line}: {error}: {reply}")))
 }
 
-/// The orders of a list, and where it goes on.
+/// Requests a list; returns its orders and the cursor of the next slice.
 async fn orders(admin: &Running, query: &str) -> (Vec<String>, Option<String>) {
     let (status, list) = json(admin, &format!("GET /api/callbacks{query}")).await;
     assert_eq!(status, 200, "{query}: {list}");
