@@ -1,4 +1,4 @@
-//! Pooled clients: which roots they trust, how far they reach, what they bound.
+//! Builds pooled clients: their trusted roots, egress policy and limits.
 
 use std::error::Error;
 use std::future::Future;
@@ -26,16 +26,16 @@ use super::resolver::{Forbidden, Lookups, Resolver};
 /// A pool of connections. Clones share it.
 pub(super) type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
 
-/// How long an unused connection is kept to hosts that the rules name, and to hosts that others name: of those there may
-/// be any number.
+/// How long an idle connection is kept: to hosts that the rules name, and to all others, of which there may be any
+/// number.
 const IDLE: Duration = Duration::from_mins(1);
 const IDLE_PUBLIC: Duration = Duration::from_secs(10);
-/// How long a connection waits for its place among those that may be open.
+/// How long a new connection waits for its permit.
 const PLACE_WAIT: Duration = Duration::from_secs(1);
-/// How long a connection may take to come about, TLS included. A question that finds another connection leaves the one it
-/// began to come about by itself, and a peer that never finishes would hold it for ever.
+/// How long establishing a connection may take, TLS included. A request that finds another connection leaves the one it
+/// began to complete in the background, and a peer that never finishes the handshake would hold it for ever.
 const CONNECTING: Duration = Duration::from_secs(30);
-/// How many unused connections are kept for a host.
+/// The most idle connections to a host.
 const IDLE_CONNECTIONS: usize = 32;
 /// The largest head of an answer, in bytes.
 const LARGEST_HEAD: u16 = 32 * 1024;
@@ -43,21 +43,21 @@ const LARGEST_HEAD: u16 = 32 * 1024;
 /// long to answer: else every request would wait for a dead connection of the pool.
 const SILENCE: Duration = Duration::from_secs(4);
 
-/// The way to hosts: how far it reaches, and what the clients of that reach share.
+/// The options of all clients with one egress policy, and what they share.
 #[derive(Clone)]
 pub(super) struct ClientOptions {
     pub reach: EgressPolicy,
     pub lookups: Arc<Lookups>,
-    /// Places for open connections; `None`: the rules name the hosts, and so bound them.
+    /// Permits for open connections; `None`: unlimited, because the rules name the hosts.
     pub places: Option<Arc<Semaphore>>,
 }
 
-/// As many connections are open as there may be.
+/// The error when no connection permit is free.
 #[derive(Debug, thiserror::Error)]
 #[error("too many connections are open")]
 pub(super) struct PoolExhausted;
 
-/// A client for plain HTTP: it trusts nobody who comes with a certificate.
+/// Builds a client for plain HTTP, which trusts no certificate.
 ///
 /// # Errors
 /// As [`https`].
@@ -65,7 +65,7 @@ pub(super) fn plain(way: &ClientOptions) -> Result<Client, rustls::Error> {
     https(&[], &[], way)
 }
 
-/// A client for HTTPS that trusts these certificates.
+/// Builds a client for HTTPS that trusts these certificates.
 ///
 /// # Errors
 /// The crypto provider has no usable protocol version.
@@ -83,7 +83,7 @@ pub(super) fn https(
     Ok(build(tls(roots)?, way.clone()))
 }
 
-/// The system's roots. Reading them takes files, so it is done aside.
+/// Loads the system's trusted roots, on a blocking thread because it reads files.
 pub(super) async fn system_roots() -> Arc<[CertificateDer<'static>]> {
     let loaded = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs).await.unwrap_or_default();
     for error in loaded.errors.iter().take(3) {
@@ -117,13 +117,13 @@ fn build(tls: ClientConfig, way: ClientOptions) -> Client {
         .http2_max_header_list_size(LARGEST_HEAD.into())
         .http2_keep_alive_interval(SILENCE)
         .http2_keep_alive_timeout(SILENCE)
-        // Only what was handed back before a byte of it was written: nothing is sent twice unseen.
+        // Retries only requests of which no byte was written, so that nothing can be sent twice.
         .retry_canceled_requests(true);
     client.build(Connector { way, inner: connector })
 }
 
-/// Connects in time or not at all, and only where it may reach. The resolver looks at the addresses of names; what is
-/// written as an address never comes to it.
+/// Connects within [`CONNECTING`], and only to addresses that the egress policy allows. The resolver checks the
+/// addresses of names; addresses that are written in the URL do not pass through it, so they are checked here.
 #[derive(Clone)]
 pub(super) struct Connector {
     way: ClientOptions,
@@ -158,7 +158,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// The host, where it is written as an address.
+/// Returns the host if it is written as an IP address.
 fn written_address(uri: &Uri) -> Option<IpAddr> {
     let host = uri.host()?;
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));

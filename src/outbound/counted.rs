@@ -1,5 +1,5 @@
-//! Connections that are counted for as long as they are open, used or not, so that hosts without number, which others than
-//! the rules name, cannot use up the process's files.
+//! Connections that count against a limit as long as they are open, used or idle, so that any number of hosts that do
+//! not come from the rules cannot use up the process's file descriptors.
 
 use std::io;
 use std::pin::Pin;
@@ -9,14 +9,14 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// A connection with its place among those that may be open.
+/// A connection with its permit.
 pub(super) struct Counted<T> {
     inner: T,
     _place: Option<OwnedSemaphorePermit>,
 }
 
 impl<T> Counted<T> {
-    /// A connection that gives its place back when it is closed; `None`: it needs none.
+    /// Wraps a connection that returns its permit when it is closed; `None`: it needs no permit.
     pub(super) const fn new(inner: T, place: Option<OwnedSemaphorePermit>) -> Self {
         Self { inner, _place: place }
     }
@@ -51,8 +51,8 @@ impl<T: Write + Unpin> Write for Counted<T> {
         Pin::new(&mut self.inner).poll_shutdown(context)
     }
 
-    /// Said of no connection: HTTP/2 then copies bodies of up to a kilobyte beside their heads, and writes what waits at once,
-    /// where it would else write each of them alone. TLS copies what it seals in any case.
+    /// Always false: HTTP/2 then copies bodies of up to a kilobyte next to their heads and writes all buffered data at
+    /// once, where it would otherwise write each of them alone. TLS copies what it encrypts in any case.
     fn is_write_vectored(&self) -> bool {
         false
     }

@@ -1,8 +1,9 @@
-//! What the gateway asks of others over HTTP: one GET or POST, bounded in time and size, over pooled connections.
+//! The HTTP client of the gateway: each call is one GET or POST, limited in time and size, over pooled connections.
 //!
-//! HTTP/2 where the other side offers it. Redirects are answers like any other: nothing is followed, because what is sent
-//! is signed for one address. Whether plain `http://` may be used is decided by the rules that name the address. Addresses
-//! that others than the rules name reach the public internet only.
+//! It uses HTTP/2 if the server offers it. Redirects are returned like any other response and never followed, because
+//! requests are signed for one address. Whether plain `http://` may be used is decided by the rules that name the
+//! address. Addresses that do not come from the rules (a merchant's callback address, for example) are limited to the
+//! public internet by [`EgressPolicy`], unless the rules allow private ones.
 
 mod client;
 mod counted;
@@ -29,100 +30,101 @@ use client::{Client, ClientOptions, PoolExhausted};
 pub use reach::{EgressPolicy, is_public};
 use resolver::{Forbidden, ResolveError};
 
-/// How many clients are kept, one for each set of trusted certificates and reach. Rules name a handful; one that was dropped is
-/// made again when it is needed.
+/// The most clients that are kept, one for each set of trusted certificates and egress policy. Rules name a handful; a
+/// dropped client is created again when it is needed.
 const CLIENTS: usize = 64;
 
-/// How many connections are open to hosts that others than the rules name, used or not.
+/// The most open connections, used or idle, to hosts that do not come from the rules.
 const PUBLIC_CONNECTIONS: usize = 2048;
 
-/// How long the body of an answer that says nothing is read for the sake of its connection.
+/// How long the body of a drained response is read, so that its connection can be reused.
 const DRAINING: Duration = Duration::from_secs(1);
-/// The longest text of what went wrong, in bytes: parts of it are the other side's words.
+/// The longest error text, in bytes: parts of it come from the other side.
 const LONGEST_CAUSE: usize = 300;
 
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("paybridge/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A request to somebody else. `Debug` would show what is signed and for whom, so there is none.
+/// An outbound request. It has no `Debug`, which would show its content and its signatures.
 pub struct OutboundRequest<'a> {
-    /// The whole address.
+    /// The absolute URL.
     pub url: &'a str,
-    /// Certificates (DER) that are trusted beside the system's roots.
+    /// Certificates (DER) that are trusted in addition to the system's roots.
     pub trust: &'a Arc<[CertificateDer<'static>]>,
-    /// Beside `Accept`, `User-Agent` and, with a body, `Content-Type`.
+    /// Headers in addition to `Accept`, `User-Agent` and, with a body, `Content-Type`.
     pub headers: &'a [(HeaderName, HeaderValue)],
-    /// JSON to POST; `None`: a GET.
+    /// The JSON to POST; `None`: a GET.
     pub body: Option<Bytes>,
-    /// From looking the name up to the last byte of the answer.
+    /// The time from the name lookup to the last byte of the response.
     pub timeout: Duration,
-    /// What becomes of the answer's body.
+    /// How the response's body is read.
     pub answer: AnswerBody,
-    /// Which addresses may be connected to. Connections are not shared with questions of another reach.
+    /// Which addresses may be connected to. Requests of different policies share no connections.
     pub reach: EgressPolicy,
 }
 
-/// What becomes of an answer's body.
+/// How a response's body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerBody {
-    /// It is part of the answer: at most so many bytes, in time and unbroken, or there is no answer.
+    /// The body is part of the response: if it is longer than this many bytes, late or incomplete, the request fails.
     Whole(usize),
-    /// The head is the answer. At most so many bytes are read, for a second at most, and thrown away; nothing that goes
-    /// wrong with them is an error.
+    /// The head is the response. At most this many bytes of the body are read, for a second at most, and discarded;
+    /// failures of the body are no errors.
     Drained(usize),
 }
 
-/// What came back: any status, no redirect followed.
+/// A response of any status; redirects are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboundResponse {
     /// The HTTP status.
     pub status: u16,
-    /// `Retry-After`, counted from now; a moment that is over is zero.
+    /// `Retry-After`, as a duration from now; zero if it names a moment in the past.
     pub retry_after: Option<Duration>,
-    /// The whole body; empty where it was drained.
+    /// The whole body; empty if it was drained.
     pub body: Bytes,
 }
 
-/// Why there is no answer. What was asked may have been done all the same, but for [`OutboundError::Unusable`],
-/// [`OutboundError::Forbidden`],
-/// [`OutboundError::Crowded`] and [`OutboundError::NotConnected`]. No text holds anything of what was sent but its host.
+/// Why there is no response. The other side may have processed the request all the same, except for
+/// [`OutboundError::Unusable`], [`OutboundError::Forbidden`], [`OutboundError::Crowded`] and
+/// [`OutboundError::NotConnected`]. No text contains anything of the request but its host.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OutboundError {
-    /// The request cannot be made: a defect in what was asked for.
+    /// The request cannot be made: its URL or the TLS configuration is invalid.
     #[error("the request cannot be made: {0}")]
     Unusable(String),
-    /// The host has no address that the question may reach: nothing was sent to anybody.
+    /// The host has no address that the egress policy allows: nothing was sent.
     #[error("the address is not public: {0}")]
     Forbidden(String),
-    /// As many connections are open as there may be: nothing was sent, and it is not the host's doing.
+    /// The connection limit is reached: nothing was sent, and the host is not the cause.
     #[error("no connection: too many are open")]
     Crowded,
-    /// No connection or no TLS session: nothing of what was asked has left.
+    /// No connection or TLS session could be established: nothing of the request was sent.
     #[error("no connection: {0}")]
     NotConnected(String),
-    /// A connection, but none that held until the whole reply was there.
+    /// The connection broke before the whole response was received.
     #[error("no answer: {0}")]
     Unreachable(String),
-    /// The time was over.
+    /// The time-out elapsed.
     #[error("no answer in time")]
     Timeout,
-    /// The answer's body is longer than the limit.
+    /// The response's body is longer than the limit.
     #[error("the answer is too long")]
     TooLong,
 }
 
-/// The clients of the process, made when they are needed.
+/// The HTTP clients of the process, created on demand.
 #[derive(Default)]
 pub struct Outbound {
-    /// Most lately used last.
+    /// In the order of their last use, the most recent last.
     clients: Mutex<VecDeque<(Kind, Client)>>,
-    /// Connections are not kept any more.
+    /// Whether [`Outbound::retire`] was called: connections are not kept any more.
     retired: AtomicBool,
     system_roots: OnceCell<Arc<[CertificateDer<'static>]>>,
     ways: Ways,
 }
 
-/// The way to each reach. What the rules name has lookups and connections, however many hosts of others are silent.
+/// The client options of each egress policy. Hosts that the rules name have lookups and connections of their own, so
+/// that silent hosts of others cannot use them up.
 struct Ways {
     anywhere: ClientOptions,
     public: ClientOptions,
@@ -141,27 +143,27 @@ impl Default for Ways {
     }
 }
 
-/// Which questions share a client, and so its connections.
+/// The requests that share a client, and so its connections.
 #[derive(Clone, PartialEq, Eq)]
 struct Kind {
     trust: Trust,
     reach: EgressPolicy,
 }
 
-/// Whom a client trusts.
+/// The certificates that a client trusts.
 #[derive(Clone, PartialEq, Eq)]
 enum Trust {
-    /// It speaks plain HTTP.
+    /// None: it speaks plain HTTP.
     Nobody,
     /// The system's roots and these.
     SystemAnd(Arc<[CertificateDer<'static>]>),
 }
 
 impl Outbound {
-    /// Asks, and reads the whole answer. `now` is what a `Retry-After` that names a moment is counted from.
+    /// Sends a request and reads the whole response. A date in `Retry-After` is counted from `now`.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// [`OutboundError`] says why there is no response.
     pub async fn ask(&self, question: OutboundRequest<'_>, now: UnixMillis) -> Result<OutboundResponse, OutboundError> {
         let deadline = Instant::now() + question.timeout;
         let exchange = async {
@@ -186,8 +188,8 @@ impl Outbound {
         Ok(OutboundResponse { status: head.status.as_u16(), retry_after, body })
     }
 
-    /// Closes the connections that are idle, and keeps none from here on: what is asked yet has connections of its own,
-    /// which end with it.
+    /// Closes idle connections, and keeps none from now on: later requests use connections of their own, which are
+    /// closed after them.
     pub fn retire(&self) {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         self.retired.store(true, Ordering::Release);
@@ -270,7 +272,7 @@ async fn read(body: Incoming, limit: usize) -> Result<Bytes, OutboundError> {
     }
 }
 
-/// Reads on, so that the connection can be used again, but never for long.
+/// Reads the rest of a body, within bounds, so that the connection can be reused.
 async fn drain(body: Incoming, limit: usize, until: Instant) {
     let mut body = Limited::new(body, limit);
     let _ = timeout_at(until, async { while let Some(Ok(_)) = body.frame().await {} }).await;
@@ -302,13 +304,14 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     std::iter::successors(Some(error), |&error| error.source()).take(8)
 }
 
-/// The error with its causes: the outermost alone says little. None of them holds what was sent, and none what came back:
-/// of HTTP/2 only the code is said, because what the other side writes beside it may be anything.
+/// Returns the error with its causes, as text: the outermost error alone says little. The text contains nothing that
+/// was sent or received: of HTTP/2 only the error code is shown, because the debug data beside it is the other side's
+/// and may be anything.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let stated = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
         Some(h2::Reason::NO_ERROR) => "the other side shut the connection down".to_owned(),
         Some(reason) => reason.description().to_owned(),
-        // The library's text goes on about how servers should be written.
+        // The library's text is advice for authors of servers.
         None if is_closed(error) => "the other side closed the connection".to_owned(),
         None => error.to_string(),
     };
@@ -317,7 +320,7 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     causes
 }
 
-/// Whether a TLS connection was closed without a word, which is how most servers close.
+/// Reports whether a TLS connection was closed without `close_notify`, as most servers do.
 fn is_closed(error: &(dyn Error + 'static)) -> bool {
     let error = error.downcast_ref::<std::io::Error>();
     error.is_some_and(|error| error.kind() == std::io::ErrorKind::UnexpectedEof)

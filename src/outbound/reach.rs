@@ -1,18 +1,19 @@
-//! Which addresses may be connected to, when whoever named them is not trusted to know the network around the gateway.
+//! The egress policy: which addresses may be connected to. Addresses that do not come from the rules must not reach the
+//! private network around the gateway.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How far a question may reach.
+/// Which addresses a request may be sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EgressPolicy {
-    /// Any address: whoever wrote the rules named it.
+    /// Any address: the operator's rules named it.
     Anywhere,
-    /// Only addresses of the public internet, looked at after the name was resolved.
+    /// Only addresses of the public internet, checked after the name was resolved.
     PublicOnly,
 }
 
 impl EgressPolicy {
-    /// Whether this address may be connected to.
+    /// Reports whether this address may be connected to.
     #[must_use]
     pub const fn allows(self, address: IpAddr) -> bool {
         match self {
@@ -22,9 +23,9 @@ impl EgressPolicy {
     }
 }
 
-/// Whether an address is one host of the public internet: what IANA's registries of special addresses hold back is not,
-/// nor is a cloud's service for its own machines. An IPv4 address inside an IPv6 one counts as what is inside, where such
-/// an address is carried on the internet at all.
+/// Reports whether an address is a host of the public internet. Addresses in IANA's special-purpose registries are not,
+/// nor is a cloud's service for its own machines. An IPv4 address embedded in an IPv6 address is checked as IPv4, if
+/// such an address is routed on the internet at all.
 #[must_use]
 pub const fn is_public(address: IpAddr) -> bool {
     match address {
@@ -53,7 +54,7 @@ const fn is_public_v4(address: Ipv4Addr) -> bool {
             // Documentation.
             | [198, 51, 100, _]
             | [203, 0, 113, _]
-            // A cloud's service for its machines, at an address that is public by its look.
+            // A cloud's service for its own machines, at an address outside the special ranges.
             | [168, 63, 129, 16]
     );
     !special
@@ -62,7 +63,7 @@ const fn is_public_v4(address: Ipv4Addr) -> bool {
 const fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     match segments {
-        // Mapped: the socket speaks IPv4. NAT64: so does what is behind the translator.
+        // Mapped: the socket uses IPv4. NAT64: so does the host behind the translator.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inside(high, low),
         // 6to4.
         [0x2002, high, low, ..] if !inside(high, low) => false,
@@ -70,7 +71,7 @@ const fn is_public_v6(address: Ipv6Addr) -> bool {
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         // ISATAP, below any prefix.
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low] if !inside(high, low) => false,
-        // Nothing else than 2000::/3 is given to hosts of the internet.
+        // Only 2000::/3 is allocated to hosts of the internet.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

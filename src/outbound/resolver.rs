@@ -1,7 +1,7 @@
-//! From a name to the addresses that are dialled: only those that may be reached, and few of them.
+//! Resolves names to the addresses that are connected to: only those that the egress policy allows, and only a few.
 //!
-//! The system's resolver blocks a thread for as long as name servers are silent, and the threads are those that the store
-//! and reloads use too: so few names are looked up at once, and each of them once, however many ask for it.
+//! The system's resolver blocks a thread as long as name servers are silent, and the store and reloads use the same
+//! threads. So only a few names are looked up at once, and each of them once, however many requests need it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -17,28 +17,29 @@ use tower_service::Service;
 
 use super::reach::EgressPolicy;
 
-/// How many names are looked up at once.
+/// The most names that are looked up at once.
 const LOOKUPS: usize = 64;
-/// How many addresses of a name are dialled, so that a name with hundreds of them scans no network.
+/// The most addresses of a name that are tried, so that a name with hundreds of them cannot make the gateway scan a
+/// network.
 const ADDRESSES: usize = 8;
 
-/// Why a name gives no address.
+/// Why a name has no usable address.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum ResolveError {
-    /// Nobody knows it, or nobody answers.
+    /// The lookup failed: the name is unknown, or no name server answers.
     #[error("{0}")]
     Failed(Arc<io::Error>),
-    /// It has addresses, none of which may be reached.
+    /// The name has addresses, none of which is allowed.
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
 }
 
-/// A host that has no address which may be reached.
+/// The error of a host without an allowed address.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the address is not public: {0}")]
 pub(super) struct Forbidden(pub String);
 
-/// The lookups of a process for one reach.
+/// The lookups of a process for one egress policy.
 pub(super) struct Lookups {
     permits: Arc<Semaphore>,
     running: Mutex<HashMap<Name, Arc<Lookup>>>,
@@ -46,7 +47,7 @@ pub(super) struct Lookups {
 }
 
 type Found = Result<Vec<SocketAddr>, Arc<io::Error>>;
-/// What a lookup will have found, for all who wait for it.
+/// A running lookup; its result goes to all requests that wait for it.
 type Lookup = watch::Sender<Option<Found>>;
 
 impl Default for Lookups {
@@ -64,10 +65,10 @@ impl Lookups {
         let mut lookup = self.join(&name);
         drop(self);
         let found = lookup.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
-        found.unwrap_or_else(|| Err(Arc::new(io::Error::other("the lookup broke off"))))
+        found.unwrap_or_else(|| Err(Arc::new(io::Error::other("the lookup was interrupted"))))
     }
 
-    /// The lookup of this name that runs, or a new one.
+    /// Joins the running lookup of this name, or starts one.
     fn join(self: &Arc<Self>, name: &Name) -> watch::Receiver<Option<Found>> {
         let mut running = self.running();
         if let Some(lookup) = running.get(name) {
@@ -90,7 +91,7 @@ impl Lookups {
         lookup.send_replace(Some(found));
     }
 
-    /// The permit is as busy as the thread: whoever stops waiting ends neither.
+    /// Resolves a name on a blocking thread. The thread holds the permit: a caller that stops waiting releases neither.
     async fn resolve_aside(&self, name: Name, permit: OwnedSemaphorePermit) -> Found {
         let resolve = self.resolve;
         let aside = tokio::task::spawn_blocking(move || {
@@ -100,7 +101,8 @@ impl Lookups {
         aside.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(Arc::new)
     }
 
-    /// Whether everybody left while the lookup waited for its turn; nobody joins it from then on.
+    /// Reports whether all callers left while the lookup waited for its permit; if so, removes it, so that no caller
+    /// joins it any more.
     fn is_forgotten(&self, name: &Name, lookup: &Lookup) -> bool {
         let mut running = self.running();
         let forgotten = lookup.receiver_count() == 0;
@@ -119,7 +121,7 @@ fn system(name: &str) -> io::Result<Vec<SocketAddr>> {
     Ok((name, 0).to_socket_addrs()?.collect())
 }
 
-/// Looks names up for a connector that dials what it is given, in this order.
+/// Resolves names for a connector, which tries the addresses in the returned order.
 #[derive(Clone)]
 pub(super) struct Resolver {
     reach: EgressPolicy,
@@ -127,7 +129,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Looks up no more at once than all others that share these lookups.
+    /// Creates a resolver that shares these lookups, and their limit, with others.
     pub(super) const fn new(reach: EgressPolicy, lookups: Arc<Lookups>) -> Self {
         Self { reach, lookups }
     }
@@ -151,7 +153,7 @@ impl Service<Name> for Resolver {
     }
 }
 
-/// Those of a name's addresses that are dialled.
+/// Returns those of a name's addresses that may be connected to.
 fn allowed(reach: EgressPolicy, name: &Name, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Forbidden> {
     let had_some = !found.is_empty();
     found.retain(|address| reach.allows(address.ip()));
@@ -182,7 +184,7 @@ mod tests {
             "both.example" => Ok(addresses(&["10.0.0.1", "8.8.8.8", "::1", "2a00::1", "::ffff:127.0.0.1"])),
             "private.example" => Ok(addresses(&["10.0.0.1", "fd00::1"])),
             "many.example" => Ok((0..200).map(|last| SocketAddr::from(([8, 8, 8, last], 0))).collect()),
-            _ => Err(io::Error::other("nobody knows it")),
+            _ => Err(io::Error::other("unknown name")),
         }
     }
 
@@ -210,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Polls until it is so; a lookup runs on threads of its own.
+    /// Waits until the condition holds; lookups run on threads of their own.
     async fn until(mut holds: impl FnMut() -> bool) {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -233,7 +235,7 @@ mod tests {
         let waiting: Vec<_> = (0..LOOKUPS + 9).map(|number| ask(format!("{number}.example"))).collect();
         let again: Vec<_> = (0..20).map(|_| ask("0.example".to_owned())).collect();
         until(|| STARTED.load(Ordering::SeqCst) == LOOKUPS && lookups.running().len() == LOOKUPS + 9).await;
-        // Whoever leaves frees no thread, and is not looked up for.
+        // A caller that leaves frees no thread, and its name is not looked up if the lookup has not begun.
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
         for gone in waiting {
             assert!(gone.await.unwrap_err().is_cancelled());

@@ -1,14 +1,14 @@
-//! `Retry-After` (RFC 9110, section 10.2.3): seconds, or a moment.
+//! Parses `Retry-After` (RFC 9110, section 10.2.3): seconds, or a date.
 
 use std::time::Duration;
 
 use crate::domain::UnixMillis;
 
-/// The wait that the header's text asks for; `None` when it says nothing that can be understood.
+/// Returns the wait that the header's text requests; `None` if it is malformed.
 pub(super) fn parse(text: &str, now: UnixMillis) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Longer numbers are as good as for ever; whoever waits has a limit of its own.
+        // Longer numbers amount to for ever; the caller limits the wait.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::from(u32::MAX))));
     }
     let moment = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();

@@ -23,7 +23,8 @@ fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> Outbound
     OutboundRequest { url, trust, headers: &[], body, timeout: PATIENCE, answer, reach }
 }
 
-/// Answers every connection with these bytes once it has read a request, then stays silent or closes.
+/// Starts a server that answers every connection with these bytes once it has read a request, then closes it or stays
+/// silent.
 async fn canned(reply: &'static str, closes: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/x?y=1", listener.local_addr().unwrap());
@@ -111,15 +112,15 @@ async fn connections_have_their_number_and_an_idle_one_counts() {
     assert_eq!(outbound.ask(post(&first, &trust), NOW).await.unwrap().status, 200);
     let error = outbound.ask(post(&second, &trust), NOW).await.unwrap_err();
     assert!(matches!(error, OutboundError::Crowded), "{error}");
-    // The connection that was kept for the first is closed, and leaves its place to another.
+    // The idle connection to the first host is closed, and its permit goes to the second.
     outbound.retire();
     assert_eq!(outbound.ask(post(&second, &trust), NOW).await.unwrap().status, 200);
 }
 
-/// A TLS server that tells how it was asked, and the CA that it is trusted by.
+/// Starts a TLS server that replies with the HTTP version and a header of the request. Returns its URL and its CA.
 async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[CertificateDer<'static>]>) {
     let files = certs::Files::in_directory(directory);
-    // The verifier has its own idea of the time.
+    // The verifier uses the system's clock.
     let now = crate::clock::Clock::now(&crate::clock::SystemClock);
     certs::make(&files, &["localhost".to_owned()], now, false).unwrap();
     let chain = CertificateDer::pem_file_iter(&files.certificate).unwrap().map(Result::unwrap).collect();
@@ -177,7 +178,7 @@ async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_reported_t
         let error = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
         assert!(error.to_string().contains("UnknownIssuer"), "{error}");
         let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-        assert_eq!(answer.body, reported, "the others' distrust is theirs");
+        assert_eq!(answer.body, reported, "a failure with one set of roots does not affect another");
     }
 }
 
@@ -195,7 +196,10 @@ async fn clients_are_kept_within_a_bound() {
     }
     let clients = outbound.clients.lock().unwrap();
     assert_eq!(clients.len(), CLIENTS);
-    assert!(clients.iter().any(|(known, _)| known.trust == Trust::SystemAnd(trust(0))), "what is used stays");
+    assert!(
+        clients.iter().any(|(known, _)| known.trust == Trust::SystemAnd(trust(0))),
+        "recently used clients are kept"
+    );
 }
 
 #[tokio::test]
@@ -203,7 +207,7 @@ async fn the_head_decides_where_the_body_is_drained() {
     for (reply, closes) in [
         ("HTTP/1.1 204 No Content\r\n\r\n", false),
         ("HTTP/1.1 200 OK\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nok", false),
-        // Longer than the limit, announced or not; broken off; garbled; silent after the head.
+        // Longer than the limit, announced or not; cut off; malformed; silent after the head.
         ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", true),
         ("HTTP/1.1 200 OK\r\n\r\n0123456789abcdefghij", true),
         ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", true),
@@ -234,7 +238,7 @@ async fn what_is_not_public_is_not_connected_to() {
     let port = listener.local_addr().unwrap().port();
     let trust = Arc::default();
     let outbound = Outbound::default();
-    // Addresses as URLs may write them, and names; those of the system's resolver as well.
+    // Addresses as URLs may write them, names, and notations that the system's resolver accepts.
     for (host, named) in [
         ("127.0.0.1", "127.0.0.1"),
         ("[::ffff:127.0.0.1]", "::ffff:127.0.0.1"),
@@ -245,7 +249,7 @@ async fn what_is_not_public_is_not_connected_to() {
         ("0x7f000001", "0x7f000001"),
         ("2130706433", "2130706433"),
     ] {
-        // No certificate is for the system's own ways of writing an address.
+        // No certificate can be for the resolver's own notations of an address.
         let is_usual = named.contains(':') || named.split('.').count() == 4 || named == "localhost";
         for scheme in ["http", "https"].iter().take(1 + usize::from(is_usual)) {
             let url = format!("{scheme}://{host}:{port}/secret?token=secret");
@@ -255,7 +259,7 @@ async fn what_is_not_public_is_not_connected_to() {
             assert_eq!(error.to_string(), format!("the address is not public: {named}"));
         }
     }
-    // None of them knocked: the first to do so is let in by its reach.
+    // None of them connected: the first connection is that of an allowed request.
     let url = format!("http://127.0.0.1:{port}/first");
     let asks = tokio::spawn(async move { Outbound::default().ask(post(&url, &Arc::default()), NOW).await });
     let (mut stream, _) = listener.accept().await.unwrap();
@@ -309,7 +313,7 @@ async fn what_an_http_2_server_writes_beside_its_code_is_not_repeated() {
     far.write_all(&[SETTINGS, GO_AWAY].concat()).await.unwrap();
     let (_requests, connection) = h2::client::handshake(near).await.unwrap();
     let error = connection.await.unwrap_err();
-    assert!(error.to_string().contains("secret"), "it would be: {error}");
+    assert!(error.to_string().contains("secret"), "the library's text repeats it: {error}");
     assert_eq!(causes(&error), h2::Reason::ENHANCE_YOUR_CALM.description());
     let long = std::io::Error::other("\u{e9}".repeat(LONGEST_CAUSE));
     assert!(causes(&long).len() <= LONGEST_CAUSE);
