@@ -1,4 +1,4 @@
-//! One claimed callback: what is done with it, and when it is done again.
+//! Processes one claimed callback: sends it, or checks the result with a remote engine, and schedules the next attempt.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,25 +19,25 @@ use crate::store::{
 };
 use crate::telemetry::{LogThrottle, Metrics};
 
-/// What jobs are done with.
+/// The dependencies of callback jobs.
 pub(super) struct WorkerContext {
     pub store: Arc<dyn Store>,
-    /// Where the engine is remote: it is asked how the operations stand whose results it announced.
+    /// Set if the engine is remote: queries the status of operations whose results it announced.
     pub remote: Option<Remote>,
     pub outbound: Arc<Outbound>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub metrics: Arc<Metrics>,
-    /// Lets lines about a target through, by the kind of trouble.
+    /// Throttles log lines, for each target and kind of failure.
     pub throttle: LogThrottle<(CallbackTarget, &'static str)>,
 }
 
 impl WorkerContext {
-    /// Does a job, and records what came of it. What the store could not take is left to the end of the job's lease.
+    /// Does a job and records the outcome. If the store fails, the job is done again after its lease.
     pub(super) async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         match &job.news {
             ResultChange::Entry(entry) if !is_final(entry) => self.ask(rules, &job, JournalEntry::clone(entry)).await,
-            // The result is known meanwhile: the merchant's own queue is next.
+            // The result is known by now: the callback moves to the merchant's own queue.
             ResultChange::Entry(_) if job.target == CallbackTarget::Engine => {
                 (ProbeResult::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
             }
@@ -45,7 +45,7 @@ impl WorkerContext {
         }
     }
 
-    /// Asks a remote engine for the result that it announced.
+    /// Queries a remote engine for the result that it announced.
     async fn ask(
         &self,
         rules: &RuleSet,
@@ -63,15 +63,16 @@ impl WorkerContext {
             Ok(EngineCallback::Pending) => (ProbeResult::Lives, self.ask_again(rules, job, None).await),
             Err((sign, cause)) => {
                 if self.throttle.due((job.target.clone(), "engine")).is_some() {
-                    tracing::warn!(%cause, "the engine does not tell a result that it announced; it is asked again");
+                    tracing::warn!(%cause, "the engine does not return a result that it announced; the query is repeated");
                 }
                 (sign, self.ask_again(rules, job, Some(cause)).await)
             }
         }
     }
 
-    /// Asks later, until it is given up: then an engine that has no result is believed, and one that did not say leaves a
-    /// failed callback behind. Why it did not say is kept like a try.
+    /// Schedules another query, until the callback is given up. Then, if the engine stated no result, the callback is
+    /// dropped; if the engine gave no usable reply, the callback is marked failed. The cause is recorded like a
+    /// delivery attempt.
     async fn ask_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
         let now = self.clock.now();
         let due = next_time(&rules.gateway.callbacks, job.lease(), None, now, self.random.number());
@@ -107,7 +108,7 @@ impl WorkerContext {
         SentCallback { tried, retry_after: None, sign: ProbeResult::Nothing, word: "unsendable" }
     }
 
-    /// Counts a try and tells the operator, of each target and kind of trouble now and then.
+    /// Counts an attempt and logs it, throttled for each target and kind of failure.
     fn count(&self, job: &CallbackJob, sent: &SentCallback, next: CallbackNext) {
         self.metrics.callback_try(sent.word);
         if sent.sign != ProbeResult::Nothing {
@@ -126,31 +127,31 @@ impl WorkerContext {
             CallbackNext::RetryAt(_) => {
                 if self.throttle.due((job.target.clone(), sent.word)).is_some() {
                     tracing::info!(callback = %job.id, merchant, receiver, attempts, outcome,
-                        "a callback was not taken; it is sent again, and others to this target may be");
+                        "a callback was not accepted; it will be sent again, like others to this target");
                 } else {
-                    tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was not taken");
+                    tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was not accepted");
                 }
             }
             CallbackNext::Failed => {
                 self.metrics.callbacks_given_up(1);
                 if self.throttle.due((job.target.clone(), "given up")).is_some() {
                     tracing::warn!(callback = %job.id, merchant, receiver, attempts, outcome,
-                        "a callback was given up, and others to this target may be: see `paybridge callbacks list`");
+                        "a callback failed and is not retried; others to this target may have failed too: see `paybridge callbacks list`");
                 }
             }
         }
     }
 }
 
-/// What it tells of the engine that it did not tell a result, and why it did not, for people: the causes hold no values.
+/// Returns what a failed query reveals about the engine, and the cause as text for operators. Causes contain no values.
 fn unasked(failure: &ApiError) -> (ProbeResult, String) {
     match failure {
         ApiError::EngineUnreachable { cause } => {
-            (ProbeResult::Silent, format!("not sent: the engine is not reached: {cause}"))
+            (ProbeResult::Silent, format!("not sent: the engine cannot be reached: {cause}"))
         }
-        ApiError::EngineTimeout => (ProbeResult::Silent, "not sent: the engine does not answer in time".to_owned()),
+        ApiError::EngineTimeout => (ProbeResult::Silent, "not sent: the engine did not answer in time".to_owned()),
         ApiError::BadEngineReply { cause } => {
-            (ProbeResult::Lives, format!("not sent: the engine's answer is of no use: {cause}"))
+            (ProbeResult::Lives, format!("not sent: the engine's answer is unusable: {cause}"))
         }
         ApiError::EngineBusy { .. } => (ProbeResult::Lives, "not sent: the engine is busy".to_owned()),
         ApiError::Internal { cause } => (ProbeResult::Nothing, format!("not sent: {cause}")),
@@ -164,7 +165,7 @@ fn unasked(failure: &ApiError) -> (ProbeResult, String) {
     }
 }
 
-/// What follows from a try.
+/// Returns what follows from an attempt.
 fn next(
     rules: &CallbackRules,
     lease: CallbackLease,
@@ -181,8 +182,8 @@ fn next(
     }
 }
 
-/// When a job is done again; `None`: never. The last time is exactly when it is given up, however long the waits have
-/// become.
+/// Returns when a job is done again; `None`: never. The last attempt is exactly at the time of giving up, however long
+/// the waits have become.
 fn next_time(
     rules: &CallbackRules,
     lease: CallbackLease,

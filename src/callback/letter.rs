@@ -1,4 +1,4 @@
-//! What is sent: composed and signed anew for each try, by the rules of that moment.
+//! Composes and signs callbacks, anew for each attempt, by the rules in force then.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Uri};
@@ -17,54 +17,54 @@ const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// A callback, ready to be sent. `Debug` would show its signatures, so there is none.
+/// A callback, ready to be sent. It has no `Debug`, which would show its signatures.
 pub(super) struct CallbackMessage {
-    /// Where it goes.
+    /// The address of the receiver.
     pub url: CallbackUrl,
-    /// Beside those of every JSON request.
+    /// Headers in addition to those of every JSON request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Exactly what was signed.
+    /// The body, exactly as signed.
     pub body: Bytes,
 }
 
-/// Why a callback cannot be sent by the rules of the moment; other rules may let it go.
+/// Why a callback cannot be sent by the rules in force; after a reload it may be possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsendable {
-    /// Nobody's rules say how to sign it.
+    /// The rules do not have the merchant.
     #[error("not sent: the rules have no such merchant")]
     NoMerchant,
-    /// No key signs it.
+    /// No key of the merchant has a secret of the required kind.
     #[error("not sent: no key of the merchant has a {0}")]
     NoKey(&'static str),
-    /// The merchant's rules took plain http back.
+    /// The merchant's rules no longer allow plain http.
     #[error("not sent: the merchant's allow_http_callbacks is not set, and the address is plain http")]
     PlainHttp,
-    /// A header cannot hold what it has to.
+    /// The header's value contains characters that headers cannot hold.
     #[error("not sent: the header {0} cannot be written")]
     Header(HeaderName),
-    /// There is no result to tell.
+    /// The operation has no result yet, or its callback no address.
     #[error("not sent: the operation has no result")]
     NoResult,
 }
 
-/// What is told, and to whom.
+/// What all callback formats need of a callback.
 pub(super) struct Message<'a> {
-    /// The name that is the same at every try.
+    /// The callback's id, the same at every attempt.
     pub id: &'a str,
-    /// Whose rules sign it.
+    /// The merchant, whose rules determine the signature.
     pub merchant: &'a Merchant,
-    /// The key that the operation was made with.
+    /// The API key that created the operation.
     pub api_key: &'a str,
-    /// Where it goes.
+    /// The address of the receiver.
     pub url: &'a CallbackUrl,
-    /// When this try is made.
+    /// The time of this attempt.
     pub now: UnixMillis,
 }
 
-/// Composes what a claimed callback tells.
+/// Composes a claimed callback.
 ///
 /// # Errors
-/// Why it cannot be sent now.
+/// [`Unsendable`] says why it cannot be sent now.
 pub(super) fn compose(
     rules: &RuleSet,
     id: &str,
@@ -93,10 +93,10 @@ pub(super) fn compose(
     }
 }
 
-/// A callback as v2 sends it (contract section 10).
+/// Composes a callback in the format of v2 (contract section 10).
 ///
 /// # Errors
-/// Why it cannot be sent.
+/// [`Unsendable`] says why it cannot be sent.
 pub(super) fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<CallbackMessage, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
     let signing = merchant.signing_key(api_key, |key| key.v2_secrets.as_ref());
@@ -116,10 +116,10 @@ pub(super) fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<Callbac
     letter(url, headers, body.into())
 }
 
-/// A callback in the merchant's v1 dialect (contract section 10, "Relay").
+/// Composes a callback in the merchant's v1 dialect (contract section 10, "Relay").
 ///
 /// # Errors
-/// Why it cannot be sent.
+/// [`Unsendable`] says why it cannot be sent.
 pub(super) fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<CallbackMessage, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
     if shown.status == Status::Pending {
@@ -132,7 +132,7 @@ pub(super) fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<Call
     let (key, secrets) = signing.ok_or(Unsendable::NoKey("v1_secret"))?;
     let dialect = &merchant.v1.dialect;
     let body = reply::callback(dialect, shown);
-    // As the client will send it: without a fragment.
+    // `Uri` drops a fragment, as the HTTP client does, so that the sent target is signed.
     let uri: Uri = url.as_str().parse().unwrap_or_default();
     let target = V1Target { method: Method::POST.as_str(), path: uri.path(), query: uri.query() };
     let signed = sign_v1_headers(&dialect.signature, &key.key, secrets.signing(), *now, &target, &body);

@@ -25,7 +25,7 @@ key = "v2-only"
 v2_secret = "v2-third"
 "#;
 
-/// The rules with a merchant of this file.
+/// Loads rules with this merchant file.
 fn rules(acme: &str) -> RuleSet {
     let directory = tempfile::tempdir().unwrap();
     let files = [
@@ -79,7 +79,7 @@ fn v2(api_key: &str, order_id: &str) -> Result<CallbackMessage, Unsendable> {
 fn header<'a>(letter: &'a CallbackMessage, name: &str) -> &'a str {
     let mut values = letter.headers.iter().filter(|(own, _)| own == name).map(|(_, value)| value.to_str().unwrap());
     let value = values.next().unwrap_or_else(|| panic!("no {name}"));
-    assert_eq!(values.next(), None, "{name} is there once");
+    assert_eq!(values.next(), None, "{name} is sent once");
     value
 }
 
@@ -117,7 +117,7 @@ fn a_v2_callback_has_the_body_and_headers_of_the_contract() {
 fn the_first_secret_signs_and_a_key_that_is_gone_leaves_it_to_the_merchants_first() {
     let signed = |api_key| header(&v2(api_key, "o").unwrap(), "x-signature").to_owned();
     let by = |secret: &[u8]| sign_v2(&crate::rules::Secret::new(secret), b"{\"order_id\":\"o\"}");
-    assert_eq!(signed("first"), by(b"v2-first"), "the newest of its secrets");
+    assert_eq!(signed("first"), by(b"v2-first"), "the first of its secrets");
     assert_eq!(signed("second"), by(b"v2-second"));
     assert_eq!(signed("deleted"), by(b"v2-first"));
     let api_key = |of| {
@@ -166,7 +166,7 @@ fn a_dialect_of_its_own_is_followed_to_the_letter() {
     let letter = with_message(&odd, "first", "https://a.example", |message| in_v1(message, &shown(Status::Success)));
     let letter = letter.unwrap();
     assert_eq!(&letter.body[..], br#"{"order":"o-1","state":"paid"}"#);
-    // Its timestamp header has the name of ours: the dialect's is sent.
+    // Its timestamp header has the name of the gateway's id header: the dialect's is sent.
     assert_eq!((header(&letter, "x-key"), header(&letter, "x-callback-id")), ("first", "1790000000123"));
     assert_eq!(STANDARD.decode(header(&letter, "x-sum")).unwrap().len(), 64);
 }

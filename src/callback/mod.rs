@@ -1,4 +1,4 @@
-//! Callbacks: merchants are told of results, at least once, in their own dialect (contract section 10).
+//! Callbacks: delivers results to merchants, at least once, in each merchant's dialect (contract section 10).
 //!
 //! ```text
 //! the commit of a result --> outbox --> claim --> compose, sign --> connect safely --> send --> record
@@ -6,9 +6,10 @@
 //!                              +---------------------- back off ----------------------------------+
 //! ```
 //!
-//! A row stays in the outbox until a receiver has answered with a 2xx, so that the work of a process that died is taken up
-//! again: callbacks come at least once, under the same name. Nothing is sent inside a transaction. What a remote engine
-//! announces comes in by [`relay`], and its row waits for the engine's own word first.
+//! A row stays in the outbox until its receiver has answered with a 2xx, so that another process continues the work of
+//! one that died: callbacks are delivered at least once, always with the same id. Nothing is sent inside a transaction.
+//! Callbacks from a remote engine are received by [`relay`]; their rows wait until the engine's status confirms the
+//! result.
 
 mod job;
 mod letter;

@@ -1,8 +1,9 @@
-//! `POST /relay/{merchant}.{direction}.{code}`: callbacks of a v2 engine for operations that were made from v1 (contract
-//! section 10). They are stored before they are answered; what they announce is read from the engine afterwards.
+//! Receives `POST /relay/{merchant}.{direction}.{code}`: callbacks of a v2 engine for operations that were created
+//! through v1 (contract section 10). A callback is stored before it is replied to; the result it announces is read from
+//! the engine afterwards.
 //!
-//! The embedded engine's results are in the outbox already: a callback for one of its operations is verified, and nothing
-//! else.
+//! The embedded engine's results are in the outbox already: a callback for one of its operations is verified, and
+//! otherwise ignored.
 
 use bytes::Bytes;
 
@@ -14,10 +15,10 @@ use crate::rules::{RuleSet, Secrets};
 use crate::store::{RelayTarget, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};
 
-/// Whom the last segment of a relay address names; `None` for what was never such an address.
+/// Returns the target that the last segment of a relay address names; `None` if no such address was ever issued.
 ///
 /// # Errors
-/// The store could not answer.
+/// The store is unavailable.
 pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<RelayTarget>, StoreError> {
     let Some((owner, code)) = token.rsplit_once('.') else { return Ok(None) };
     let Some(code) = code_of(code) else { return Ok(None) };
@@ -27,15 +28,15 @@ pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<RelayTar
     Ok(found.filter(|found| direction == found.direction.as_str()))
 }
 
-/// Sixteen bytes in lowercase hexadecimal.
+/// Parses sixteen bytes in lowercase hexadecimal.
 fn code_of(text: &str) -> Option<Fingerprint> {
     let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let plain = text.len() == 32 && text.bytes().all(digits);
     plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(|number| Fingerprint(number.to_be_bytes()))
 }
 
-/// The secrets that an engine may sign a callback with: those of the key that the operation was made with, or, when it has
-/// none any more, those of the merchant's first key that has. With the key itself.
+/// Returns the API key whose secrets an engine signs a callback with, and these secrets. It is the key that created the
+/// operation or, if that has no v2 secret any more, the merchant's first key with one.
 #[must_use]
 pub fn secrets<'r>(rules: &'r RuleSet, addressee: &RelayTarget) -> Option<(&'r str, &'r Secrets)> {
     let merchant = rules.merchants.get(&addressee.merchant)?;
@@ -43,11 +44,11 @@ pub fn secrets<'r>(rules: &'r RuleSet, addressee: &RelayTarget) -> Option<(&'r s
     signing.map(|(key, secrets)| (&*key.key, secrets))
 }
 
-/// Takes a verified callback: the body of the 200 reply. A repeated one changes nothing.
+/// Records a verified callback, and returns the body of the 200 reply. A repeated one changes nothing.
 ///
 /// # Errors
-/// It is malformed, or about another operation than its address ([`ApiError::NotFound`]); or the store could not answer:
-/// then it has to be sent again.
+/// The callback is malformed, or names another operation than its address ([`ApiError::NotFound`]); or the store is
+/// unavailable, and the callback has to be sent again.
 pub async fn take(
     store: &dyn Store,
     clock: &dyn Clock,

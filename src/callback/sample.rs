@@ -1,4 +1,4 @@
-//! A sample event: a merchant's receiver is tried with a callback that is marked as one, sent at once and kept nowhere.
+//! Sends a sample callback to a merchant's receiver: marked as a sample, sent at once and not stored.
 
 use http::{HeaderName, HeaderValue};
 
@@ -10,23 +10,23 @@ use crate::outbound::Outbound;
 use crate::rules::{CallbackStyle, Merchant, RuleSet};
 use crate::store::CallbackTry;
 
-/// The mark, whose value is `true`. Real callbacks never have it.
+/// The header that marks a sample, with the value `true`. Real callbacks never have it.
 const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
 
-/// In which interface's words a merchant is told.
+/// The interface whose callback format is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleKind {
-    /// As the relay tells, in the merchant's dialect.
+    /// As the relay sends it, in the merchant's dialect.
     V1,
-    /// As v2 tells.
+    /// As v2 sends it.
     V2,
 }
 
 impl SampleKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::V1, Self::V2];
 
-    /// The word of command line and admin API.
+    /// Returns the value used on the command line and in the admin API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,28 +39,28 @@ impl SampleKind {
 /// Which sample to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
-    /// To whom.
+    /// The merchant that receives it.
     pub merchant: &'a Merchant,
-    /// The key that signs; `None`: the merchant's first that can.
+    /// The key that signs; `None`: the merchant's first key with a secret.
     pub api_key: Option<&'a str>,
-    /// `None`: as the merchant's v1 rules say.
+    /// The format; `None`: the one in the merchant's v1 rules.
     pub kind: Option<SampleKind>,
-    /// `None`: the merchant's default address.
+    /// The address; `None`: the merchant's default address.
     pub url: Option<&'a CallbackUrl>,
 }
 
 /// A sample that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sampled {
-    /// Its name, which begins with `sample_`.
+    /// Its id, which begins with `sample_`.
     pub id: String,
-    /// In whose words.
+    /// Its format.
     pub kind: SampleKind,
-    /// Where it went.
+    /// The address it was sent to.
     pub url: CallbackUrl,
-    /// What was sent.
+    /// The body that was sent.
     pub body: String,
-    /// What came of it.
+    /// The outcome.
     pub tried: CallbackTry,
 }
 
@@ -70,16 +70,16 @@ pub enum SampleError {
     /// The merchant has no such key.
     #[error("the merchant has no such API key")]
     NoSuchKey,
-    /// Nothing says where to.
-    #[error("the merchant has no default callback_url: name an address")]
+    /// Neither the request nor the rules name an address.
+    #[error("the merchant has no default callback_url: pass an address")]
     NoAddress,
     /// v2 callbacks go to https addresses only.
     #[error("a v2 callback_url must be an https:// URL")]
     PlainHttp,
-    /// It cannot be signed or written.
+    /// The callback cannot be composed or signed.
     #[error(transparent)]
     Unsendable(#[from] Unsendable),
-    /// A defect.
+    /// An internal error.
     #[error("the sample cannot be made: {0}")]
     Defect(Box<str>),
 }
@@ -90,10 +90,10 @@ impl From<InvalidValue> for SampleError {
     }
 }
 
-/// Sends a sample by the rules of the moment, as any callback is sent, and tells what came of it.
+/// Sends a sample by the rules in force, like any callback, and returns the outcome.
 ///
 /// # Errors
-/// Why nothing was sent.
+/// [`SampleError`] says why nothing was sent.
 pub async fn sample(
     rules: &RuleSet,
     outbound: &Outbound,
@@ -132,7 +132,7 @@ fn marked(mut letter: CallbackMessage) -> CallbackMessage {
     letter
 }
 
-/// A deposit of 1.00 that succeeded, in the merchant's default shop.
+/// Returns the sample's operation: a successful deposit of 1.00 in the merchant's default shop.
 fn shown(
     rules: &RuleSet,
     merchant: &Merchant,

@@ -1,4 +1,4 @@
-//! One try: a letter leaves, and what came of it.
+//! One delivery attempt: sends a callback and classifies the outcome.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use crate::rules::CallbackRules;
 use crate::store::{CallbackTry, TryOutcome};
 use crate::telemetry::Stopwatch;
 
-/// How much of an answer's body is read, in bytes: so that the connection can be used again. It is not looked at.
+/// The most bytes of a response's body that are read and discarded, so that the connection can be reused.
 const ANSWER_READ: usize = 64 * 1024;
 
-/// An answer that takes this long is a slow one.
+/// A response that takes this long counts as slow.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// The longest text of an error that is kept, in characters.
+/// The longest error text that is stored, in characters.
 const LONGEST_ERROR: usize = 300;
 
-/// A try that was made.
+/// A finished attempt.
 pub(super) struct SentCallback {
-    /// As it is kept.
+    /// The attempt as it is stored.
     pub tried: CallbackTry,
-    /// How long the receiver wants to be left alone.
+    /// How long the receiver asks to wait.
     pub retry_after: Option<Duration>,
-    /// What it told of the target.
+    /// What the attempt revealed about the target.
     pub sign: ProbeResult,
-    /// The word of the metrics.
+    /// The outcome's label in the metrics.
     pub word: &'static str,
 }
 
-/// Sends a letter as the rules of the moment say. Redirects are not followed.
+/// Sends a callback as the rules in force require. Redirects are not followed.
 pub(super) async fn send(
     outbound: &Outbound,
     rules: &CallbackRules,

@@ -1,16 +1,18 @@
-//! How much may be under way to whom: a window for each target, a circuit for dead ones, a bound for all.
+//! Limits the callbacks in flight: a window for each target, a circuit breaker for dead targets, a bound for all
+//! together.
 //!
 //! ```text
 //!            answers                                  no answer, FAILURES times in a row
 //! closed <------------- open, probed one at a time <------------------------------------ closed
 //! ```
 //!
-//! A window begins small, grows with every answer and shrinks to one when there is none. While a circuit is open, one
-//! callback at a time probes the target, and the waits between probes double; the others stay where they are in the queue,
-//! so that a dead target costs a connection now and then, however much waits for it.
+//! A window begins small, grows with every answer and shrinks when there is none. While a circuit is open, one callback
+//! at a time probes the target, and the waits between probes double; the others stay in the queue, so that a dead
+//! target costs one connection now and then, however many callbacks wait for it.
 //!
-//! A silent receiver holds its place for a whole timeout. So what is known of targets divides them into four kinds, each with
-//! places of its own: however many are silent, those that answered lately, and those that were never tried, find room.
+//! A silent receiver occupies its place for a whole time-out. So targets are divided by their health into four classes,
+//! each with a limit of its own: however many targets are silent, those that answered lately and those that were never
+//! tried find capacity.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -19,36 +21,37 @@ use crate::backoff;
 use crate::domain::UnixMillis;
 use crate::store::{CallbackQueue, CallbackTarget};
 
-/// How many may be under way to a target that is not known yet.
+/// The window of a target without history.
 const FIRST_WINDOW: usize = 4;
-/// The most under way to one target.
+/// The most callbacks in flight to one target.
 const LARGEST_WINDOW: usize = 64;
-/// The most under way in all.
+/// The most callbacks in flight in all.
 pub(super) const IN_ALL: usize = 1024;
-/// So many times without an answer in a row make a target count as dead among its like.
+/// After this many attempts in a row without an answer, a target is [`TargetHealth::Dead`].
 const DEAD: u32 = 3;
-/// So many open its circuit.
+/// After this many attempts in a row without an answer, a target's circuit opens.
 const FAILURES: u32 = 5;
-/// The longest wait between two probes, whatever the rules say of retries.
+/// The longest wait between two probes, whatever the rules set for retries.
 const LONGEST_PROBE_WAIT: Duration = Duration::from_mins(1);
-/// The most targets that answered lately and are remembered.
+/// The most healthy targets that are remembered.
 const REMEMBERED: usize = 10_000;
 
-/// What is known of a target.
+/// The health of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TargetHealth {
     /// It answered lately.
     Proven,
-    /// Nothing: what waits for it was never tried.
+    /// Unknown: no waiting callback to it was attempted before.
     Fresh,
-    /// It gave no answer once or twice, or a slow one, or something was tried in vain before this process knew of it.
+    /// It gave no answer once or twice, or a slow one, or an attempt failed before this process knew of it.
     Troubled,
     /// It gave no answer [`DEAD`] times or more.
     Dead,
 }
 
 impl TargetHealth {
-    /// The most under way to targets of this kind. What the others leave is for those that answered lately.
+    /// Returns the most callbacks in flight to targets of this health. The limits leave a part of [`IN_ALL`] to targets
+    /// that answered lately.
     const fn limit(self) -> usize {
         match self {
             Self::Proven => IN_ALL,
@@ -59,20 +62,20 @@ impl TargetHealth {
     }
 }
 
-/// What a try told of its target.
+/// What an attempt revealed about its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProbeResult {
-    /// It answered, whatever it said.
+    /// It answered, with any status.
     Lives,
-    /// It answered, and took long for it.
+    /// It answered, but slowly.
     Slow,
     /// It gave no answer.
     Silent,
-    /// It was not asked.
+    /// No request was sent.
     Nothing,
 }
 
-/// What a sign changed.
+/// A change of a target's circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CircuitChange {
     /// The circuit has opened: the target counts as dead.
@@ -81,18 +84,18 @@ pub(super) enum CircuitChange {
     Closed,
 }
 
-/// Whether more may start for a target.
+/// Whether more callbacks may start for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Capacity {
-    /// So many, at least one, as of this kind.
+    /// This many, at least one, counted under this health.
     For(usize, TargetHealth),
-    /// Not before one that is under way has landed.
+    /// None before one in flight has finished.
     Full,
-    /// Not before this time: the circuit is open.
+    /// None before this time: the circuit is open.
     At(UnixMillis),
 }
 
-/// The waits of retries, by which probes are timed too.
+/// The bounds of the waits between retries, which apply to probes too.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Backoff {
     pub first: Duration,
@@ -103,16 +106,16 @@ pub(super) struct Backoff {
 struct Target {
     under_way: usize,
     window: usize,
-    /// Its last sign was an answer.
+    /// Its last attempt was answered in time.
     proven: bool,
-    /// Tries without an answer, in a row.
+    /// Attempts without an answer, in a row.
     silent: u32,
-    /// While the circuit is open: when it may be probed.
+    /// While the circuit is open: when the target may be probed.
     probe_at: Option<UnixMillis>,
 }
 
 impl Target {
-    /// One that nothing is known of but whether what waits for it was tried before.
+    /// Creates a target without history. `tried`: whether a callback that waits for it was attempted before.
     const fn unknown(tried: bool) -> Self {
         let window = if tried { 1 } else { FIRST_WINDOW };
         Self { under_way: 0, window, proven: false, silent: 0, probe_at: None }
@@ -128,7 +131,7 @@ impl Target {
     }
 }
 
-/// How many are under way of each kind.
+/// The callbacks in flight, by the health of their targets.
 #[derive(Debug, Clone, Copy, Default)]
 struct UnderWay([usize; 4]);
 
@@ -148,7 +151,7 @@ impl UnderWay {
     }
 }
 
-/// All targets that something is known of.
+/// All targets with a history.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     known: HashMap<CallbackTarget, Target>,
@@ -157,19 +160,20 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Begins to share out what may start now.
+    /// Begins to distribute the free capacity.
     pub(super) const fn sharing(&self) -> Sharing<'_> {
         Sharing { targets: self, under_way: self.under_way }
     }
 
-    /// One more is under way, as of this kind.
+    /// Counts a started callback under this health.
     pub(super) fn started(&mut self, target: &CallbackTarget, kind: TargetHealth) {
         let unknown = || Target::unknown(kind != TargetHealth::Fresh);
         self.known.entry(target.clone()).or_insert_with(unknown).under_way += 1;
         *self.under_way.of(kind) += 1;
     }
 
-    /// One that started as of a kind has landed, and what it told. `random` spreads the probes.
+    /// Records the end of a callback that was counted under a health, and what it revealed. `random` spreads the
+    /// probes.
     pub(super) fn landed(
         &mut self,
         (target, kind): (&CallbackTarget, TargetHealth),
@@ -188,7 +192,8 @@ impl Targets {
                 (of_target.proven, of_target.silent, of_target.probe_at) = (true, 0, None);
                 of_target.window = (of_target.window + 1).min(LARGEST_WINDOW);
             }
-            // No circuit for it, but no place among the quick either: it holds each for as long as a dead one.
+            // A slow target opens no circuit, but may not use the capacity of the fast ones: each callback holds it
+            // almost as long as to a dead one.
             ProbeResult::Slow => {
                 (of_target.proven, of_target.silent, of_target.probe_at) = (false, 1, None);
                 of_target.window = (of_target.window / 2).max(1);
@@ -220,7 +225,7 @@ impl Targets {
         }
     }
 
-    /// Forgets the silent targets that nothing waits for any more, and those that answered when there are too many.
+    /// Forgets the silent targets that no callback waits for any more, and all healthy ones when there are too many.
     pub(super) fn forget(&mut self, waited_for: &HashSet<&CallbackTarget>) {
         let crowded = self.known.len() > REMEMBERED;
         self.known.retain(|target, of_target| match of_target {
@@ -231,7 +236,7 @@ impl Targets {
         self.open = self.known.values().filter(|target| target.probe_at.is_some()).count();
     }
 
-    /// How many circuits are open, and the targets of some of them, in order.
+    /// Returns how many circuits are open, and the first targets of them, sorted.
     pub(super) fn open(&self, at_most: usize) -> (usize, Vec<&CallbackTarget>) {
         if self.open == 0 {
             return (0, Vec::new());
@@ -244,14 +249,15 @@ impl Targets {
     }
 }
 
-/// What may start now, being shared out: each target asks once.
+/// A distribution of the free capacity: each target is queried once.
 pub(super) struct Sharing<'a> {
     targets: &'a Targets,
     under_way: UnderWay,
 }
 
 impl Sharing<'_> {
-    /// How many may start for a queue's target; they count as started for those who ask later.
+    /// Returns how many callbacks may start for a queue's target, and counts them as started for the targets that
+    /// follow.
     pub(super) fn room(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Capacity {
         let unknown = Target::unknown(queue.tried);
         let of_target = self.targets.known.get(&queue.target).unwrap_or(&unknown);
@@ -265,7 +271,7 @@ impl Sharing<'_> {
         let in_all = IN_ALL.saturating_sub(self.under_way.all());
         let used = *self.under_way.of(kind);
         let left = kind.limit().saturating_sub(used).min(in_all);
-        // Half of the places are for whoever needs several, the other half for one each.
+        // One half of the capacity is for targets that need several places, the other half for one place each.
         let shared = (kind.limit() / 2).saturating_sub(used).min(in_all);
         let fair = if of_target.under_way == 0 { shared.max(left.min(1)) } else { shared };
         let room = of_target.window.saturating_sub(of_target.under_way).min(fair);
@@ -303,7 +309,7 @@ mod tests {
             self.targets.sharing().room(&queue(name, false), self.now)
         }
 
-        /// Starts as many as there is room for.
+        /// Starts as many as there is capacity for.
         fn start(&mut self, name: &str) -> (usize, TargetHealth) {
             let Capacity::For(room, kind) = self.room(name) else { panic!("{name}: {:?}", self.room(name)) };
             (0..room).for_each(|_| self.targets.started(&target(name), kind));
@@ -333,7 +339,7 @@ mod tests {
         assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW / 8, TargetHealth::Dead));
         for window in [4, 2, 1, 1] {
             assert_eq!(desk.tried("a", ProbeResult::Slow), None);
-            assert_eq!(desk.room("a"), Capacity::For(window, TargetHealth::Troubled), "slow, and not dead");
+            assert_eq!(desk.room("a"), Capacity::For(window, TargetHealth::Troubled), "slow, but not dead");
         }
     }
 
@@ -345,7 +351,7 @@ mod tests {
         }
         assert_eq!(desk.tried("a", ProbeResult::Silent), Some(CircuitChange::Opened));
         assert_eq!(desk.targets.open(10), (1, vec![&target("a")]));
-        // With no randomness a wait is half of the whole one.
+        // With `random` 0, a wait is half of its maximum.
         for seconds in [5, 10, 20, 40, 60, 60] {
             let at = desk.now.plus(Duration::from_secs(seconds) / 2);
             assert_eq!(desk.room("a"), Capacity::At(at), "{seconds}");
@@ -357,7 +363,7 @@ mod tests {
                 None
             );
         }
-        assert!(matches!(desk.room("b"), Capacity::For(FIRST_WINDOW, _)), "another target has nothing to do with it");
+        assert!(matches!(desk.room("b"), Capacity::For(FIRST_WINDOW, _)), "other targets are unaffected");
         assert_eq!(desk.tried("a", ProbeResult::Lives), Some(CircuitChange::Closed));
         assert_eq!((desk.room("a"), desk.targets.open(10)), (Capacity::For(2, TargetHealth::Proven), (0, vec![])));
     }
@@ -435,7 +441,7 @@ mod tests {
         desk.targets.forget(&HashSet::from([&dead]));
         assert_eq!((desk.targets.open(0).0, desk.targets.known.len()), (1, 2));
         desk.targets.forget(&HashSet::new());
-        assert!(desk.targets.open(0).0 == 0 && desk.targets.known.len() == 1, "one that answers is remembered");
+        assert!(desk.targets.open(0).0 == 0 && desk.targets.known.len() == 1, "a healthy target is remembered");
         for number in 0..REMEMBERED {
             desk.tried(&format!("t{number}"), ProbeResult::Lives);
         }

@@ -1,5 +1,5 @@
-//! Works through the outbox: claims what is due of each target as far as there is room for it, and has all of it under way
-//! side by side.
+//! The worker of the outbox: claims due callbacks for each target, as far as the target has capacity, and processes
+//! them concurrently.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,63 +20,64 @@ use crate::rules::{EngineRules, RuleSet};
 use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Store, StoreError};
 use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
-/// How long a claimed callback is hidden from other claims, beyond the time that its receiver is given.
+/// How long a callback is leased, in addition to the time-out of its request.
 const LEASE: Duration = Duration::from_secs(10);
-/// The longest the outbox is left unwatched: callbacks that were queued elsewhere and expired leases are found after this.
+/// The longest wait between two reads of the outbox: callbacks that other nodes queued and expired leases are found
+/// after this.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Between two looks at the queues passes this many times what a look takes, and at most so long.
+/// The pause between two reads of the queues is this many times what a read takes, up to [`LONGEST_SCAN_PAUSE`].
 const SCANS_APART: u32 = 3;
 const LONGEST_SCAN_PAUSE: Duration = Duration::from_millis(100);
-/// How often it is measured what waits, and looked for what has waited too long.
+/// How often the outbox is measured and cleaned up.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// How many callbacks are given up at once without another try.
+/// The most callbacks that are expired at once.
 const EXPIRED_AT_ONCE: usize = 500;
-/// How many callbacks that were told long ago are forgotten at once, of each kind.
+/// The most old callbacks of each kind that are deleted at once.
 const FORGOTTEN_AT_ONCE: usize = 500;
-/// How many open circuits are named in the metrics.
+/// The most open circuits that the metrics name.
 const NAMED_CIRCUITS: usize = 20;
-/// Between two lines about one kind of trouble of a target.
+/// The interval between two log lines about one kind of failure of a target.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
-/// What a worker is made of.
+/// The dependencies of a [`CallbackWorker`].
 pub struct CallbackDeps {
     /// Holds the outbox.
     pub store: Arc<dyn Store>,
-    /// Tells the results that it announced, where the engine is remote.
+    /// Set if the engine is remote: queries the results that it announced.
     pub remote: Option<Remote>,
-    /// The rules of the moment.
+    /// Returns the rules in force.
     pub rules: CurrentRules,
-    /// Reaches merchants.
+    /// Sends requests to merchants.
     pub outbound: Arc<Outbound>,
-    /// Tells when callbacks are due.
+    /// Decides when callbacks are due.
     pub clock: Arc<dyn Clock>,
-    /// Spreads retries.
+    /// Randomizes retries.
     pub random: Arc<dyn Random>,
-    /// Counts.
+    /// Counts attempts and callbacks.
     pub metrics: Arc<Metrics>,
 }
 
-/// Sends callbacks, one process's share of them.
+/// Sends this process's share of the callbacks.
 pub struct CallbackWorker {
     tools: Arc<WorkerContext>,
     rules: CurrentRules,
     targets: Targets,
-    /// Whose each task is.
+    /// The target of each running task, and its health when the task started.
     tasks: HashMap<Id, (CallbackTarget, TargetHealth)>,
     looked: Option<Instant>,
-    /// Says when a line is due of rounds that the store failed.
+    /// Throttles log lines about rounds that failed in the store.
     waiting: LogThrottle,
-    /// The same of looks.
+    /// Throttles log lines about failed maintenance.
     unseen: LogThrottle,
-    /// How long the last look at the queues took.
+    /// How long the last read of the queues took.
     scan: Duration,
 }
 
-/// What came of a job, and whether the store took it.
+/// The result of a job, and whether the store recorded it.
 type Done = (ProbeResult, Result<(), StoreError>);
 
 impl CallbackWorker {
-    /// A worker on the outbox of a store.
+    /// Creates a worker for the outbox of a store.
     #[must_use]
     pub fn new(parts: CallbackDeps) -> Self {
         let CallbackDeps { store, remote, rules, outbound, clock, random, metrics } = parts;
@@ -101,25 +102,26 @@ impl CallbackWorker {
         }
     }
 
-    /// Works until `stop` is sent to or its sender is dropped; what is under way is waited for. Dropping the task at any
-    /// await leaves the outbox sound too, but what it claimed waits for the end of its lease then, and is sent again.
+    /// Works until `stop` receives a message or its sender is dropped, then waits for the jobs in flight. Dropping the
+    /// future at any await leaves the outbox sound too, but the callbacks that it claimed are sent again only after
+    /// their leases.
     pub async fn run(mut self, mut stop: oneshot::Receiver<()>) {
         let mut under_way = JoinSet::new();
         while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
-            // Where many targets wait, their queues are not looked at for each callback that lands.
+            // With many targets, the queues are not read again for each callback that finishes.
             tokio::time::sleep((self.scan * SCANS_APART).min(LONGEST_SCAN_PAUSE)).await;
             while let Some(landed) = under_way.try_join_next_with_id() {
                 self.landed(landed);
             }
             let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
                 if let Some(left_out) = self.waiting.due(()) {
-                    tracing::warn!(%error, left_out, "callbacks are waiting for the store");
+                    tracing::warn!(%error, left_out, "callbacks wait: the store is unavailable");
                 }
                 LONGEST_WAIT
             });
             if !wait.is_zero() {
                 let store = Arc::clone(&self.tools.store);
-                // Any of them may wake it; the next round looks at the outbox anyway.
+                // Any of them may wake it; the next round reads the outbox anyway.
                 tokio::select! {
                     _ = &mut stop => break,
                     Some(landed) = under_way.join_next_with_id() => self.landed(landed),
@@ -132,15 +134,16 @@ impl CallbackWorker {
         }
     }
 
-    /// Takes up what is due and has room. Returns how long nothing else will be, zero when there may be more now.
+    /// Claims and starts the callbacks that are due, as far as there is capacity. Returns how long until more can
+    /// start; zero if there may be more now.
     async fn round(&mut self, under_way: &mut JoinSet<Done>) -> Result<Duration, StoreError> {
         let rules = (self.rules)();
         let now = self.tools.clock.now();
-        // What is measured and cleaned away keeps nothing from being sent.
+        // A failure of maintenance must not keep callbacks from being sent.
         if let Err(error) = self.look(&rules, now).await {
             self.looked = Some(Instant::now());
             if let Some(left_out) = self.unseen.due(()) {
-                tracing::warn!(%error, left_out, "the outbox cannot be looked at");
+                tracing::warn!(%error, left_out, "the outbox cannot be measured and cleaned up");
             }
         }
         let watch = Stopwatch::start();
@@ -167,7 +170,7 @@ impl CallbackWorker {
         Ok(if claimed { Duration::ZERO } else { wait })
     }
 
-    /// How many of each target are taken up, and how long until something else is due.
+    /// Returns how many callbacks of each target to claim, and how long until another target is due.
     fn shares(
         &self,
         queues: Vec<CallbackQueue>,
@@ -176,7 +179,7 @@ impl CallbackWorker {
         let mut wait = LONGEST_WAIT;
         let mut shares = Vec::new();
         let until = |at: UnixMillis| now.until(at).max(Duration::from_millis(1));
-        // Whoever has waited longest is first, so that targets that share what is left take turns.
+        // The target that has waited longest is first, so that targets take turns in sharing the remaining capacity.
         let mut due: Vec<CallbackQueue> = Vec::new();
         for queue in queues {
             if queue.due > now {
@@ -191,24 +194,24 @@ impl CallbackWorker {
             match sharing.room(&queue, now) {
                 Capacity::For(room, kind) => shares.push((queue.target, room, kind)),
                 Capacity::At(at) => wait = wait.min(until(at)),
-                // The next to land wakes the worker.
+                // The next task to finish wakes the worker.
                 Capacity::Full => {}
             }
         }
         (shares, wait)
     }
 
-    /// A task has come to its end.
+    /// Handles the end of a task.
     fn landed(&mut self, landed: Result<(Id, Done), JoinError>) {
         let (id, sign) = match landed {
             Ok((id, (sign, recorded))) => {
                 if let Err(error) = recorded {
-                    tracing::warn!(%error, "what came of a callback was not recorded; it is sent again");
+                    tracing::warn!(%error, "the outcome of a callback could not be recorded; it will be sent again");
                 }
                 (id, sign)
             }
             Err(panic) => {
-                tracing::error!(%panic, "a callback failed; it is sent again");
+                tracing::error!(%panic, "the task of a callback panicked; it will be sent again");
                 (panic.id(), ProbeResult::Nothing)
             }
         };
@@ -218,10 +221,13 @@ impl CallbackWorker {
         let now = self.tools.clock.now();
         match self.targets.landed((&target, kind), sign, waits, now, self.tools.random.number()) {
             Some(CircuitChange::Opened) => {
-                tracing::warn!(receiver = target.as_str(), "a target of callbacks is dead: it is probed now and then");
+                tracing::warn!(
+                    receiver = target.as_str(),
+                    "a callback target does not answer: it gets occasional probes only"
+                );
             }
             Some(CircuitChange::Closed) => {
-                tracing::info!(receiver = target.as_str(), "a target of callbacks answers again");
+                tracing::info!(receiver = target.as_str(), "a callback target answers again");
             }
             None => return,
         }
@@ -234,17 +240,18 @@ impl CallbackWorker {
         self.tools.metrics.callback_circuits(open, &named);
     }
 
-    /// Now and then: gives up what has waited too long behind a dead target, and measures what waits. What has waited for
-    /// another reason, such as a gateway that was down, has its last try.
+    /// Does periodic maintenance: expires callbacks that have waited too long for a dead target, deletes old ones, and
+    /// measures the outbox. Callbacks that have waited for another reason, such as a gateway that was down, get their
+    /// last attempt.
     async fn look(&mut self, rules: &RuleSet, now: UnixMillis) -> Result<(), StoreError> {
         if self.looked.is_some_and(|looked| looked.elapsed() < BETWEEN_LOOKS) {
             return Ok(());
         }
         let callbacks = &rules.gateway.callbacks;
-        // Whatever is tried by itself has its last try at that time, and so long to come to its end.
+        // An attempted callback has its last attempt at `give_up_after`, and then this long to finish.
         let patience = callbacks.give_up_after + callbacks.timeout + LEASE;
         let queued_until = before(now, patience);
-        let reason = "given up without another try: its target did not answer";
+        let reason = "given up without another attempt: its target did not answer";
         let (_, open) = self.targets.open(usize::MAX);
         let targets: HashSet<CallbackTarget> = open.into_iter().cloned().collect();
         let expired = if targets.is_empty() {
@@ -254,7 +261,10 @@ impl CallbackWorker {
             self.tools.store.expire_callbacks(expiry).await?
         };
         if expired > 0 {
-            tracing::warn!(expired, "callbacks to dead targets were given up: see `paybridge callbacks list`");
+            tracing::warn!(
+                expired,
+                "callbacks to targets that do not answer have failed: see `paybridge callbacks list`"
+            );
             self.tools.metrics.callbacks_given_up(expired);
         }
         let forgotten =
@@ -272,7 +282,7 @@ fn before(now: UnixMillis, span: Duration) -> UnixMillis {
     UnixMillis(now.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
 }
 
-/// How long a remote engine may take to tell a result.
+/// Returns the time-out of a remote engine.
 fn engine_timeout(rules: &RuleSet) -> Duration {
     match &rules.gateway.engine {
         EngineRules::Embedded => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! The worker over the real store, with a clock that is moved by hand and a receiver that answers what it is told to.
+//! Tests of the worker over the real store, with a clock that the test moves and a receiver whose answers it sets.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Cal
 const OK: &str = "200 OK\r\nContent-Length: 0\r\n\r\n";
 const BUSY: &str = "503 Busy\r\nRetry-After: 40\r\nContent-Length: 0\r\n\r\n";
 const GONE: &str = "410 Gone\r\nContent-Length: 0\r\n\r\n";
-/// Nothing is answered, and the connection stays open.
+/// No answer; the connection stays open.
 const SILENCE: &str = "";
 
 const CALLBACKS: &str = "[store]\nurl = \"sqlite:../store.db\"\nkeys = [\"file:../store.key\"]\n[callbacks]\n\
@@ -35,11 +35,11 @@ payin = true
 payout = true
 "#;
 
-/// A receiver over plain http, whose answers a test chooses.
+/// A receiver over plain http, whose answers a test sets.
 struct Receiver {
     url: String,
     says: Arc<Mutex<&'static str>>,
-    /// The `X-Callback-Id` of each callback that came.
+    /// The `X-Callback-Id` of each received callback.
     came: Arc<Mutex<Vec<String>>>,
 }
 
@@ -78,7 +78,7 @@ impl Receiver {
         receiver
     }
 
-    /// A port that refuses, and an address on it.
+    /// Returns an address on a port that refuses connections.
     async fn nowhere() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}/cb", listener.local_addr().unwrap())
@@ -125,7 +125,7 @@ impl Desk {
         *self.rules.lock().unwrap() = self.world.rules();
     }
 
-    /// An operation that failed at its creation, whose merchant is told at an address.
+    /// Creates an operation that fails at once, with a callback to this address.
     async fn failed(&self, external_id: &str, url: &str) -> CallbackId {
         let body = format!(
             r#"{{"external_id":"{external_id}","amount":"10.01","currency":"EUR","callback_url":"{url}","card_number":"4111111111111111"}}"#
@@ -145,7 +145,7 @@ impl Desk {
         found.into_iter().find(|found| found.id.subject().key() == about).unwrap().id
     }
 
-    /// Works until nothing is under way or due at this moment of the clock.
+    /// Works until nothing is in flight or due at the current time of the clock.
     async fn work(&mut self) {
         loop {
             let wait = self.worker.round(&mut self.under_way).await.unwrap();
@@ -191,21 +191,24 @@ async fn a_dead_receiver_is_tried_with_growing_waits_until_it_is_given_up() {
     let id = desk.failed("o-1", &url).await;
     let mut waits = Vec::new();
     loop {
-        // Once the circuit is open, a try may have to wait for the time of a probe.
+        // Once the circuit is open, an attempt may have to wait for the time of a probe.
         let mut later = 0;
         while desk.state(id).await.1 as usize == waits.len() {
             desk.work().await;
             desk.world.clock.advance(Duration::from_secs(1));
             later += 1;
-            assert!(later <= 21, "no longer than the longest wait");
+            assert!(later <= 21, "the longest wait is exceeded");
         }
         desk.work().await;
         let now = desk.world.clock.now();
         let (record, tries) = desk.callback(id).await;
-        assert_eq!(tries.len(), waits.len() + 1, "one try at each time");
+        assert_eq!(tries.len(), waits.len() + 1, "one attempt at each time");
         assert!(matches!(&tries.last().unwrap().outcome, TryOutcome::Error(text) if text.starts_with("no connection")));
         if record.state == CallbackState::Failed {
-            assert!(tries.last().unwrap().at >= START.plus(Duration::from_mins(1)), "the last try is not before then");
+            assert!(
+                tries.last().unwrap().at >= START.plus(Duration::from_mins(1)),
+                "the last attempt is at give_up_after"
+            );
             break;
         }
         waits.push(tries.last().unwrap().at.until(record.due).as_secs_f64());
@@ -223,10 +226,10 @@ async fn a_dead_receiver_is_tried_with_growing_waits_until_it_is_given_up() {
     desk.world.clock.advance(Duration::from_hours(24));
     let before = desk.state(id).await;
     desk.work().await;
-    assert_eq!(desk.state(id).await, before, "nobody tries any more");
+    assert_eq!(desk.state(id).await, before, "there are no more attempts");
     assert_eq!(desk.world.engine.store().resend_callback(id, desk.world.clock.now()).await.unwrap(), Resent::Queued);
     desk.work().await;
-    assert_eq!(desk.state(id).await, (CallbackState::Pending, before.1 + 1), "with a new term");
+    assert_eq!(desk.state(id).await, (CallbackState::Pending, before.1 + 1), "give_up_after counts anew");
 }
 
 #[tokio::test]
@@ -235,12 +238,12 @@ async fn retry_after_is_honoured_within_the_longest_wait_and_gone_ends_it() {
     let id = desk.failed("o-1", &receiver.url).await;
     desk.work().await;
     let (record, _) = desk.callback(id).await;
-    assert_eq!(record.due, START.plus(Duration::from_secs(20)), "40 s were asked for, max_retry is 20 s");
+    assert_eq!(record.due, START.plus(Duration::from_secs(20)), "40 s were requested, max_retry is 20 s");
     receiver.say(GONE);
     desk.advance_to(record.due);
     desk.work().await;
     assert_eq!(desk.state(id).await, (CallbackState::Failed, 2));
-    assert_eq!(receiver.came(), [id.to_string(), id.to_string()], "one name for all tries");
+    assert_eq!(receiver.came(), [id.to_string(), id.to_string()], "all attempts have the same id");
 }
 
 #[tokio::test]
@@ -261,7 +264,7 @@ async fn a_dead_target_holds_up_nobody_and_gets_a_connection_now_and_then() {
         tries
     };
     let first = tries(&desk).await;
-    assert!((5..=8).contains(&first), "a window's worth, then the circuit opens: {first}");
+    assert!((5..=8).contains(&first), "one window, then the circuit opens: {first}");
     desk.world.clock.advance(Duration::from_secs(4));
     desk.work().await;
     assert_eq!(tries(&desk).await, first + 1, "one probe");
@@ -272,7 +275,7 @@ async fn a_dead_target_holds_up_nobody_and_gets_a_connection_now_and_then() {
     desk.worker.looked = None;
     desk.work().await;
     for id in &waiting {
-        assert_eq!(desk.state(*id).await.0, CallbackState::Failed, "nobody waits longer than give_up_after");
+        assert_eq!(desk.state(*id).await.0, CallbackState::Failed, "none waits longer than give_up_after");
     }
 }
 
@@ -284,12 +287,12 @@ async fn what_was_cut_off_between_sending_and_recording_is_sent_again_under_its_
     while receiver.came().is_empty() {
         tokio::task::yield_now().await;
     }
-    // The process dies here.
+    // As if the process died here.
     desk.under_way.shutdown().await;
     desk.worker = Desk::worker(&desk.world, &desk.rules);
     receiver.say(OK);
     desk.work().await;
-    assert_eq!(desk.state(id).await, (CallbackState::Pending, 0), "somebody may be at it");
+    assert_eq!(desk.state(id).await, (CallbackState::Pending, 0), "it is still leased");
     assert_eq!(desk.world.engine.store().resend_callback(id, START).await.unwrap(), Resent::UnderWay);
     desk.world.clock.advance(LEASE + Duration::from_millis(300));
     desk.work().await;
@@ -348,5 +351,5 @@ async fn what_waited_for_a_gateway_that_was_down_has_its_try() {
     desk.world.clock.advance(Duration::from_hours(24));
     desk.work().await;
     assert_eq!(desk.state(well).await, (CallbackState::Delivered, 1));
-    assert_eq!(desk.state(late).await, (CallbackState::Failed, 1), "one try, and no time for another");
+    assert_eq!(desk.state(late).await, (CallbackState::Failed, 1), "one attempt, and no time for another");
 }
