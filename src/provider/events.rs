@@ -1,4 +1,4 @@
-//! Reports that an HTTP provider makes by itself: `POST /providers/{shop}/events` (contract section 8).
+//! Handles reports that an HTTP provider sends by itself: `POST /providers/{shop}/events` (contract section 8).
 
 use bytes::Bytes;
 
@@ -10,8 +10,8 @@ use crate::error::{ApiError, RequestError};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::wire::members::{read_object, required_parsed};
 
-/// The HTTP provider of the shop that a report's path names; also of one that takes no operations now, since what it took
-/// before must come to its end.
+/// Returns the HTTP provider of the shop that a report's path names. The shop may be closed for new operations: those
+/// it has must still be completed.
 #[must_use]
 pub fn provider_of<'r>(rules: &'r RuleSet, shop: &str) -> Option<(&'r ShopCode, &'r HttpProvider)> {
     let (code, shop) = rules.shops.get_key_value(shop)?;
@@ -21,16 +21,16 @@ pub fn provider_of<'r>(rules: &'r RuleSet, shop: &str) -> Option<(&'r ShopCode, 
     }
 }
 
-/// Takes a report of a shop's provider: the body of the 200 reply, which tells how the operation stands now. A repeated
-/// report gets it too.
+/// Processes a report of a shop's provider. Returns the body of the 200 reply, with the operation's status after the
+/// report. A repeated report gets the same reply.
 ///
 /// # Errors
-/// A malformed report, an operation that is not this shop's ([`ApiError::NotFound`]), a contradiction
-/// ([`ApiError::Conflict`]), or the store could not answer: then nothing was taken.
+/// The report is malformed, names an operation of another shop ([`ApiError::NotFound`]) or contradicts the operation's
+/// result ([`ApiError::Conflict`]), or the store is unavailable: then nothing was recorded.
 pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result<Bytes, ApiError> {
     let report = read_object(body.bytes())?;
     let id = required_parsed("transaction_id", &report, |text| Ok(text.to_owned()))?;
-    // What is no id names no operation.
+    // A malformed id names no operation.
     let id = TransactionId::parse(&id).map_err(|_| ApiError::NotFound)?;
     let operation = operation(engine, shop, id).await?;
     let report = reply::read(&report, &operation)?;
@@ -41,7 +41,7 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
         }
         Reported::Contradicts(status) => Err(ApiError::Conflict(RequestError::member(
             "status",
-            format!("contradicts the result that is booked, {}, which stands", status.as_str()),
+            format!("contradicts the operation's final status {}, which is kept", status.as_str()),
         ))),
         Reported::Unknown => Err(ApiError::NotFound),
     }
@@ -49,7 +49,7 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
 
 async fn operation(engine: &Engine, shop: &ShopCode, id: TransactionId) -> Result<Operation, ApiError> {
     let stored = engine.store().by_id(id).await?;
-    // Not one that was made for the sandbox: its result is not this provider's to tell.
+    // An operation created for the sandbox is excluded: this provider cannot report its result.
     let own = |operation: &Operation| operation.shop == *shop && operation.provider == ProviderKind::Http;
     stored.map(|stored| stored.operation).filter(own).ok_or(ApiError::NotFound)
 }

@@ -1,20 +1,21 @@
-//! How many requests to providers are under way: so many for a shop, so many in all.
+//! Limits the requests to HTTP providers in flight: for each shop, and in all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::ShopCode;
 
-/// At most so many of one shop.
+/// The most requests in flight of one shop.
 const OF_A_SHOP: usize = 32;
-/// At most so many in all, but that every shop may have one: providers that are slow together keep nobody else waiting.
+/// The most requests in flight in all, except that every shop may have one: providers that are slow together delay no
+/// other shop.
 const IN_ALL: usize = 256;
 
-/// The requests under way.
+/// Counts the requests in flight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InFlightLimiter(Arc<Mutex<HashMap<ShopCode, usize>>>);
 
-/// A request under way, until it is dropped.
+/// A request in flight, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Flight {
     all: InFlightLimiter,
@@ -22,7 +23,7 @@ pub(super) struct Flight {
 }
 
 impl InFlightLimiter {
-    /// How many more requests of a shop may start.
+    /// Returns how many more requests of a shop may start.
     pub(super) fn room(&self, shop: &ShopCode) -> usize {
         let counts = self.counts();
         let own = counts.get(shop).copied().unwrap_or_default();
@@ -31,7 +32,7 @@ impl InFlightLimiter {
         if own == 0 { room.max(1) } else { room }
     }
 
-    /// One more.
+    /// Counts another request of a shop.
     pub(super) fn start(&self, shop: &ShopCode) -> Flight {
         *self.counts().entry(shop.clone()).or_default() += 1;
         Flight { all: self.clone(), shop: shop.clone() }
@@ -68,13 +69,13 @@ mod tests {
         for number in 1..8 {
             under_way.extend((0..OF_A_SHOP).map(|_| flights.start(&shop(number))));
         }
-        assert_eq!(flights.room(&shop(8)), 1, "one in any case");
+        assert_eq!(flights.room(&shop(8)), 1, "every shop may have one");
         let own = flights.start(&shop(8));
         assert_eq!(flights.room(&shop(8)), 0);
         drop(own);
         under_way.truncate(OF_A_SHOP + 5);
         assert_eq!(flights.room(&shop(1)), OF_A_SHOP - 5);
         under_way.clear();
-        assert!(flights.counts().is_empty(), "nothing is remembered of shops without requests");
+        assert!(flights.counts().is_empty(), "shops without requests are removed");
     }
 }

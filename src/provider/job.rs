@@ -1,4 +1,4 @@
-//! One job of the durable queue: what is done with it, and when it is done again.
+//! Processes one job of the durable queue: asks its provider for a result, and schedules the next attempt.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,21 +15,21 @@ use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::store::{ProviderJob, Store, StoreError};
 use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
-/// How long a job waits that the shop's rules of the moment have nobody for.
+/// How long a job waits if the rules in force have no matching provider for its shop.
 const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
 
-/// Who does a job.
+/// The provider that handles a job.
 #[derive(Debug)]
 pub(super) enum JobHandler {
     Sandbox,
     Http(HttpProvider),
-    /// The shop is gone from the rules, or has the other kind of provider: a job is never done by another kind than it was
-    /// stored for, because nobody knows what the first one made of it.
+    /// None: the shop was removed from the rules, or has the other kind of provider now. A job is never handled by
+    /// another kind than it was created for, because it is unknown what the first provider did with it.
     Nobody,
 }
 
 impl JobHandler {
-    /// Who does a job by these rules.
+    /// Returns the handler of a job by these rules.
     pub(super) fn of(rules: &RuleSet, job: &ProviderJob) -> Self {
         let provider = rules.shops.get(&job.operation.shop).map(|shop| &shop.provider);
         match (job.operation.provider, provider) {
@@ -40,16 +40,16 @@ impl JobHandler {
     }
 }
 
-/// What jobs are done with.
+/// The dependencies of provider jobs.
 pub(super) struct JobContext {
     pub engine: Arc<Engine>,
     pub rules: CurrentRules,
     pub outbound: Arc<Outbound>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
-    /// Lets lines about a shop through, by the kind of trouble.
+    /// Throttles log lines, for each shop and kind of failure.
     pub throttle: LogThrottle<(ShopCode, &'static str)>,
-    /// Shops whose provider was logged to give no result.
+    /// Shops whose provider was logged as giving no result.
     pub silent: Mutex<HashSet<ShopCode>>,
 }
 
@@ -66,7 +66,7 @@ impl JobContext {
         self.engine.metrics()
     }
 
-    /// Does a job and counts what came of it. What the store could not take is left to the end of the job's lease.
+    /// Does a job and counts the outcome. If the store fails, the job is done again after its lease.
     pub(super) async fn work(&self, job: &ProviderJob, doer: &JobHandler) -> Result<(), StoreError> {
         let outcome = match doer {
             JobHandler::Sandbox => self.sandbox(job).await?,
@@ -108,14 +108,14 @@ impl JobContext {
         }
     }
 
-    /// Where the provider's page sends the customer back, if the shop has them come back.
+    /// Returns the link by which the provider's page sends the customer back, if the shop offers a return.
     fn return_url(&self, rules: &RuleSet, operation: &Operation) -> Option<RedirectUrl> {
         let returns = rules.shops.get(&operation.shop).is_some_and(|shop| shop.payin.browser_return);
         let wanted = returns && operation.direction() == Direction::Payin;
         wanted.then(|| self.engine.links().return_link(&rules.gateway, operation.id, operation.created_at))
     }
 
-    /// Books what a provider answered; the word of the metrics.
+    /// Records a provider's answer; returns the outcome's label in the metrics.
     async fn take(&self, job: &ProviderJob, report: Report) -> Result<&'static str, StoreError> {
         let id = job.operation.id;
         let taken = match &report {
@@ -129,7 +129,7 @@ impl JobContext {
             Reported::Contradicts(_) => "contradicted",
             Reported::Unknown => "unknown",
         };
-        // Nothing is left to be asked, whoever was first.
+        // The operation has its result already, or does not exist: the job is done.
         self.store().end_provider_job(id).await?;
         Ok(word)
     }
@@ -142,28 +142,28 @@ impl JobContext {
     ) -> Result<&'static str, StoreError> {
         let (id, shop, now) = (job.operation.id, &job.operation.shop, self.clock.now());
         let (shop_code, cause) = (shop.as_str(), &unknown.cause);
-        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = made(job), %cause, "a provider said nothing");
+        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = made(job), %cause, "a provider gave no result");
         let last = job.operation.created_at.plus(provider.give_up_after);
         if now >= last {
             return self.give_up(job, cause).await;
         }
         if self.throttle.due((shop.clone(), unknown.kind)).is_some() {
             self.silent().insert(shop.clone());
-            tracing::warn!(shop = shop_code, %cause, "a provider gives no result; its operations stay PENDING and are asked for again");
+            tracing::warn!(shop = shop_code, %cause, "a provider gives no result; its operations stay PENDING and will be retried");
         }
         let HttpProvider { first_retry, max_retry, .. } = provider;
         let wait = backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.random.number());
-        // The last time is exactly when it is given up, however long the waits have become.
+        // The last attempt is exactly at `give_up_after`, however long the waits have become.
         self.store().postpone_provider_job(id, now.plus(wait).min(last)).await?;
         Ok("retried")
     }
 
-    /// Nobody asks any more: the operation stays PENDING until its provider reports, and a deposit's customer is told to
-    /// wait instead of being kept on a page that prepares for ever.
+    /// Ends the job: the operation stays PENDING until its provider reports. A deposit without a preparation is marked
+    /// stopped, so that its customer sees the page for a delayed payment instead of one that prepares for ever.
     async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
         let (id, shop) = (job.operation.id, &job.operation.shop);
         tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = made(job), %cause,
-            "given up: the provider never gave a result; the operation stays PENDING until it reports one");
+            "gave up: the provider returned no result; the operation stays PENDING until the provider reports one");
         let unprepared = job.operation.direction() == Direction::Payin && self.store().preparation(id).await?.is_none();
         if !unprepared || !self.store().prepare(id, Preparation::Stopped).await? {
             self.store().end_provider_job(id).await?;
@@ -187,13 +187,13 @@ impl JobContext {
             tracing::warn!(
                 shop = shop.as_str(),
                 wanted,
-                "operations wait for a kind of provider that the shop's rules do not name now"
+                "operations wait: the rules no longer give the shop the kind of provider that they were created for"
             );
         }
     }
 }
 
-/// How many times a job was asked for, this time included.
+/// Returns how many attempts a job has had, this one included.
 const fn made(job: &ProviderJob) -> u32 {
     job.attempts.saturating_add(1)
 }

@@ -1,4 +1,4 @@
-//! What moves the money behind a shop (contract section 8).
+//! Payment providers, which move the money behind a shop (contract section 8).
 
 pub mod events;
 mod flights;
@@ -19,10 +19,10 @@ use crate::domain::{Amount, Direction, Operation, ProviderKind, UnixMillis};
 use crate::engine::{AtCreation, NextAction, Provider};
 use crate::rules::{ProviderRules, RuleSet, Shop};
 
-/// The rules of the moment.
+/// Returns the rules in force.
 pub type CurrentRules = Arc<dyn Fn() -> Arc<RuleSet> + Send + Sync>;
 
-/// All providers, as the engine asks them.
+/// All providers, behind the engine's [`Provider`] interface.
 #[derive(Debug, Default)]
 pub struct Providers {
     stored: Notify,
@@ -38,7 +38,7 @@ impl Provider for Providers {
 
     fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction> {
         match provider {
-            // What was made for a provider of its own can be paid nowhere else.
+            // An operation created for an HTTP provider cannot be paid in the sandbox.
             ProviderRules::Sandbox { delay } if operation.provider == ProviderKind::Sandbox => {
                 sandbox::customer_way(operation, *delay, now)
             }

@@ -1,15 +1,15 @@
-//! The built-in provider: decides by the last two digits of the amount (contract section 8).
+//! The built-in sandbox provider: the last two digits of the amount decide the result (contract section 8).
 
 use std::time::Duration;
 
 use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome, UnixMillis};
 use crate::engine::{AtCreation, NextAction};
 
-/// How long the preparation of deposits of .04 takes, from their creation.
+/// How long the preparation of deposits ending in .04 takes, from their creation.
 const SLOW_PREPARATION: Duration = Duration::from_secs(10);
 
-/// What the sandbox makes of a new operation. Withdrawals that come to a result by themselves are asked for after
-/// `delay`; deposits wait for what the customer does.
+/// Returns how the sandbox begins an operation. Withdrawals that get a result by themselves are scheduled after
+/// `delay`; deposits wait for the customer.
 pub(super) fn at_creation(direction: Direction, amount: Amount, delay: Duration, now: UnixMillis) -> AtCreation {
     match (amount.cents(), direction) {
         (1, _) => AtCreation::Fail,
@@ -18,7 +18,7 @@ pub(super) fn at_creation(direction: Direction, amount: Amount, delay: Duration,
     }
 }
 
-/// The result of a withdrawal whose delay is over.
+/// Returns the result of a withdrawal whose delay is over.
 pub(super) fn withdrawal_result(amount: Amount) -> Outcome {
     match amount.cents() {
         4 => Outcome::Failed,
@@ -26,8 +26,8 @@ pub(super) fn withdrawal_result(amount: Amount) -> Outcome {
     }
 }
 
-/// How the customer of a pending deposit goes on at `now`: nothing is stored of it, since the amount and the age of the
-/// deposit say all. Withdrawals have no customer's way.
+/// Returns the next action of a pending deposit's customer at `now`. Nothing is stored for it: the amount and the age
+/// of the deposit determine it. Withdrawals have none.
 pub(super) fn customer_way(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<NextAction> {
     if operation.direction() == Direction::Payout {
         return None;
@@ -44,7 +44,7 @@ pub(super) fn customer_way(operation: &Operation, delay: Duration, now: UnixMill
     }
 }
 
-/// Instructions that name no account, real or not: nobody should try to pay.
+/// Returns instructions without any account, real or not, so that nobody tries to pay.
 fn instructions(operation: &Operation) -> Option<Instructions> {
     let detail = |label: &str, value: String| Detail { label: label.into(), value: value.into() };
     let details = vec![

@@ -1,4 +1,4 @@
-//! Operations for the tests of this module.
+//! Sample operations for the tests of this module.
 
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Deposit, Kind, MerchantId, Operation,

@@ -1,8 +1,8 @@
-//! Works through the durable queue of provider jobs. A job stays in the queue until its result is booked, so that the
-//! work of a process that died is taken up again when its lease is over.
+//! The worker of the durable queue of provider jobs. A job stays in the queue until its result is recorded, so that
+//! another process continues the work of one that died, after its lease.
 //!
-//! Each shop has a queue of its own. The sandbox's jobs are done in batches, whose results share a commit; requests to
-//! HTTP providers are under way side by side, so that a provider that is slow or dead delays nobody but itself.
+//! Each shop has a queue of its own. The sandbox's jobs are done in batches, whose results share a commit. Requests to
+//! HTTP providers run concurrently, so that a slow or dead provider delays only its own shop.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,45 +21,45 @@ use crate::rules::{ProviderRules, RuleSet};
 use crate::store::{Claim, StoreError};
 use crate::telemetry::LogThrottle;
 
-/// How long a claimed job is hidden from other claims, beyond the time that its provider is given.
+/// How long a job is leased, in addition to the time-out of its request.
 const LEASE: Duration = Duration::from_secs(10);
-/// How many jobs without a request of their own are claimed at once.
+/// The most jobs without a request of their own that are claimed at once.
 const BATCH: usize = 128;
-/// The longest the queue is left unwatched: jobs of other nodes and expired leases are found after this.
+/// The longest wait between two reads of the queue: jobs of other nodes and expired leases are found after this.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// Between two lines about one kind of trouble of a shop.
+/// The interval between two log lines about one kind of failure of a shop.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
-/// What a worker is made of.
+/// The dependencies of a [`ProviderWorker`].
 pub struct ProviderDeps {
-    /// Books results; its store holds the queue.
+    /// Records results; its store holds the queue.
     pub engine: Arc<Engine>,
-    /// The rules of the moment.
+    /// Returns the rules in force.
     pub rules: CurrentRules,
-    /// Reaches HTTP providers.
+    /// Sends requests to HTTP providers.
     pub outbound: Arc<Outbound>,
-    /// The same that the engine tells when it stores a job.
+    /// The providers that the engine notifies when it stores a job.
     pub providers: Arc<Providers>,
-    /// Tells when jobs are due.
+    /// Decides when jobs are due.
     pub clock: Arc<dyn Clock>,
-    /// Spreads retries.
+    /// Randomizes retries.
     pub random: Arc<dyn Random>,
 }
 
-/// Does provider jobs, one process's share of them.
+/// Does this process's share of the provider jobs.
 pub struct ProviderWorker {
     tools: Arc<JobContext>,
     providers: Arc<Providers>,
     flights: InFlightLimiter,
-    /// Says when a line is due of rounds that the store failed.
+    /// Throttles log lines about rounds that failed in the store.
     waiting: LogThrottle,
 }
 
-/// The requests under way, as tasks.
+/// The jobs in flight, as tasks.
 type UnderWay = JoinSet<Result<(), StoreError>>;
 
 impl ProviderWorker {
-    /// A worker on the queue of the engine's store.
+    /// Creates a worker for the queue of the engine's store.
     #[must_use]
     pub fn new(parts: ProviderDeps) -> Self {
         let ProviderDeps { engine, rules, outbound, providers, clock, random } = parts;
@@ -69,8 +69,9 @@ impl ProviderWorker {
         Self { tools: Arc::new(tools), providers, flights: InFlightLimiter::default(), waiting }
     }
 
-    /// Works until `stop` is sent to or its sender is dropped; what is in hand is done first. Dropping the task at any
-    /// await leaves the queue sound too, but what it claimed waits for the end of its lease then.
+    /// Works until `stop` receives a message or its sender is dropped, then waits for the jobs in flight. Dropping the
+    /// future at any await leaves the queue sound too, but the jobs that it claimed are done again only after their
+    /// leases.
     pub async fn run(self, mut stop: oneshot::Receiver<()>) {
         let mut under_way = UnderWay::new();
         while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
@@ -79,12 +80,12 @@ impl ProviderWorker {
             }
             let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
                 if let Some(left_out) = self.waiting.due(()) {
-                    tracing::warn!(%error, left_out, "provider jobs are waiting for the store");
+                    tracing::warn!(%error, left_out, "provider jobs wait: the store is unavailable");
                 }
                 LONGEST_WAIT
             });
             if !wait.is_zero() {
-                // Any of them may wake it; the next round looks at the queue anyway.
+                // Any of them may wake it; the next round reads the queue anyway.
                 tokio::select! {
                     _ = &mut stop => break,
                     Some(landed) = under_way.join_next() => tell(landed),
@@ -97,7 +98,7 @@ impl ProviderWorker {
         }
     }
 
-    /// Takes up the jobs that are due. Returns how long nothing else will be, zero when there may be more now.
+    /// Claims and starts the jobs that are due. Returns how long until more can start; zero if there may be more now.
     async fn round(&self, under_way: &mut UnderWay) -> Result<Duration, StoreError> {
         let rules = (self.tools.rules)();
         let now = self.tools.clock.now();
@@ -115,7 +116,7 @@ impl ProviderWorker {
                 Err(error) => failure = Some(error),
             }
         }
-        // All of them are waited for: a booking that is dropped would leave its job to the end of its lease.
+        // Waits for all of them: a dropped job would wait for the end of its lease.
         while let Some(done) = batch.join_next().await {
             match done {
                 Ok(Err(error)) => failure = Some(error),
@@ -125,7 +126,7 @@ impl ProviderWorker {
         failure.map_or(Ok(wait), Err)
     }
 
-    /// Claims a shop's jobs and starts them; how many there were.
+    /// Claims a shop's due jobs and starts them; returns how many.
     async fn take_up(
         &self,
         rules: &RuleSet,
@@ -165,12 +166,12 @@ impl ProviderWorker {
     }
 }
 
-/// Tells the operator of a job that did not come to its end; it is taken up again when its lease is over.
+/// Logs a job that failed; it is done again after its lease.
 fn tell(done: Result<Result<(), StoreError>, JoinError>) {
     match done {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "a provider job is waiting for the store"),
-        Err(panic) => tracing::error!(%panic, "a provider job failed; it is tried again"),
+        Ok(Err(error)) => tracing::warn!(%error, "a provider job failed in the store; it will be retried"),
+        Err(panic) => tracing::error!(%panic, "a provider job panicked; it will be retried"),
     }
 }
 

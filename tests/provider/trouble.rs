@@ -162,7 +162,7 @@ async fn an_operation_that_was_given_up_waits_for_a_report() {
         report(&gateway, id, json!({ "status": "SUCCESS" })).await.expect(200);
         assert_eq!(status(&gateway, id).await, "SUCCESS");
     }
-    logged(&gateway, "given up: the provider never gave a result", 2).await;
+    logged(&gateway, "gave up: the provider returned no result", 2).await;
 }
 
 #[tokio::test]

@@ -17,34 +17,34 @@ use crate::outbound::{self, Outbound, OutboundError, OutboundResponse};
 use crate::rules::HttpProvider;
 use crate::wire::members::read_object;
 
-/// The longest answer, in bytes.
+/// The longest response body, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024;
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// What came of asking.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProviderAnswer {
-    /// The provider said so.
+    /// The provider answered with this report.
     Said(Report),
-    /// Nobody knows whether the money moves: the provider has to be asked again. Never a result.
+    /// It is unknown whether the money moves: the request has to be repeated. Never a result.
     Unknown(Unknown),
 }
 
-/// Why a result is not known.
+/// Why a result is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unknown {
-    /// The word of the metrics.
+    /// The outcome's label in the metrics.
     pub kind: &'static str,
-    /// For the operator. It holds nothing of what the provider sent but its status.
+    /// The cause, for the operator. It contains nothing that the provider sent but its status.
     pub cause: String,
-    /// How long the provider wants to be left alone.
+    /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
 }
 
 impl ProviderAnswer {
-    /// What came of it, as metrics count it.
+    /// Returns the outcome's label in the metrics.
     pub(super) const fn outcome(&self) -> &'static str {
         match self {
             Self::Said(Report::Pending) => "pending",
@@ -56,7 +56,7 @@ impl ProviderAnswer {
     }
 }
 
-/// Asks a provider about an operation, once.
+/// Sends one request about an operation to its provider.
 pub(super) async fn ask(
     outbound: &Outbound,
     provider: &HttpProvider,
@@ -68,7 +68,7 @@ pub(super) async fn ask(
         (SIGNATURE, sign_v2(provider.secrets.signing(), body.as_bytes())),
         (IDEMPOTENCY_KEY, operation.id.to_string()),
     ];
-    // Hexadecimal and decimal digits are always a header's value.
+    // Hexadecimal and decimal digits are always valid in a header.
     let headers =
         headers.map(|(name, text)| (name, HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))));
     let question = outbound::OutboundRequest {
@@ -97,7 +97,7 @@ const fn kind(error: &OutboundError) -> &'static str {
     }
 }
 
-/// What an answer means for an operation.
+/// Interprets a response about an operation.
 fn understood(answer: &OutboundResponse, operation: &Operation) -> ProviderAnswer {
     let unknown = |kind, cause| ProviderAnswer::Unknown(Unknown { kind, cause, retry_after: answer.retry_after });
     if !(200..300).contains(&answer.status) {
@@ -106,7 +106,7 @@ fn understood(answer: &OutboundResponse, operation: &Operation) -> ProviderAnswe
     let read = read_object(&answer.body).and_then(|object| reply::read(&object, operation));
     match read {
         Ok(report) => ProviderAnswer::Said(report),
-        Err(complaint) => unknown("malformed", format!("its answer cannot be understood: {complaint}")),
+        Err(complaint) => unknown("malformed", format!("its answer is malformed: {complaint}")),
     }
 }
 

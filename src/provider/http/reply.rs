@@ -1,8 +1,8 @@
 //! What a provider says of an operation, in an answer or in a report: one shape for both (docs/providers.md).
 //!
-//! It names its operation. Members that are not known are passed over, so that providers may grow; a known one that has another type, or that
-//! does not belong to this status or direction, makes the whole a mistake: who is wrong about one thing may be wrong
-//! about the result.
+//! The object must name its operation. Unknown members are ignored, so that providers may add some. A known member with
+//! another type, or one that does not belong to this status or direction, makes the whole object an error: a provider
+//! that is wrong about one member may be wrong about the result.
 
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Detail, Direction, Instructions, InvalidValue, Operation, Outcome, Preparation,
@@ -13,7 +13,7 @@ use crate::error::RequestError;
 use crate::json::{Node, Object, Value};
 use crate::wire::members::{object, parsed, present, required_parsed, string};
 
-/// The members of a preparation; at most one of them.
+/// The members of a preparation, of which at most one may be present.
 const PREPARATIONS: [&str; 3] = ["page", "instructions", "preparation"];
 const PAYER_ACCOUNT: &str = "payer_account";
 
@@ -24,10 +24,10 @@ enum Word {
     Failed,
 }
 
-/// What an operation says under a member's name.
+/// Returns the value of a member for an operation.
 type EchoedMember = fn(&Operation) -> String;
 
-/// The members of a request that may be repeated in what is said; then they say what the request did.
+/// The members of a request that the provider may repeat; then they must equal the request's.
 const ECHOES: [(&str, EchoedMember); 5] = [
     ("direction", |operation| operation.direction().as_str().to_owned()),
     ("merchant", |operation| operation.merchant.as_str().to_owned()),
@@ -36,22 +36,23 @@ const ECHOES: [(&str, EchoedMember); 5] = [
     ("currency", |operation| operation.currency.as_str().to_owned()),
 ];
 
-/// Reads what is said of an operation. It has to name the operation: over a connection that several requests share, an
-/// answer that is late or out of step would be believed of another one. What it repeats of the request has to be so.
+/// Parses a statement about an operation. It must name the operation: on a connection that several requests share, a
+/// late or misplaced answer could otherwise be applied to the wrong one. Members that it repeats from the request must
+/// equal it.
 ///
 /// # Errors
-/// The member that is missing or wrong.
+/// A member is missing or wrong; the error names it.
 pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report, RequestError> {
     let direction = operation.direction();
     let id = required_parsed("transaction_id", object, |text| Ok(text.to_owned()))?;
     if id != operation.id.to_string() {
-        return Err(RequestError::member("transaction_id", "names another operation"));
+        return Err(RequestError::member("transaction_id", "must be the id of this operation"));
     }
     for (name, value) in ECHOES {
         if let Some(echo) = present(object, name)
             && string(name, echo)? != value(operation)
         {
-            return Err(RequestError::member(name, "is not the operation's"));
+            return Err(RequestError::member(name, "must equal the operation's"));
         }
     }
     if let Some(echo) = present(object, "amount") {
@@ -61,10 +62,10 @@ pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report,
     if let Some(name) = PREPARATIONS.into_iter().find(|name| present(object, name).is_some())
         && (status != Word::Pending || direction == Direction::Payout)
     {
-        return Err(RequestError::member(name, "belongs to a PENDING deposit alone"));
+        return Err(RequestError::member(name, "is allowed only with a deposit that is PENDING"));
     }
     if present(object, PAYER_ACCOUNT).is_some() && (status != Word::Success || direction == Direction::Payout) {
-        return Err(RequestError::member(PAYER_ACCOUNT, "belongs to a SUCCESS of a deposit alone"));
+        return Err(RequestError::member(PAYER_ACCOUNT, "is allowed only with a deposit that is SUCCESS"));
     }
     match status {
         Word::Failed => Ok(Report::Finished(Outcome::Failed)),
@@ -73,13 +74,13 @@ pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report,
     }
 }
 
-/// An amount by its value, as a decimal string or as a number.
+/// Checks an amount by its value, as a decimal string or a number.
 fn amount(echo: &Value<'_>, expected: Amount) -> Result<(), RequestError> {
     let amount = match echo.as_str() {
         Some(text) => Amount::from_decimal_string(text),
         None => Amount::from_json_number(echo.raw),
     };
-    if amount == Ok(expected) { Ok(()) } else { Err(RequestError::member("amount", "is not the operation's")) }
+    if amount == Ok(expected) { Ok(()) } else { Err(RequestError::member("amount", "must equal the operation's")) }
 }
 
 fn word(text: &str) -> Result<Word, InvalidValue> {
@@ -99,7 +100,7 @@ fn preparation(object: &Object<'_>) -> Result<Option<Preparation>, RequestError>
     let mut given = PREPARATIONS.into_iter().filter_map(|name| present(object, name).map(|value| (name, value)));
     let Some((name, value)) = given.next() else { return Ok(None) };
     if let Some((other, _)) = given.next() {
-        return Err(RequestError::member(other, format!("cannot stand beside {name}")));
+        return Err(RequestError::member(other, format!("cannot be combined with {name}")));
     }
     match name {
         "page" => page(value).map(Preparation::Page),
@@ -114,7 +115,7 @@ fn page(value: &Value<'_>) -> Result<BrowserUrl, RequestError> {
     let url = present(page, "url").ok_or_else(|| RequestError::member("page.url", "is required"))?;
     parsed("page.url", url, |text| {
         let url = BrowserUrl::new(text)?;
-        // A customer types card numbers there. What runs on the customer's own machine is a demonstration.
+        // Customers enter card numbers on that page. A page on the customer's own machine is for demonstrations.
         if url.is_plain_http() && !names_loopback(text) {
             return Err(InvalidValue::new("must be an https:// URL"));
         }
@@ -143,7 +144,7 @@ fn instructions(value: &Value<'_>) -> Result<Instructions, RequestError> {
 }
 
 fn details(items: &[Value<'_>]) -> Result<Vec<Detail>, RequestError> {
-    // One over the limit is enough to be refused for it.
+    // One detail over the limit is enough for the rejection.
     items.iter().take(Instructions::MAX_DETAILS + 1).map(detail).collect()
 }
 
@@ -179,7 +180,7 @@ mod tests {
         read(&object, &of(direction)).map_err(|complaint| complaint.to_string())
     }
 
-    /// The same with the operation named.
+    /// Parses the text after adding the operation's id to it.
     fn object(text: &str, direction: Direction) -> Result<Report, String> {
         let comma = if text == "{}" { "" } else { "," };
         read_exactly(&text.replacen('{', &format!("{{\"transaction_id\":\"4711\"{comma}"), 1), direction)

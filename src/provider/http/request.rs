@@ -6,18 +6,18 @@ use crate::domain::{Kind, MERCHANT_USER_IP, Operation, RedirectUrl, UnixMillis};
 use crate::json::{self, Node, write_string};
 use crate::store::Fields;
 
-/// What a provider is told. It holds account numbers and a customer's link: it has no `Debug`.
+/// The content of a request to a provider. It holds account numbers and a customer's link, so it has no `Debug`.
 #[derive(Clone, Copy)]
 pub(crate) struct ProviderBody<'a> {
     pub operation: &'a Operation,
     pub fields: &'a Fields,
-    /// What the address of reports begins with.
+    /// The start of the URL to which the provider sends reports.
     pub public_url: &'a str,
-    /// Where the provider's page sends a deposit's customer back, unless the shop wants none to come.
+    /// Where the provider's page sends a deposit's customer back, if the shop offers a return.
     pub return_url: Option<&'a RedirectUrl>,
 }
 
-/// The body of a request. The same is always told in the same bytes.
+/// Writes the body of a request. The same content always gives the same bytes.
 pub(super) fn body(content: ProviderBody<'_>) -> String {
     let ProviderBody { operation, fields, public_url, return_url } = content;
     let mut body = Writer { text: String::with_capacity(1024 + fields.sent.len() + fields.defaults.len()) };
@@ -45,7 +45,7 @@ pub(super) fn body(content: ProviderBody<'_>) -> String {
     body.text
 }
 
-/// Where the provider of a shop reports.
+/// Returns the URL to which the provider of a shop sends reports.
 fn events_url(public_url: &str, shop: &str) -> String {
     format!("{}/providers/{shop}/events", public_url.trim_end_matches('/'))
 }
@@ -82,14 +82,14 @@ fn rfc3339(moment: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(moment.0).unwrap_or(jiff::Timestamp::MAX).to_string()
 }
 
-/// The customer's address as the merchant sent it: a schema's default never stands in for it.
+/// Returns the customer's IP address as the merchant sent it: a schema's default never replaces it.
 fn customer_ip(fields: &Fields) -> Option<String> {
     let Ok(json::Value { node: Node::Object(sent), .. }) = json::read(fields.sent.as_bytes()) else { return None };
     sent.get(MERCHANT_USER_IP)?.as_str().map(str::to_owned)
 }
 
-/// The members sent and those that the schema's defaults added, which never have a name in common, as one object: joined
-/// as text, so that every value keeps its bytes.
+/// Joins the members that were sent and those that the schema's defaults added, which never share a name, into one
+/// object. They are joined as text, so that every value keeps its bytes.
 fn with_defaults(fields: &Fields) -> String {
     let inside =
         |object: &str| object.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).map(str::to_owned);

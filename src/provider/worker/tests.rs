@@ -1,4 +1,4 @@
-//! The worker over the real store, with a clock that is moved by hand and a provider that says what it is told to.
+//! Tests of the worker over the real store, with a clock that the test moves and a provider whose answers it sets.
 
 use std::fs;
 use std::path::Path;
@@ -22,11 +22,11 @@ use crate::wire::v2::read_create;
 
 const START: UnixMillis = UnixMillis(1_780_000_000_000);
 const SANDBOX: &str = "kind = \"sandbox\"\n";
-/// The operation asked about takes the place of `@`.
+/// `@` stands for the operation's id.
 const SUCCESS: &str = "200 OK\r\nConnection: close\r\n\r\n{\"transaction_id\":\"@\",\"status\":\"SUCCESS\"}";
 const BUSY: &str = "503 Busy\r\nContent-Length: 0\r\n\r\n";
 
-/// A provider whose next answers a test chooses.
+/// A provider whose answers a test sets.
 struct Fake {
     url: String,
     says: Arc<Mutex<&'static str>>,
@@ -136,7 +136,7 @@ impl World {
         TransactionId::parse(&created.transaction_id).unwrap()
     }
 
-    /// One round of the worker, and the end of all that it began.
+    /// Runs one round of the worker, and waits for the jobs that it started.
     async fn round(&self) {
         let mut under_way = UnderWay::new();
         self.worker.round(&mut under_way).await.unwrap();
@@ -153,7 +153,7 @@ impl World {
         self.engine.store().by_id(id).await.unwrap().unwrap().operation.state.status()
     }
 
-    /// How many milliseconds until the shop's next job is due.
+    /// Returns in how many milliseconds the shop's next job is due.
     async fn due_in(&self) -> Option<i64> {
         let queues = self.engine.store().provider_queues().await.unwrap();
         queues.first().map(|queue| queue.due.0 - self.clock.now().0)
@@ -244,7 +244,7 @@ async fn a_silent_provider_is_asked_with_growing_waits_until_it_is_given_up() {
         let (before, store) = (fake.asked(), world.engine.store());
         assert_eq!(store.preparation(id).await.unwrap(), None);
         world.round().await;
-        assert_eq!((fake.asked(), world.due_in().await), (before + 1, None), "asked once more, then given up");
+        assert_eq!((fake.asked(), world.due_in().await), (before + 1, None), "one last request, then given up");
         assert_eq!(world.status(id).await, Status::Pending);
         let shown = (direction == Direction::Payin).then_some(Preparation::Stopped);
         assert_eq!(store.preparation(id).await.unwrap(), shown);
@@ -272,7 +272,7 @@ async fn what_was_claimed_and_dropped_is_taken_up_after_its_lease() {
     let mut under_way = UnderWay::new();
     world.worker.round(&mut under_way).await.unwrap();
     under_way.shutdown().await;
-    assert_eq!(world.worker.flights.room(&ShopCode::new("card").unwrap()), 32, "it is under way no longer");
+    assert_eq!(world.worker.flights.room(&ShopCode::new("card").unwrap()), 32, "it is no longer in flight");
     assert_eq!(world.due_in().await, Some(30_000), "the time-out and the lease");
     world.round().await;
     assert_eq!(world.status(id).await, Status::Pending);
