@@ -1,4 +1,4 @@
-//! The entry link: how the customer of a deposit goes on now.
+//! The entry link: leads the customer of a deposit to the current next action.
 
 use super::page::{DepositPage, HtmlPage, PREPARING_SECONDS, PageRequest, PageResponse, STOPPED_SECONDS};
 use crate::engine::{Engine, NextAction};

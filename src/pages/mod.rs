@@ -1,5 +1,6 @@
-//! What a deposit's customer meets (merchant-api-v2, "Customer payment page"; contract section 9): the entry link, the
-//! return link and the sandbox's hosted page. Looking changes nothing; only the sandbox's Pay and Decline do.
+//! The pages of a deposit's customer (merchant-api-v2, "Customer payment page"; contract section 9): the entry link,
+//! the return link and the sandbox's hosted page. Viewing a page changes nothing; only the sandbox's Pay and Decline
+//! do.
 
 mod decision;
 mod entry;
@@ -21,11 +22,11 @@ impl PageRequest {
     /// Returns the response to the browser.
     ///
     /// # Errors
-    /// [`AdmissionError::Link`] when there is no such deposit (any more); or the store could not answer.
+    /// [`AdmissionError::Link`] if the deposit does not exist (any more); or the store is unavailable.
     pub async fn answer(self, engine: &Engine) -> Result<PageReply, ApiError> {
         let stored = engine.store().by_id(self.link.id).await?;
         let operation = stored.map(|stored| stored.operation);
-        // An id that names no deposit looks like a link that was never issued.
+        // An id that names no deposit is refused like a link that was never issued.
         let opened =
             operation.and_then(|operation| DepositPage::new(engine, &self, operation)).ok_or(AdmissionError::Link)?;
         let merchant = opened.operation.merchant.clone();

@@ -1,4 +1,4 @@
-//! A page in the customer's language, as HTML. Everything but the markup itself is written as text.
+//! Renders a page in the customer's language as HTML. Everything but the markup itself is escaped.
 
 use std::fmt::{self, Write as _};
 
@@ -13,12 +13,12 @@ pub struct Html<'p> {
     pub text: String,
     /// Its language's tag.
     pub language: &'p str,
-    /// What `style-src` has to allow, without quotes.
+    /// The source that `style-src` has to allow, without quotes.
     pub style_source: String,
 }
 
 impl HtmlPage {
-    /// Writes the page in the language that an `Accept-Language` asks for.
+    /// Renders the page in the language that `Accept-Language` prefers.
     #[must_use]
     pub fn html<'p>(&self, pages: &'p Pages, accept_language: &str, request_id: &str) -> Html<'p> {
         let language = pages.language(accept_language);
@@ -29,7 +29,7 @@ impl HtmlPage {
     }
 }
 
-/// A page on its way into HTML.
+/// A page with what rendering needs.
 struct Document<'a> {
     page: &'a HtmlPage,
     pages: &'a Pages,
@@ -37,7 +37,7 @@ struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// A text about the page's state.
+    /// Returns a text about the page's state.
     fn words(&self, key: &str) -> Text<'a> {
         Text(self.language.text(self.page.state.as_str(), key))
     }
@@ -50,7 +50,7 @@ impl<'a> Document<'a> {
         Text(self.language.text("actions", key))
     }
 
-    /// Whether nothing is asked of the customer but to wait.
+    /// Reports whether the customer only has to wait.
     fn is_waiting(&self) -> bool {
         matches!(self.page.state, PageState::Preparing | PageState::Busy)
     }
@@ -110,7 +110,8 @@ impl<'a> Document<'a> {
         writeln!(out, "<style>{}</style>\n</head>\n<body>", self.pages.style())
     }
 
-    /// Whose pages they are. The name beside it says what a logo shows.
+    /// Writes the logo and the name of the operator. The logo has no alternative text, because the name beside it says
+    /// the same.
     fn header(&self, out: &mut String) -> fmt::Result {
         let (logo, name) = (self.pages.logo(), self.pages.name());
         if logo.is_none() && name.is_none() {
@@ -147,7 +148,7 @@ impl<'a> Document<'a> {
         writeln!(out, "</dl>")
     }
 
-    /// The sandbox's form.
+    /// Writes the sandbox's form.
     fn form(&self, out: &mut String) -> fmt::Result {
         let Some(action) = &self.page.action else { return Ok(()) };
         let (pay, decline) = (self.action("pay"), self.action("decline"));
@@ -161,7 +162,7 @@ impl<'a> Document<'a> {
         )
     }
 
-    /// Where the customer may go: back to the merchant before all, unless something else is asked first.
+    /// Writes the links: first the one back to the merchant, unless another action comes first.
     fn ways(&self, out: &mut String) -> fmt::Result {
         let HtmlPage { return_url, here, action, .. } = self.page;
         let hint = self.words("hint");
@@ -208,7 +209,7 @@ fn write_instructions(out: &mut String, instructions: &Instructions) -> fmt::Res
     writeln!(out, "</dl>")
 }
 
-/// What the sign of a state draws in its circle; `None`: it turns, while nothing is asked but to wait.
+/// Returns the path of a state's icon, drawn in a circle; `None`: the turning circle of waiting.
 const fn icon(state: PageState) -> Option<&'static str> {
     match state {
         PageState::Preparing | PageState::Busy => None,
@@ -221,7 +222,7 @@ const fn icon(state: PageState) -> Option<&'static str> {
     }
 }
 
-/// A text where HTML has text, or an attribute's value in quotes.
+/// A text, escaped for HTML text and for attribute values in quotes.
 #[derive(Clone, Copy)]
 struct Text<'a>(&'a str);
 
@@ -247,7 +248,7 @@ impl fmt::Display for Text<'_> {
 }
 
 impl Refresh {
-    /// As the `Refresh` header and its `http-equiv` have it.
+    /// Returns the value for the `Refresh` header and `http-equiv`.
     #[must_use]
     pub fn value(&self) -> String {
         let seconds = self.after.as_secs();

@@ -1,4 +1,5 @@
-//! The sandbox's hosted page (contract section 8): Pay and Decline, safe to send twice, booked like a provider's report.
+//! The sandbox's hosted page (contract section 8): Pay and Decline are safe to send twice, and are recorded like a
+//! provider's report.
 
 use std::time::Duration;
 
@@ -23,15 +24,15 @@ pub(super) async fn page(engine: &Engine, visit: &PageRequest, opened: DepositPa
     }
 }
 
-/// Books what was chosen. The page that answers goes on to the return link by itself, since a form may not be redirected to
-/// another origin.
+/// Completes the deposit as decided. The result page goes to the return link by itself, since a form's reply may not
+/// redirect to another origin.
 pub(super) async fn decide(
     engine: &Engine,
     visit: &PageRequest,
     opened: DepositPage,
     decision: Decision,
 ) -> Result<PageResponse, ApiError> {
-    // What the page does not offer (any more) is not taken either: a shop may have got another provider meanwhile.
+    // A decision that the page does not offer (any more) is ignored: the shop may have got another provider meanwhile.
     if !matches!(opened.way(engine, &visit.rules).await?, NextAction::SandboxPage | NextAction::Finished(_)) {
         return Ok(PageResponse::Link(opened.deposit.redirect_url));
     }
@@ -41,7 +42,7 @@ pub(super) async fn decide(
         match engine.report(ProviderKind::Sandbox, &operation.shop, operation.id, report).await? {
             Reported::Taken | Reported::Repeated => (decision.status(), false),
             Reported::Contradicts(booked) => (booked, true),
-            // It was made for another provider.
+            // The operation was created for another provider.
             Reported::Unknown => return Err(AdmissionError::Link.into()),
         };
     let state = if status == Status::Success { PageState::Success } else { PageState::Failed };

@@ -1,4 +1,4 @@
-//! The customer's way over the real store and real rule files, with a clock that is moved.
+//! Tests of the customer's pages over the real store and real rule files, with a clock that the test moves.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl World {
         Ok(step)
     }
 
-    /// What the entry link leads to: a page's name, an address, or the refusal.
+    /// Opens the entry link; returns a page's name, an address, or the refusal.
     async fn entry(&self, reply: &str) -> String {
         reported(self.open(LinkKind::Entry, &entry_link(reply), None).await)
     }
@@ -43,7 +43,7 @@ impl World {
         reported(self.open(LinkKind::Return, link, None).await)
     }
 
-    /// The sandbox's link of a deposit that is ready.
+    /// Returns the sandbox link of a prepared deposit.
     async fn hosted(&self, reply: &str) -> String {
         match self.open(LinkKind::Entry, &entry_link(reply), None).await.unwrap() {
             PageResponse::Link(link) => link.expose().to_owned(),
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// The return link that a page offers.
+    /// Returns the return link that the entry page offers.
     async fn offered(&self, reply: &str) -> Option<String> {
         match self.open(LinkKind::Entry, &entry_link(reply), None).await.unwrap() {
             PageResponse::Page(page) => page.return_url.map(|link| link.expose().to_owned()),
@@ -129,7 +129,7 @@ async fn what_was_chosen_is_booked_once() {
         world.later(SECOND);
         let link = world.hosted(&reply).await;
         assert_eq!(world.sandbox(&link, None).await, "Sandbox");
-        assert_eq!(world.entry(&reply).await, "sandbox", "looking decides nothing");
+        assert_eq!(world.entry(&reply).await, "sandbox", "viewing decides nothing");
         for _ in 0..3 {
             assert_eq!(world.sandbox(&link, Some(decision)).await, state);
         }
@@ -191,7 +191,7 @@ async fn a_shop_decides_whether_pages_offer_the_return() {
     let back = world.offered(&reply).await.unwrap();
     world.replace("shops/card.toml", "[payin]", "[payin]\nbrowser_return = false");
     assert_eq!(world.offered(&reply).await, None);
-    assert_eq!(world.go_back(&back).await, "https://a.example/p", "what was issued stays");
+    assert_eq!(world.go_back(&back).await, "https://a.example/p", "links already issued stay valid");
     world.later(SECOND);
     let link = world.hosted(&reply).await;
     let PageResponse::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else {
@@ -228,7 +228,7 @@ async fn links_of_a_listed_secret_live_on() {
     let new_back = world.offered(&later).await.unwrap();
     world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = \"new\"\n"));
     assert_eq!((world.entry(&reply).await, world.go_back(&back).await), ("refused".into(), "refused".into()));
-    assert_eq!(world.deposit("\"amount\":1.02").await.unwrap(), reply, "the link stays what it was");
+    assert_eq!(world.deposit("\"amount\":1.02").await.unwrap(), reply, "the link stays the same");
     assert_eq!(
         (world.entry(&later).await.as_str(), world.go_back(&new_back).await.as_str()),
         ("Preparing", "https://a.example/p")
@@ -271,7 +271,7 @@ async fn a_deposit_whose_shop_got_another_kind_of_provider_waits_and_is_not_paid
     let http = "kind = \"http\"\nurl = \"https://p.example/\"\nsecret = \"p\"";
     world.replace("shops/card.toml", "kind = \"sandbox\"", http);
     assert_eq!(world.entry(&reply).await, "Stopped");
-    assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "pay", "what is not offered is not taken");
+    assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "pay", "a decision that is not offered is ignored");
     assert!(world.status(&reply).await.contains("PENDING"));
 }
 
@@ -326,7 +326,7 @@ async fn a_return_link_that_is_over_is_not_offered() {
 async fn links_of_the_default_secret_live_on_while_its_file_is_listed() {
     let world = World::new();
     let reply = world.deposit("\"amount\":1.02").await.unwrap();
-    // What the default's file holds: the secret in base64.
+    // The default secret's file holds the secret in base64.
     world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\", \"cGFnZXM=\"]\n"));
     assert_eq!(world.entry(&reply).await, "Preparing");
     world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\"]\n"));
