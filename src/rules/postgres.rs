@@ -259,7 +259,7 @@ mod tests {
             ("postgres://u:TOPSECRET@[::1/db", "without ]"),
             ("postgres://u:TOPSECRET@one,,two/db", "an empty host"),
             ("postgres://u:TOPSECRET@h/db?unknown=1", "has an unknown parameter: unknown"),
-            ("postgres://u:TOPSECRET@h/db?sslmod=require", "not known: sslmod (did you mean `sslmode`?)"),
+            ("postgres://u:TOPSECRET@h/db?sslmod=require", "has an unknown parameter: sslmod (did you mean `sslmode`?)"),
             ("postgres://u:TOPSECRET@h/db?tcp_user_timeout=9", "not known: tcp_user_timeout"),
             ("postgres://u:TOPSECRET@h/db?load_balance_hosts=random", "not known: load_balance_hosts"),
             ("postgres://u:TOPSECRET@h/db?Top-Secret=1", "an unknown parameter"),
