@@ -161,7 +161,7 @@ fn unasked(failure: &ApiError) -> (ProbeResult, String) {
         | ApiError::NotFound
         | ApiError::NotOffered(_)
         | ApiError::Unavailable { .. }
-        | ApiError::EngineSaid(_) => (ProbeResult::Nothing, "not sent: the engine could not be asked".to_owned()),
+        | ApiError::EngineSaid(_) => (ProbeResult::Nothing, "not sent: the engine could not be queried".to_owned()),
     }
 }
 

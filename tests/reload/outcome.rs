@@ -96,7 +96,7 @@ async fn an_emptied_gateway_file_is_half_a_save() {
     save(&gateway, "gateway.toml", " \n");
     let (status, body) = reload(&gateway);
     assert!(
-        status == 422 && text(&body, "error").contains("gateway.toml:1:1: the file is empty, and was not"),
+        status == 422 && text(&body, "error").contains("gateway.toml:1:1: the file is empty and was not"),
         "{body}"
     );
     save(&gateway, "gateway.toml", &whole);

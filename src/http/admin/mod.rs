@@ -73,7 +73,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The media type in `Accept` that selects [`metrics::CONTENT_TYPE`].
 const OPENMETRICS: &str = "application/openmetrics-text";
 
-/// The OpenAPI document of the v2 interface, as this binary serves it. It is written by hand; tests compare it with the
+/// The `OpenAPI` document of the v2 interface, as this binary serves it. It is written by hand; tests compare it with the
 /// code.
 const OPENAPI: &str = include_str!("../../../api/openapi.json");
 

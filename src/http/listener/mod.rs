@@ -120,7 +120,7 @@ impl Listener {
                 match tokio::net::TcpListener::from_std(socket) {
                     Ok(listener) => accept::run(listener, workers, shared, lifecycle).await,
                     Err(error) => {
-                        tracing::error!(%error, "the listener's socket cannot be registered with its runtime")
+                        tracing::error!(%error, "the listener's socket cannot be registered with its runtime");
                     }
                 }
             });

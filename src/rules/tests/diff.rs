@@ -366,8 +366,8 @@ fn a_database_is_reported_without_its_password() {
             "Refuses: [store] url: {file} -> postgres://one:5432,two:5433/bank: operations in the old store are not found"
         )
     );
-    let other = "Neither: [store] url: postgres://one:5432,two:5433/bank as before; its user, password or parameters are \
-                 others";
+    let other = "Neither: [store] url: postgres://one:5432,two:5433/bank as before, but its user, password or \
+                 parameters changed";
     assert_eq!(changes(database, &database.replace("hush", "HUSH")), other);
     assert_eq!(changes(database, &database.replace("require", "verify-full")), other);
     assert_eq!(changes(database, &database.replace("postgres:", "postgresql:")), "");

@@ -160,7 +160,7 @@ fn a_file_that_loses_its_text_is_half_a_save() {
             let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{name} is empty, but was loaded") };
             let place = rules.path().join(name).display().to_string();
             let shown = problems.to_string();
-            assert!(shown.starts_with(&format!("{place}:1:1: the file is empty, and was not")), "{shown}");
+            assert!(shown.starts_with(&format!("{place}:1:1: the file is empty and was not")), "{shown}");
             assert_eq!(live.current().version, version);
             live.reload();
             assert!(live.last_error().is_some(), "refused the second time too");
