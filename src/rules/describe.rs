@@ -38,7 +38,7 @@ impl FileKind {
 }
 
 /// Returns the JSON Schema (draft 2020-12) of a kind of rule file, for its TOML converted to JSON (contract section 2).
-/// The gateway rejects whatever the schema rejects, and more, above all references that do not fit other files.
+/// The gateway rejects every file that the schema rejects, and more, above all references that do not fit other files.
 #[must_use]
 pub fn file_schema(kind: FileKind) -> Value {
     match kind {

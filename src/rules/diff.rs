@@ -1,5 +1,4 @@
-//! Compares two rules directories and describes the changes in sentences, grouped by those whom they concern, without
-//! secrets.
+//! Compares two rules directories and describes the changes in sentences, grouped by audience, without secrets.
 //!
 //! [`setting_rule`] classifies the change of each setting; a change of a setting unknown to it counts as
 //! [`Effect::Refuses`]. The properties of JSON Schemas are compared by name, not by what they accept.
@@ -14,7 +13,7 @@ use super::read_rules::{
 };
 use super::restart;
 
-/// The effect of a change on those whom it concerns, the most dangerous first.
+/// The effect of a change on its audience, the most dangerous first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// It refuses or changes what worked before.
@@ -29,7 +28,7 @@ pub enum Effect {
 
 use Effect::{Allows, Neither, Refuses, TakesAway};
 
-/// Those whom changes concern.
+/// The audience of changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Audience {
     /// One merchant.
@@ -60,7 +59,7 @@ pub enum Audience {
         /// The merchants that use it, before or after, sorted.
         merchants: Vec<String>,
     },
-    /// Customers, who see pages.
+    /// The customers who see pages.
     Pages,
     /// All callers and customers.
     Gateway,

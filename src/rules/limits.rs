@@ -9,12 +9,12 @@ use prefix_trie::PrefixSet;
 
 use crate::domain::canonical_ip;
 
-/// A rate: so many a second, and so many at once.
+/// The quota of a rate limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// Refill.
+    /// The tokens added per second.
     pub per_second: NonZeroU32,
-    /// Capacity.
+    /// The most tokens at once.
     pub burst: NonZeroU32,
 }
 

@@ -43,10 +43,10 @@ impl PartialEq for PostgresUrl {
 impl Eq for PostgresUrl {}
 
 impl PostgresUrl {
-    /// Parses a `postgres://` URL; `resolve` makes the path in `sslrootcert` absolute.
+    /// Parses a `postgres://` URL; `resolve` resolves the path of `sslrootcert`.
     ///
     /// # Errors
-    /// What is wrong with the URL; the message contains no part of it.
+    /// What is wrong with the URL; the message contains no part that may be secret.
     pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
         let parts = UrlParts::of(text)?;
         let parameters = Parameters::of(parts.query)?;
@@ -163,7 +163,7 @@ pub(crate) fn host_and_port(host: &Host, port: u16) -> String {
     }
 }
 
-/// Formats it for display, without credentials: `postgres://one:5432,two:5432/name`.
+/// Formats the URL for display, without credentials: `postgres://one:5432,two:5432/name`.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;

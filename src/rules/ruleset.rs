@@ -177,11 +177,11 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
-    /// Parses the URL of a store; `resolve` makes its paths absolute.
+    /// Parses the URL of a store; `resolve` resolves its paths.
     ///
     /// # Errors
-    /// What is wrong, as the end of a sentence that begins with the name of the setting. It contains no part of the
-    /// text, which may hold a password.
+    /// What is wrong, as the end of a sentence that begins with the name of the setting. It contains no part that may
+    /// be secret: the text may hold a password.
     pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return PostgresUrl::parse(text, resolve).map(|url| Self::Postgres(Box::new(url)));
