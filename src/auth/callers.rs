@@ -90,7 +90,7 @@ impl AdmittedKey {
     /// None of the key's v2 secrets made the signature.
     pub fn verify_v2(self, body: Bytes, signature: &[u8]) -> Result<(Caller, SignedBody), AuthenticationFailure> {
         if signatures::verify_v2(&self.key.secrets, &body, signature) {
-            Ok(self.proven(body))
+            Ok(self.authenticated(body))
         } else {
             Err(AuthenticationFailure::WrongSignature)
         }
@@ -119,13 +119,13 @@ impl AdmittedKey {
             body: &body,
         };
         if signatures::verify_v1(recipe, &self.key.secrets, &input, head.signature) {
-            Ok(self.proven(body))
+            Ok(self.authenticated(body))
         } else {
             Err(AuthenticationFailure::WrongSignature)
         }
     }
 
-    fn proven(self, body: Bytes) -> (Caller, SignedBody) {
+    fn authenticated(self, body: Bytes) -> (Caller, SignedBody) {
         let Self { key, address } = self;
         (Caller { rules: key.rules, entry: key.entry, address }, SignedBody(body))
     }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_what_the_contract_shows() {
+    fn a_link_has_the_form_of_the_contract() {
         // Computed with Python's hmac.
         let link = sign(&Secret::new(b"page-secret"), "https://pay.example", ENTRY, id(), EXPIRES);
         let signature = "182c132d932abee1553946cdf13ad48fbe5735fa36cfb297b197ebc8d3c5d657";

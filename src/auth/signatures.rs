@@ -71,10 +71,10 @@ pub struct V1Input<'a> {
 pub fn sign_v1(recipe: &Recipe, secret: &Secret, input: &V1Input<'_>) -> String {
     match recipe.algorithm {
         Algorithm::HmacSha256 => {
-            written(recipe.encoding, &fed(secret.sha256(), &recipe.payload, input).finalize().into_bytes())
+            encode(recipe.encoding, &mac_of(secret.sha256(), &recipe.payload, input).finalize().into_bytes())
         }
         Algorithm::HmacSha512 => {
-            written(recipe.encoding, &fed(secret.sha512(), &recipe.payload, input).finalize().into_bytes())
+            encode(recipe.encoding, &mac_of(secret.sha512(), &recipe.payload, input).finalize().into_bytes())
         }
     }
 }
@@ -100,7 +100,7 @@ pub fn sign_v1_headers(
     target: &V1Target<'_>,
     body: &[u8],
 ) -> [(HeaderName, String); 3] {
-    let timestamp = timestamps::written(recipe.timestamp_format, now);
+    let timestamp = timestamps::format(recipe.timestamp_format, now);
     let V1Target { method, path, query } = *target;
     let signature = sign_v1(recipe, secret, &V1Input { timestamp: &timestamp, method, path, query, api_key, body });
     [
@@ -132,8 +132,8 @@ pub fn verify_v1(recipe: &Recipe, secrets: &Secrets, input: &V1Input<'_>, signat
     let Some(received) = Received::of(recipe.encoding, signature, length) else { return false };
     let payload = &recipe.payload;
     secrets.verifying().any(|secret| match recipe.algorithm {
-        Algorithm::HmacSha256 => fed(secret.sha256(), payload, input).verify_slice(received.bytes()).is_ok(),
-        Algorithm::HmacSha512 => fed(secret.sha512(), payload, input).verify_slice(received.bytes()).is_ok(),
+        Algorithm::HmacSha256 => mac_of(secret.sha256(), payload, input).verify_slice(received.bytes()).is_ok(),
+        Algorithm::HmacSha512 => mac_of(secret.sha512(), payload, input).verify_slice(received.bytes()).is_ok(),
     })
 }
 
@@ -143,12 +143,12 @@ pub fn verify_v1(recipe: &Recipe, secrets: &Secrets, input: &V1Input<'_>, signat
 #[must_use]
 pub fn verify_callback(recipe: &CallbackSignature, secrets: &Secrets, input: &V1Input<'_>, signature: &[u8]) -> bool {
     let Some(received) = Received::of(recipe.encoding, signature, SHA256_LENGTH) else { return false };
-    let signs = |secret: &Secret| fed(secret.sha256(), &recipe.payload, input);
+    let signs = |secret: &Secret| mac_of(secret.sha256(), &recipe.payload, input);
     secrets.verifying().any(|secret| signs(secret).verify_slice(received.bytes()).is_ok())
 }
 
 /// Feeds the whole signing payload to a keyed hash.
-fn fed<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
+fn mac_of<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
     for segment in payload {
         match segment {
             Segment::Literal(text) => mac.update(text.as_bytes()),
@@ -171,7 +171,7 @@ fn fed<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
     mac
 }
 
-fn written(encoding: Encoding, bytes: &[u8]) -> String {
+fn encode(encoding: Encoding, bytes: &[u8]) -> String {
     match encoding {
         Encoding::Hex => hex::encode(bytes),
         Encoding::Base64 => STANDARD.encode(bytes),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_is_signed_as_the_standard_has_it() {
+    fn a_webhook_is_signed_by_the_standard() {
         // The example of the standard's reference libraries.
         let secret = Secret::new(&STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
         let (id, timestamp, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", br#"{"test": 2432232314}"#);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn v2_takes_64_lowercase_digits_by_any_of_the_secrets() {
+    fn v2_accepts_64_lowercase_digits_by_any_of_the_secrets() {
         let body = br#"{"order_id":"o-1"}"#;
         let signature = sign_v2(&Secret::new(b"old"), body);
         let rotated = secrets(&["new", "old"]);

@@ -15,10 +15,14 @@ pub fn is_fresh(recipe: &Recipe, text: &[u8], now: UnixMillis) -> bool {
     // Whole seconds are compared with whole seconds, so that a caller that truncates does not lose up to a second of
     // its window.
     let distance = match recipe.timestamp_format {
-        TimestampFormat::Unix => digits(text).map(|seconds| apart(seconds, now.seconds(), Duration::from_secs)),
-        TimestampFormat::UnixMillis => digits(text).map(|millis| apart(millis, now.0, Duration::from_millis)),
+        TimestampFormat::Unix => {
+            parse_digits(text).map(|seconds| difference(seconds, now.seconds(), Duration::from_secs))
+        }
+        TimestampFormat::UnixMillis => {
+            parse_digits(text).map(|millis| difference(millis, now.0, Duration::from_millis))
+        }
         TimestampFormat::Rfc3339 => {
-            read_rfc3339(text).map(|time| apart(time.as_millisecond(), now.0, Duration::from_millis))
+            read_rfc3339(text).map(|time| difference(time.as_millisecond(), now.0, Duration::from_millis))
         }
     };
     distance.is_some_and(|distance| distance <= recipe.window)
@@ -26,7 +30,7 @@ pub fn is_fresh(recipe: &Recipe, text: &[u8], now: UnixMillis) -> bool {
 
 /// Formats a time for a timestamp header.
 #[must_use]
-pub fn written(format: TimestampFormat, at: UnixMillis) -> String {
+pub fn format(format: TimestampFormat, at: UnixMillis) -> String {
     match format {
         TimestampFormat::Unix => at.seconds().to_string(),
         TimestampFormat::UnixMillis => at.0.to_string(),
@@ -34,12 +38,12 @@ pub fn written(format: TimestampFormat, at: UnixMillis) -> String {
     }
 }
 
-fn apart(one: i64, other: i64, unit: fn(u64) -> Duration) -> Duration {
+fn difference(one: i64, other: i64, unit: fn(u64) -> Duration) -> Duration {
     unit(one.abs_diff(other))
 }
 
 /// Parses 1 to 18 digits: no sign, no fraction, no spaces, no leading zero.
-fn digits(text: &str) -> Option<i64> {
+fn parse_digits(text: &str) -> Option<i64> {
     let plain = (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let plain = plain && (text == "0" || !text.starts_with('0'));
     if plain { text.parse().ok() } else { None }
@@ -116,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn times_far_away_are_far_away() {
+    fn distant_times_are_outside_the_window() {
         for (format, texts) in [
             (TimestampFormat::Unix, ["0", "999999999999999999", "9223372036854775807", "-1"]),
             (TimestampFormat::UnixMillis, ["0", "999999999999999999", "18446744073709551616", "-1735689600900"]),
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_names_no_time() {
+    fn malformed_text_is_rejected() {
         for text in [
             "",
             " 1735689600",

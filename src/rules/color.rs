@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn contrast_is_as_wcag_has_it() {
+    fn contrast_follows_wcag() {
         for (one, other, contrast) in [
             ("#000000", "#ffffff", 21.0),
             ("#777777", "#ffffff", 4.48),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_has_a_mixture_that_can_be_read() {
+    fn every_colour_has_a_readable_mixture() {
         for text in ["#000000", "#ffffff", "#0b5fff", "#ffcc00", "#777777", "#00ff00"] {
             let color = Color::parse(text).unwrap();
             let dark = color.readable_before(Color::WHITE, Color::BLACK);

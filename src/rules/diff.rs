@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::problems::quoted;
 use super::read_rules::{
-    MerchantFile, ReadRules, RuleEntry, SIDES, Setting, Settings, is_secret, network, plain, word,
+    MerchantFile, ReadRules, RuleEntry, SIDES, Setting, Settings, first_value, is_secret, network, plain,
 };
 use super::restart;
 
@@ -94,20 +94,20 @@ impl Group {
         Self { who, changes: Vec::new() }
     }
 
-    fn tell(&mut self, file: &str, effect: Effect, key: impl Into<String>, what: impl Into<String>) {
+    fn add(&mut self, file: &str, effect: Effect, key: impl Into<String>, what: impl Into<String>) {
         let key = key.into();
         let at_next_start = self.who == Audience::Gateway && restart::waits(&key);
         self.changes.push(Change { effect, file: file.to_owned(), key, what: what.into(), at_next_start });
     }
 
     /// Adds a change for every setting that differs. The label is put before each sentence, `above` before each key.
-    fn settings(&mut self, file: &str, (shown_value, above): (&str, &str), old: &Settings, new: &Settings) {
+    fn settings(&mut self, file: &str, (label, above): (&str, &str), old: &Settings, new: &Settings) {
         for path in union(old.keys(), new.keys()) {
             let (old, new) = (old.get(path), new.get(path));
-            if !means_the_same(path, old, new) {
-                let name = if shown_value.is_empty() { sectioned(path) } else { plain(path) };
+            if !is_equivalent(path, old, new) {
+                let name = if label.is_empty() { with_section(path) } else { plain(path) };
                 for (effect, what) in sentences(path, old, new) {
-                    self.tell(file, effect, format!("{above}{path}"), format!("{shown_value}{name}: {what}"));
+                    self.add(file, effect, format!("{above}{path}"), format!("{label}{name}: {what}"));
                 }
             }
         }
@@ -142,12 +142,12 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
     let none = MerchantFile::default();
     let (was, is) = (old.merchants.get(id), new.merchants.get(id));
     let (before, after) = (was.unwrap_or(&none), is.unwrap_or(&none));
-    let name = plain(is.or(was).and_then(|file| word(&file.settings, "name")).unwrap_or(id));
+    let name = plain(is.or(was).and_then(|file| first_value(&file.settings, "name")).unwrap_or(id));
     let mut group = Group::new(Audience::Merchant { id: id.into(), name });
     let file = format!("merchants/{id}.toml");
     match (was, is) {
-        (None, _) => group.tell(&file, Allows, "", "the merchant is new"),
-        (_, None) => group.tell(&file, TakesAway, "", "the merchant is removed"),
+        (None, _) => group.add(&file, Allows, "", "the merchant is new"),
+        (_, None) => group.add(&file, TakesAway, "", "the merchant is removed"),
         _ => group.settings(&file, ("", ""), &before.settings, &after.settings),
     }
     for (key, _) in before.api_keys.iter().filter(|(key, _)| new.owner(key) != Some(id)) {
@@ -155,25 +155,20 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
             Some(owner) => format!("moves to merchant {owner}: its callers no longer act for this merchant"),
             None => "is revoked: its callers get 401".to_owned(),
         };
-        group.tell(&file, TakesAway, format!("api_keys.{key}"), format!("key {} {what}", plain(key)));
+        group.add(&file, TakesAway, format!("api_keys.{key}"), format!("key {} {what}", plain(key)));
     }
-    for (key, shown_value) in &after.api_keys {
+    for (key, settings) in &after.api_keys {
         let shown = plain(key);
-        let theirs = old.owner(key).filter(|owner| *owner != id);
-        if let Some(owner) = theirs {
+        let other_owner = old.owner(key).filter(|owner| *owner != id);
+        if let Some(owner) = other_owner {
             let what = format!("key {shown} moves here from merchant {owner}: its callers now act for this merchant");
-            group.tell(&file, Refuses, format!("api_keys.{key}"), what);
+            group.add(&file, Refuses, format!("api_keys.{key}"), what);
         }
-        let known = theirs.map_or(was, |owner| old.merchants.get(owner)).and_then(|file| file.api_key(key));
+        let known = other_owner.map_or(was, |owner| old.merchants.get(owner)).and_then(|file| file.api_key(key));
         if let Some(known) = known {
-            group.settings(&file, (&format!("key {shown}: "), &format!("api_keys.{key}.")), known, shown_value);
+            group.settings(&file, (&format!("key {shown}: "), &format!("api_keys.{key}.")), known, settings);
         } else {
-            group.tell(
-                &file,
-                Allows,
-                format!("api_keys.{key}"),
-                format!("key {shown} is added {}", new_key(shown_value)),
-            );
+            group.add(&file, Allows, format!("api_keys.{key}"), format!("key {shown} is added {}", new_key(settings)));
         }
     }
     // When an operation's key is gone, its merchant's first key signs instead: see `Merchant::signing_key`.
@@ -183,29 +178,32 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
     };
     if order(before, after) != order(after, before) {
         let what = "the keys are in another order: the first one signs for operations whose own key is gone";
-        group.tell(&file, Neither, "api_keys", what);
+        group.add(&file, Neither, "api_keys", what);
     }
     for code in union(before.shops.keys(), after.shops.keys()).filter(|_| is.is_some()) {
-        let (key, shown_value) = (format!("shops.{code}"), format!("shop {code}: "));
+        let (key, label) = (format!("shops.{code}"), format!("shop {code}: "));
         match (before.shops.get(code), after.shops.get(code)) {
-            (Some(old), Some(new)) => group.settings(&file, (&shown_value, &format!("{key}.")), old, new),
+            (Some(old), Some(new)) => group.settings(&file, (&label, &format!("{key}.")), old, new),
             (None, Some(new)) => {
                 let on = [("payin", "deposits"), ("payout", "withdrawals")];
-                let on = on.into_iter().filter(|(key, _)| word(new, key) == Some("true")).map(|(_, on)| on.to_owned());
-                group.tell(&file, Allows, key, format!("shop {code} is added for {}", or_none(listed(on))));
+                let on = on
+                    .into_iter()
+                    .filter(|(key, _)| first_value(new, key) == Some("true"))
+                    .map(|(_, on)| on.to_owned());
+                group.add(&file, Allows, key, format!("shop {code} is added for {}", or_none(listed(on))));
             }
-            _ => group.tell(&file, TakesAway, key, format!("shop {code} is removed: requests for it get 400")),
+            _ => group.add(&file, TakesAway, key, format!("shop {code} is removed: requests for it get 400")),
         }
     }
     own_lists(&mut group, id, old, new);
     group
 }
 
-fn new_key(shown_value: &Settings) -> String {
-    let calls = if shown_value.contains_key("v1_secret") { "v1 and v2" } else { "v2 alone" };
-    let from = or_none(shown_value.get("allowed_ips").map(shown).unwrap_or_default());
+fn new_key(settings: &Settings) -> String {
+    let calls = if settings.contains_key("v1_secret") { "v1 and v2" } else { "v2 alone" };
+    let from = or_none(settings.get("allowed_ips").map(shown).unwrap_or_default());
     let shops =
-        shown_value.get("shops").map_or_else(String::new, |shops| format!(", for shops: {}", or_none(shown(shops))));
+        settings.get("shops").map_or_else(String::new, |shops| format!(", for shops: {}", or_none(shown(shops))));
     format!("({calls}), from {from}{shops}")
 }
 
@@ -218,25 +216,25 @@ fn shop(code: &str, old: &ReadRules, new: &ReadRules) -> Group {
         (None, Some(after)) => {
             let [currency, kind] =
                 ["currency", "provider.kind"].map(|key| after.get(key).map(shown).unwrap_or_default());
-            group.tell(&file, Allows, "", format!("the shop is new: {currency}, with the provider {kind} behind it"));
+            group.add(&file, Allows, "", format!("the shop is new: {currency}, with the provider {kind} behind it"));
         }
         (Some(before), Some(after)) => {
             // Schemas are compared by their content below.
-            let but_schemas = |settings: &Settings| {
+            let without_schemas = |settings: &Settings| {
                 let mut settings = settings.clone();
                 settings.retain(|path, _| !path.ends_with(".schema"));
                 settings
             };
-            group.settings(&file, ("", ""), &but_schemas(before), &but_schemas(after));
-            for (key, shown_value) in SIDES {
+            group.settings(&file, ("", ""), &without_schemas(before), &without_schemas(after));
+            for (key, operations) in SIDES {
                 let (was, is) = (old.schema(code, key), new.schema(code, key));
                 let named = is.or(was).map_or_else(|| file.clone(), |(name, _)| format!("shops/{name}"));
                 for (effect, what) in schema_changes(was.map(|(_, schema)| schema), is.map(|(_, schema)| schema)) {
-                    group.tell(&named, effect, key, format!("{shown_value}: {what}"));
+                    group.add(&named, effect, key, format!("{operations}: {what}"));
                 }
             }
         }
-        _ => group.tell(&file, TakesAway, "", "the shop is removed"),
+        _ => group.add(&file, TakesAway, "", "the shop is removed"),
     }
     group
 }
@@ -264,20 +262,20 @@ fn own_lists(group: &mut Group, merchant: &str, old: &ReadRules, new: &ReadRules
         let (name, common) = (&key.1, (None, key.1.clone()));
         let file = format!("lists/{merchant}/{name}.txt");
         match (old.lists.contains_key(key), new.lists.contains_key(key)) {
-            (false, _) => group.tell(&file, Neither, name, format!("list `{name}` is now its own, not the common one")),
-            (_, false) => group.tell(&file, Neither, name, format!("list `{name}` is now the common one, not its own")),
+            (false, _) => group.add(&file, Neither, name, format!("list `{name}` is now its own, not the common one")),
+            (_, false) => group.add(&file, Neither, name, format!("list `{name}` is now the common one, not its own")),
             _ => {}
         }
         let values = |read: &'_ ReadRules| read.lists.get(key).or_else(|| read.lists.get(&common)).cloned();
-        let shown_value = format!("its list `{name}`: ");
-        list_values(group, &file, (&shown_value, name), values(old).as_ref(), values(new).as_ref());
+        let label = format!("its list `{name}`: ");
+        list_values(group, &file, (&label, name), values(old).as_ref(), values(new).as_ref());
     }
 }
 
 fn list_values(
     group: &mut Group,
     file: &str,
-    (shown_value, key): (&str, &str),
+    (label, key): (&str, &str),
     old: Option<&BTreeSet<String>>,
     new: Option<&BTreeSet<String>>,
 ) {
@@ -286,20 +284,20 @@ fn list_values(
     for (effect, one, other, what) in [(Refuses, old, new, "removed"), (Allows, new, old, "added")] {
         let names = listed(one.difference(other).map(|value| quoted(value)));
         if !names.is_empty() {
-            group.tell(file, effect, key, format!("{shown_value}{names} {what}"));
+            group.add(file, effect, key, format!("{label}{names} {what}"));
         }
     }
 }
 
 fn dialect(name: &str, old: &ReadRules, new: &ReadRules) -> Group {
-    let speaks = |file: &MerchantFile| word(&file.settings, "v1.dialect") == Some(name);
-    let merchants = union(old.merchants(speaks), new.merchants(speaks)).cloned().collect();
+    let uses_dialect = |file: &MerchantFile| first_value(&file.settings, "v1.dialect") == Some(name);
+    let merchants = union(old.merchants(uses_dialect), new.merchants(uses_dialect)).cloned().collect();
     let mut group = Group::new(Audience::Dialect { name: name.into(), merchants });
     let file = format!("dialects/{name}.toml");
     match (old.dialects.get(name), new.dialects.get(name)) {
         (Some(before), Some(after)) => group.settings(&file, ("", ""), before, after),
-        (None, _) => group.tell(&file, Allows, "", "the dialect is new"),
-        _ => group.tell(&file, TakesAway, "", "the dialect is removed: its paths are no longer served"),
+        (None, _) => group.add(&file, Allows, "", "the dialect is new"),
+        _ => group.add(&file, TakesAway, "", "the dialect is removed: its paths are no longer served"),
     }
     group
 }
@@ -333,18 +331,18 @@ fn pages(old: &ReadRules, new: &ReadRules) -> Group {
                 if let [first, more @ ..] = &changed[..] {
                     let key = if more.is_empty() { first.as_str() } else { "" };
                     let names = listed(changed.iter().map(|key| plain(key)));
-                    group.tell(&file, Neither, key, format!("language {tag}: {names} changed"));
+                    group.add(&file, Neither, key, format!("language {tag}: {names} changed"));
                 }
             }
             (None, _) => {
-                let instead = &old.rules.pages.language(tag).tag;
-                let what = format!("language {tag} is added: customers who prefer it no longer get {instead}");
-                group.tell(&file, Allows, "", what);
+                let fallback = &old.rules.pages.language(tag).tag;
+                let what = format!("language {tag} is added: customers who prefer it no longer get {fallback}");
+                group.add(&file, Allows, "", what);
             }
             _ => {
-                let instead = &new.rules.pages.language(tag).tag;
-                let what = format!("language {tag} is removed: customers who prefer it get {instead}");
-                group.tell(&file, TakesAway, "", what);
+                let fallback = &new.rules.pages.language(tag).tag;
+                let what = format!("language {tag} is removed: customers who prefer it get {fallback}");
+                group.add(&file, TakesAway, "", what);
             }
         }
     }
@@ -360,7 +358,7 @@ fn union<'a, T: Ord + 'a>(
 }
 
 /// Writes the setting `limits.body` as `[limits] body`.
-fn sectioned(path: &str) -> String {
+fn with_section(path: &str) -> String {
     match path.rsplit_once('.') {
         Some((section, key)) => format!("[{}] {}", plain(section), plain(key)),
         None => plain(path),
@@ -447,7 +445,7 @@ fn setting_rule(path: &str) -> (SettingRule, &'static str) {
     }
 }
 
-fn means_the_same(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> bool {
+fn is_equivalent(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return old.is_none() && new.is_none() };
     // The order of secrets matters: the first one signs.
     let same = old.iter().map(|entry| &entry.same).eq(new.iter().map(|entry| &entry.same));
@@ -483,12 +481,12 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
         return less.into_iter().chain(more).collect();
     }
     let absent = if path == "shops" { "all" } else { "none" };
-    let shown_value =
+    let shown_or_absent =
         |setting: Option<&Setting>| setting.map_or_else(|| absent.to_owned(), |setting| or_none(shown(setting)));
-    if path == "store.url" && shown_value(old) == shown_value(new) {
+    if path == "store.url" && shown_or_absent(old) == shown_or_absent(new) {
         return vec![(
             Neither,
-            format!("{} as before, but its user, password or parameters changed", shown_value(new)),
+            format!("{} as before, but its user, password or parameters changed", shown_or_absent(new)),
         )];
     }
     let word = |setting: Option<&Setting>| setting.and_then(|setting| Some(setting.first()?.same.clone()));
@@ -509,7 +507,7 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
         }
         (SettingRule::Opens | SettingRule::Entries(..), ..) => Refuses,
     };
-    vec![(effect, format!("{}{meaning}", arrow(&shown_value(old), &shown_value(new))))]
+    vec![(effect, format!("{}{meaning}", arrow(&shown_or_absent(old), &shown_or_absent(new))))]
 }
 
 /// Describes a change of secrets: how many there are, where they are kept and which one signs. Never shows a secret or
@@ -543,12 +541,12 @@ fn secrets(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> (Effect,
 /// "a, b and c", or "a, b and 31 more".
 fn listed(names: impl IntoIterator<Item = String>) -> String {
     let mut names = names.into_iter();
-    let mut shown_value: Vec<String> = names.by_ref().take(MOST_NAMED).collect();
+    let mut shown: Vec<String> = names.by_ref().take(MOST_NAMED).collect();
     match names.count() {
         0 => {}
-        more => shown_value.push(format!("{more} more")),
+        more => shown.push(format!("{more} more")),
     }
-    match shown_value.split_last() {
+    match shown.split_last() {
         None => String::new(),
         Some((last, [])) => last.clone(),
         Some((last, first)) => format!("{} and {last}", first.join(", ")),
@@ -629,9 +627,9 @@ mod tests {
 
     #[test]
     fn lists_are_bounded() {
-        let shown_value = |count: usize| listed((0..count).map(|name| name.to_string()));
-        assert_eq!([shown_value(0), shown_value(1), shown_value(3)], ["", "0", "0, 1 and 2"]);
-        assert_eq!(shown_value(10), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+        let list = |count: usize| listed((0..count).map(|name| name.to_string()));
+        assert_eq!([list(0), list(1), list(3)], ["", "0", "0, 1 and 2"]);
+        assert_eq!(list(10), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }
 
     #[test]
@@ -641,7 +639,7 @@ mod tests {
             let entries: Setting = texts.iter().map(|text| entry("v2_secret", text, Path::new(""))).collect();
             (!entries.is_empty()).then_some(entries)
         };
-        let mut shown_value = String::new();
+        let mut report = String::new();
         for (old, new) in [
             (&["hush-a"][..], &["hush-b"][..]),
             (&["env:A"], &["env:B"]),
@@ -657,9 +655,9 @@ mod tests {
             (&["hush-a"], &[]),
         ] {
             let (effect, what) = secrets("v2_secret", list(old).as_ref(), list(new).as_ref());
-            let _ = writeln!(shown_value, "{effect:?}: {what}");
+            let _ = writeln!(report, "{effect:?}: {what}");
         }
-        assert!(!shown_value.contains("hush"), "{shown_value}");
-        insta::assert_snapshot!(shown_value);
+        assert!(!report.contains("hush"), "{report}");
+        insta::assert_snapshot!(report);
     }
 }

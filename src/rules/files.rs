@@ -22,10 +22,10 @@ const MOST_FILES: usize = 100_000;
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
 /// The most attempts to read all files without a change in between.
-const READINGS: usize = 4;
+const MOST_ATTEMPTS: usize = 4;
 
 /// The most directory entries of any kind, for each file that may be read.
-const NAMES_A_FILE: usize = 4;
+const NAMES_PER_FILE: usize = 4;
 
 /// The role of a file, given by its directory and name (contract section 2).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,17 +78,17 @@ pub(super) type RuleFiles = BTreeMap<FileRole, RuleFile>;
 
 /// The names and stamps of the rule files at one moment, and the problems found while listing them.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ListedFile {
+pub(super) struct FileListing {
     files: Listing,
-    noted: Vec<Note>,
+    notes: Vec<Note>,
 }
 
-impl ListedFile {
+impl FileListing {
     /// Lists a rules directory.
     pub(super) fn of(directory: &Path) -> Self {
-        let mut noted = Vec::new();
-        let files = listing(directory, &mut noted);
-        Self { files, noted }
+        let mut notes = Vec::new();
+        let files = listing(directory, &mut notes);
+        Self { files, notes }
     }
 
     /// Returns the stamp of a listed file.
@@ -111,16 +111,17 @@ impl ListedFile {
     }
 }
 
-/// Reads the rule files and returns them with their listing. Starts again when files appear, vanish or change
-/// meanwhile, at most [`READINGS`] times, so that all returned files existed at one moment.
-pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, ListedFile) {
-    let mut listed = ListedFile::of(directory);
-    let mut readings = 1;
+/// Reads the rule files and returns them with their listing. Reads again when files appeared, vanished or changed
+/// meanwhile, so that all returned files existed at one moment; after [`MOST_ATTEMPTS`] readings the last one is used
+/// all the same.
+pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, FileListing) {
+    let mut listed = FileListing::of(directory);
+    let mut attempts = 1;
     loop {
         let (files, unreadable) = listed.read();
-        let after = ListedFile::of(directory);
-        if after == listed || readings == READINGS {
-            for Note { path, before, message } in listed.noted.iter().chain(&unreadable) {
+        let after = FileListing::of(directory);
+        if after == listed || attempts == MOST_ATTEMPTS {
+            for Note { path, before, message } in listed.notes.iter().chain(&unreadable) {
                 let file = findings.file(path, before.as_str());
                 findings.distrust(file);
                 findings.add(file, before.len()..before.len(), message);
@@ -128,7 +129,7 @@ pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, 
             return (files, listed);
         }
         listed = after;
-        readings += 1;
+        attempts += 1;
     }
 }
 
@@ -166,9 +167,9 @@ impl Note {
 }
 
 /// Lists the rule files, and notes entries that have the name of a rule file and cannot be one.
-fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
-    let mut lister = Lister::new(noted, MOST_FILES);
-    lister.all(directory);
+fn listing(directory: &Path, notes: &mut Vec<Note>) -> Listing {
+    let mut lister = Lister::new(notes, MOST_FILES);
+    lister.list(directory);
     lister.listing
 }
 
@@ -176,41 +177,47 @@ fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
 /// merchant or a shop that is gone.
 struct Lister<'a> {
     listing: Listing,
-    noted: &'a mut Vec<Note>,
+    notes: &'a mut Vec<Note>,
     most: usize,
     bytes: u64,
     /// The number of directory entries seen.
     names: usize,
     /// The messages that are reported only once.
-    too_much: HashSet<String>,
+    noted_once: HashSet<String>,
 }
 
 impl<'a> Lister<'a> {
-    fn new(noted: &'a mut Vec<Note>, most: usize) -> Self {
-        let (listing, too_much) = (Listing::new(), HashSet::new());
-        Self { listing, noted, most, bytes: 0, names: 0, too_much }
+    fn new(notes: &'a mut Vec<Note>, most: usize) -> Self {
+        let (listing, noted_once) = (Listing::new(), HashSet::new());
+        Self { listing, notes, most, bytes: 0, names: 0, noted_once }
     }
 
-    fn all(&mut self, directory: &Path) {
+    fn list(&mut self, directory: &Path) {
         if !directory.is_dir() {
             self.note(directory, "the rules directory is missing, or is not a directory");
             return;
         }
-        self.take(directory.join("gateway.toml"), FileRole::Gateway);
-        self.each(&directory.join("dialects"), |name| stem(name, ".toml").map(|stem| FileRole::Dialect(stem.into())));
-        self.each(&directory.join("merchants"), |name| stem(name, ".toml").map(|stem| FileRole::Merchant(stem.into())));
-        self.each(&directory.join("shops"), |name| match stem(name, ".toml") {
+        self.add(directory.join("gateway.toml"), FileRole::Gateway);
+        self.add_each(&directory.join("dialects"), |name| {
+            stem(name, ".toml").map(|stem| FileRole::Dialect(stem.into()))
+        });
+        self.add_each(&directory.join("merchants"), |name| {
+            stem(name, ".toml").map(|stem| FileRole::Merchant(stem.into()))
+        });
+        self.add_each(&directory.join("shops"), |name| match stem(name, ".toml") {
             Some(stem) => Some(FileRole::Shop(stem.into())),
             None => stem(name, ".json").map(|_| FileRole::Schema(name.into())),
         });
         self.lists(&directory.join("lists"));
-        self.each(&directory.join("pages"), |name| stem(name, ".toml").map(|stem| FileRole::PageTexts(stem.into())));
+        self.add_each(&directory.join("pages"), |name| {
+            stem(name, ".toml").map(|stem| FileRole::PageTexts(stem.into()))
+        });
     }
 
-    fn each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<FileRole>) {
+    fn add_each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<FileRole>) {
         for name in self.names(directory) {
             if let Some(role) = role(&name) {
-                self.take(directory.join(&name), role);
+                self.add(directory.join(&name), role);
             }
         }
     }
@@ -219,9 +226,9 @@ impl<'a> Lister<'a> {
         for name in self.names(lists) {
             let path = lists.join(&name);
             if let Some(stem) = stem(&name, ".txt") {
-                self.take(path, FileRole::List { merchant: None, name: stem.into() });
+                self.add(path, FileRole::List { merchant: None, name: stem.into() });
             } else if ShopCode::new(&name).is_ok() && self.meta(&path).is_some_and(|meta| meta.is_dir()) {
-                self.each(&path, |own| {
+                self.add_each(&path, |own| {
                     let stem = stem(own, ".txt")?;
                     Some(FileRole::List { merchant: Some(name.clone()), name: stem.into() })
                 });
@@ -229,7 +236,7 @@ impl<'a> Lister<'a> {
         }
     }
 
-    fn take(&mut self, path: PathBuf, role: FileRole) {
+    fn add(&mut self, path: PathBuf, role: FileRole) {
         let Some(meta) = self.meta(&path) else { return };
         if !meta.is_file() {
             self.note(&path, "is not a regular file");
@@ -275,8 +282,8 @@ impl<'a> Lister<'a> {
         for (index, entry) in entries.enumerate() {
             self.names += 1;
             match entry {
-                Ok(_) if self.names > self.most * NAMES_A_FILE => {
-                    let most = self.most * NAMES_A_FILE;
+                Ok(_) if self.names > self.most * NAMES_PER_FILE => {
+                    let most = self.most * NAMES_PER_FILE;
                     self.note_once(directory, format!("the rules directory has more than {most} entries"));
                     break;
                 }
@@ -295,13 +302,13 @@ impl<'a> Lister<'a> {
     }
 
     fn note_once(&mut self, path: &Path, message: String) {
-        if self.too_much.insert(message.clone()) {
+        if self.noted_once.insert(message.clone()) {
             self.note(path, message);
         }
     }
 
     fn note(&mut self, path: &Path, message: impl Into<String>) {
-        self.noted.push(Note::new(path, message));
+        self.notes.push(Note::new(path, message));
     }
 }
 
@@ -363,9 +370,9 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         let messages = |most| {
-            let mut noted = Vec::new();
-            Lister::new(&mut noted, most).all(directory.path());
-            noted.into_iter().map(|note| note.message).collect::<Vec<_>>()
+            let mut notes = Vec::new();
+            Lister::new(&mut notes, most).list(directory.path());
+            notes.into_iter().map(|note| note.message).collect::<Vec<_>>()
         };
         assert_eq!(messages(2), ["has more than 2 entries", "there are more than 2 rule files"]);
         assert_eq!(messages(4), ["there are more than 4 rule files"]);
@@ -383,28 +390,28 @@ mod tests {
             let file = fs::File::create(directory.path().join(format!("lists/l{n}.txt"))).unwrap();
             file.set_len(LARGEST_FILE).unwrap();
         }
-        let mut noted = Vec::new();
-        let listing = listing(directory.path(), &mut noted);
-        let messages: Vec<_> = noted.into_iter().map(|note| note.message).collect();
+        let mut notes = Vec::new();
+        let listing = listing(directory.path(), &mut notes);
+        let messages: Vec<_> = notes.into_iter().map(|note| note.message).collect();
         assert_eq!(messages, ["the rule files have more than 256 MiB together"]);
         assert_eq!(listing.len(), 1 + files - 3);
     }
 
     #[test]
-    fn names_that_are_no_files_are_bounded_too() {
+    fn directory_entries_are_bounded_too() {
         let directory = tempfile::tempdir().unwrap();
         for name in ["lists/a", "lists/b", "lists/c", "lists/d", "lists/e"] {
             for inside in ["1", "2"] {
                 fs::create_dir_all(directory.path().join(name).join(inside)).unwrap();
             }
         }
-        let mut noted = Vec::new();
-        Lister::new(&mut noted, 2).all(directory.path());
-        let messages: Vec<_> = noted.into_iter().map(|note| note.message).collect();
+        let mut notes = Vec::new();
+        Lister::new(&mut notes, 2).list(directory.path());
+        let messages: Vec<_> = notes.into_iter().map(|note| note.message).collect();
         assert_eq!(messages, ["has more than 2 entries"]);
-        let mut noted = Vec::new();
-        Lister::new(&mut noted, 5).all(directory.path());
-        assert!(noted.is_empty());
+        let mut notes = Vec::new();
+        Lister::new(&mut notes, 5).list(directory.path());
+        assert!(notes.is_empty());
         fs::create_dir_all(directory.path().join("lists/a/3")).unwrap();
         fs::create_dir_all(directory.path().join("lists/a/4")).unwrap();
         for name in ["merchants", "shops"] {
@@ -412,14 +419,14 @@ mod tests {
                 fs::create_dir_all(directory.path().join(format!("{name}/x{n}"))).unwrap();
             }
         }
-        let mut noted = Vec::new();
-        Lister::new(&mut noted, 5).all(directory.path());
-        let messages: Vec<_> = noted.into_iter().map(|note| note.message).collect();
+        let mut notes = Vec::new();
+        Lister::new(&mut notes, 5).list(directory.path());
+        let messages: Vec<_> = notes.into_iter().map(|note| note.message).collect();
         assert_eq!(messages, ["the rules directory has more than 20 entries"]);
     }
 
     #[test]
-    fn names_of_the_contracts_forms_count() {
+    fn only_names_of_the_contracts_form_count() {
         for (name, expected) in [("acme.toml", Some("acme")), ("a.b.toml", Some("a.b")), ("A-1_x.toml", Some("A-1_x"))]
         {
             assert_eq!(stem(name, ".toml"), expected, "{name}");

@@ -50,7 +50,7 @@ pub fn inspect(
     let (files, _) = files::read(directory, &mut findings);
     let rules = compile_once(directory, &files, now, options, &mut findings);
     let known = findings.files();
-    Inspector { findings: &mut findings, known, now, options }.all(&files, rules.as_ref(), serves);
+    Inspector { findings: &mut findings, known, now, options }.run(&files, rules.as_ref(), serves);
     match findings.into_problems() {
         Ok(problems) => Inspection { rules, problems },
         Err(refused) => Inspection { rules: None, problems: refused.to_vec() },
@@ -72,7 +72,7 @@ struct Reread<'f, T> {
 }
 
 impl Inspector<'_> {
-    fn all(&mut self, files: &RuleFiles, rules: Option<&RuleSet>, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
+    fn run(&mut self, files: &RuleFiles, rules: Option<&RuleSet>, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
         for (role, file) in files {
             match role {
                 FileRole::Gateway => {
@@ -139,11 +139,11 @@ impl Inspector<'_> {
         if rules.generate && is_missing(&rules.certificate) && is_missing(&rules.key) {
             return None;
         }
-        let chain = self.readable(here, "tls.certificate", &pair.certificate_at, &rules.certificate, |bytes| {
+        let chain = self.read_pem(here, "tls.certificate", &pair.certificate_at, &rules.certificate, |bytes| {
             let chain = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>()?;
             if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) }
         });
-        let key = self.readable(here, "tls.key", &pair.key_at, &rules.key, PrivateKeyDer::from_pem_slice);
+        let key = self.read_pem(here, "tls.key", &pair.key_at, &rules.key, PrivateKeyDer::from_pem_slice);
         if chain.is_some()
             && key.is_some()
             && let Err(reason) = serves(&TlsRules { client_ca: None, ..rules.clone() })
@@ -155,7 +155,7 @@ impl Inspector<'_> {
 
     /// Returns the content of a PEM file, or reports why it cannot be read. A missing file is no problem when secrets
     /// are not checked.
-    fn readable<T>(
+    fn read_pem<T>(
         &mut self,
         here: FileContext<'_>,
         key: &str,

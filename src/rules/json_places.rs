@@ -16,15 +16,15 @@ pub(super) struct Places {
 struct Node {
     /// The span of a member's key, or of an element.
     span: Span,
-    /// What is in it, by key or index.
-    inside: Vec<(String, Node)>,
+    /// Its children, by key or index.
+    children: Vec<(String, Node)>,
 }
 
 impl Places {
     /// Finds the positions in a valid JSON text.
     pub(super) fn of(text: &str) -> Self {
         let mut scanner = Scanner { text, at: 0, duplicates: Vec::new() };
-        let root = Node { span: 0..0, inside: scanner.value() };
+        let root = Node { span: 0..0, children: scanner.value() };
         Self { root, duplicates: scanner.duplicates }
     }
 
@@ -33,8 +33,8 @@ impl Places {
         let mut node = &self.root;
         for step in path {
             // Of duplicate keys the last one counts, as it does for the parser.
-            match node.inside.iter().rev().find(|(name, _)| name == step) {
-                Some((_, inside)) => node = inside,
+            match node.children.iter().rev().find(|(name, _)| name == step) {
+                Some((_, child)) => node = child,
                 None => break,
             }
         }
@@ -94,12 +94,12 @@ impl Scanner<'_> {
             if !seen.insert(key.clone()) {
                 self.duplicates.push((key.clone(), span.clone()));
             }
-            self.pass(b':');
-            let inside = self.value();
-            members.push((key, Node { span, inside }));
-            self.pass(b',');
+            self.skip(b':');
+            let children = self.value();
+            members.push((key, Node { span, children }));
+            self.skip(b',');
         }
-        self.pass(b'}');
+        self.skip(b'}');
         members
     }
 
@@ -108,15 +108,15 @@ impl Scanner<'_> {
         self.at += 1;
         while self.peek().is_some_and(|byte| byte != b']') {
             let start = self.at;
-            let inside = self.value();
-            elements.push((elements.len().to_string(), Node { span: start..self.at, inside }));
-            self.pass(b',');
+            let children = self.value();
+            elements.push((elements.len().to_string(), Node { span: start..self.at, children }));
+            self.skip(b',');
         }
-        self.pass(b']');
+        self.skip(b']');
         elements
     }
 
-    fn pass(&mut self, byte: u8) {
+    fn skip(&mut self, byte: u8) {
         if self.peek() == Some(byte) {
             self.at += 1;
         }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_stated_twice_are_found() {
+    fn duplicate_keys_are_found() {
         let text = r#"{"a":{"x":1,"y":2,"x":3},"b":{"x":1}}"#;
         assert_eq!(Places::of(text).duplicates, [("x".to_owned(), 18..21)]);
     }

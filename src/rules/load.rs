@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::RuleSet;
 use super::compile::{Task, compile};
 use super::elsewhere::{ExternalFiles, read_hash};
-use super::files::{self, ContentHash, FileRole, ListedFile, RuleFile, RuleFiles};
+use super::files::{self, ContentHash, FileListing, FileRole, RuleFile, RuleFiles};
 use super::problems::{Diagnostics, Problems};
 use super::stamp::FileMeta;
 use crate::domain::UnixMillis;
@@ -58,7 +58,7 @@ pub(super) fn compile_once(
 }
 
 /// Returns the rule set with its warnings, or all problems when one of them is an error.
-pub(super) fn whole(directory: &Path, rules: Option<RuleSet>, findings: Diagnostics) -> Result<RuleSet, Problems> {
+pub(super) fn finish(directory: &Path, rules: Option<RuleSet>, findings: Diagnostics) -> Result<RuleSet, Problems> {
     let warnings = findings.into_problems()?;
     rules.map(|rules| RuleSet { warnings, ..rules }).ok_or_else(|| unexplained(directory))
 }
@@ -103,7 +103,7 @@ pub struct Loader {
     directory: PathBuf,
     options: LoadOptions,
     /// The rule files and external files as the last load found them.
-    listed: ListedFile,
+    listed: FileListing,
     elsewhere: ExternalFiles,
     /// The files changed so shortly before that load that their stamps would not show another change.
     unproven: Vec<(PathBuf, FileMeta, ContentHash)>,
@@ -113,7 +113,7 @@ impl Loader {
     /// Creates a loader that has read nothing yet.
     #[must_use]
     pub fn new(directory: &Path, options: LoadOptions) -> Self {
-        let (listed, elsewhere) = (ListedFile::default(), ExternalFiles::default());
+        let (listed, elsewhere) = (FileListing::default(), ExternalFiles::default());
         Self { directory: directory.into(), options, listed, elsewhere, unproven: Vec::new() }
     }
 
@@ -136,7 +136,7 @@ impl Loader {
         let rules = compile(&task, &mut elsewhere, &mut findings);
         (self.listed, self.elsewhere) = (listed, elsewhere);
         self.unproven = self.unproven(&files, now);
-        let rules = whole(&self.directory, rules, findings)?;
+        let rules = finish(&self.directory, rules, findings)?;
         Ok(RuleSet { filled: filled(&files), ..rules })
     }
 
@@ -149,7 +149,7 @@ impl Loader {
     /// Reports whether the files changed since they were last read, with or without errors. Compares names, sizes and
     /// times; only files that had just been changed when they were read are read again.
     pub fn is_stale(&mut self, now: UnixMillis) -> bool {
-        let stale = ListedFile::of(&self.directory) != self.listed
+        let stale = FileListing::of(&self.directory) != self.listed
             || !self.elsewhere.stamps_hold()
             || self.unproven.iter().any(|(path, _, hash)| read_hash(path) != Some(*hash));
         if !stale {

@@ -54,20 +54,20 @@ impl PostgresUrl {
             return Err("names no user".to_owned());
         }
         parts.check_hosts()?;
-        for (name, stands) in [
+        for (name, is_given) in [
             ("user", parts.has_user),
             ("password", parts.has_password),
             ("dbname", !parts.name.is_empty()),
             ("host", !parts.hosts.is_empty()),
             ("port", !parts.hosts.is_empty()),
         ] {
-            if stands && parameters.has(name) {
+            if is_given && parameters.has(name) {
                 return Err(format!("has a parameter {name}, and also gives it before the ?"));
             }
         }
-        let understood = parameters.driven(parts.base);
-        let mut config = understood.map_err(|_| "is not a valid PostgreSQL URL".to_owned())?;
-        check_numbers(&config)?;
+        let parsed = parameters.driven(parts.base);
+        let mut config = parsed.map_err(|_| "is not a valid PostgreSQL URL".to_owned())?;
+        check_counts(&config)?;
         let tls = parameters.tls()?;
         config.ssl_mode(match tls {
             PostgresTls::Off => SslMode::Disable,
@@ -112,7 +112,7 @@ impl PostgresUrl {
     /// machine.
     #[must_use]
     pub fn may_be_downgraded(&self) -> bool {
-        let is_away = |host: &Host| match host {
+        let is_remote = |host: &Host| match host {
             Host::Tcp(name) => {
                 let address = name.parse::<IpAddr>();
                 !name.eq_ignore_ascii_case("localhost") && !address.is_ok_and(|address| address.is_loopback())
@@ -121,11 +121,11 @@ impl PostgresUrl {
         };
         // When `hostaddr` is given, it is what is connected to.
         let addresses = self.config.get_hostaddrs();
-        let anywhere_else = match addresses {
-            [] => self.config.get_hosts().iter().any(is_away),
+        let connects_elsewhere = match addresses {
+            [] => self.config.get_hosts().iter().any(is_remote),
             addresses => !addresses.iter().all(IpAddr::is_loopback),
         };
-        self.tls == PostgresTls::IfOffered && anywhere_else
+        self.tls == PostgresTls::IfOffered && connects_elsewhere
     }
 
     /// Returns the PEM file of the authorities that may issue the server's certificate; `None`: the system's.
@@ -136,7 +136,7 @@ impl PostgresUrl {
 }
 
 /// Checks that there is a host, and that the numbers of ports and addresses fit the number of hosts.
-fn check_numbers(config: &Config) -> Result<(), String> {
+fn check_counts(config: &Config) -> Result<(), String> {
     let (hosts, ports) = (config.get_hosts().len(), config.get_ports());
     if hosts == 0 {
         return Err("names no host".to_owned());
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_on_this_machine_needs_no_tls_for_certain() {
+    fn only_connections_within_the_machine_cannot_be_downgraded() {
         for (text, weak) in [
             ("postgres://u@h/db", true),
             ("postgres://u@h/db?sslmode=prefer", true),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_libpqs() {
+    fn parameters_of_libpq_are_supported() {
         let url = parsed("postgres:///bank?user=pay&host=%2Frun%2Fpg&port=5433").unwrap();
         assert_eq!(url.to_string(), "postgres:///run/pg:5433/bank");
         let url = parsed(
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_refused_without_its_words() {
+    fn invalid_urls_are_rejected_without_showing_secrets() {
         for (text, why) in [
             ("postgres://", "no user"),
             ("postgres://u@", "no host"),

@@ -15,7 +15,7 @@ use super::compile::{BUILT_IN_DIALECT, folded, lists};
 use super::describe::{FileKind, file_schema};
 use super::files::{self, FileRole};
 use super::limits::canonical_prefix;
-use super::load::{compile_once, whole};
+use super::load::{compile_once, finish};
 use super::problems::Diagnostics;
 use super::schema::ALLOWED_LIST;
 use super::{LoadOptions, PostgresUrl, Problem, Problems, RuleSet, read_span};
@@ -65,7 +65,7 @@ impl ReadRules {
         let (files, _) = files::read(directory, &mut findings);
         let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut findings);
         let mut read = Self {
-            rules: whole(directory, rules, findings)?,
+            rules: finish(directory, rules, findings)?,
             gateway: Settings::new(),
             merchants: BTreeMap::new(),
             shops: BTreeMap::new(),
@@ -129,8 +129,8 @@ impl ReadRules {
     }
 
     /// Returns the ids of the merchants whose files match.
-    pub(super) fn merchants(&self, so: impl Fn(&MerchantFile) -> bool) -> impl Iterator<Item = &String> {
-        self.merchants.iter().filter(move |(_, file)| so(file)).map(|(id, _)| id)
+    pub(super) fn merchants(&self, matches: impl Fn(&MerchantFile) -> bool) -> impl Iterator<Item = &String> {
+        self.merchants.iter().filter(move |(_, file)| matches(file)).map(|(id, _)| id)
     }
 
     /// Returns the merchant of an API key.
@@ -140,7 +140,7 @@ impl ReadRules {
 
     /// Returns the file name and the content of the schema of a shop's side.
     pub(super) fn schema(&self, code: &str, key: &str) -> Option<(&str, &Json)> {
-        let name = word(self.shops.get(code)?, key)?;
+        let name = first_value(self.shops.get(code)?, key)?;
         Some((name, self.schemas.get(name)?))
     }
 
@@ -177,18 +177,18 @@ fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path)
         None => (path, value),
     };
     merchant.settings = settings.map(upper).collect();
-    fill(&mut merchant.settings, "name", id);
+    fill_in(&mut merchant.settings, "name", id);
     merchant
 }
 
 /// Reads a shop's file, and fills in the defaults that depend on its code and payment method.
 fn shop_file(code: &str, table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
     let mut shop = settings(table, schema, folder);
-    fill(&mut shop, "name", code);
+    fill_in(&mut shop, "name", code);
     if !shop.contains_key("payout.account.pattern") {
-        let method = word(&shop, "payment_method").filter(|method| ["card", "mobile"].contains(method));
+        let method = first_value(&shop, "payment_method").filter(|method| ["card", "mobile"].contains(method));
         let account = method.unwrap_or("any").to_owned();
-        fill(&mut shop, "payout.account", &account);
+        fill_in(&mut shop, "payout.account", &account);
     }
     shop
 }
@@ -212,7 +212,7 @@ pub(super) type Setting = Vec<RuleEntry>;
 /// The settings of a file or table, by dotted name.
 pub(super) type Settings = BTreeMap<String, Setting>;
 
-pub(super) fn word<'a>(settings: &'a Settings, path: &str) -> Option<&'a str> {
+pub(super) fn first_value<'a>(settings: &'a Settings, path: &str) -> Option<&'a str> {
     settings.get(path)?.first().map(|entry| entry.same.as_str())
 }
 
@@ -220,7 +220,7 @@ pub(super) fn word<'a>(settings: &'a Settings, path: &str) -> Option<&'a str> {
 fn settings(table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
     let mut settings = Settings::new();
     for (name, value) in table {
-        put(&mut settings, name.clone(), value, folder);
+        insert(&mut settings, name.clone(), value, folder);
     }
     defaults(&mut settings, "", schema, folder);
     let rate = |(path, value): (&String, &Setting)| Some((path.strip_suffix("per_second")?.to_owned(), value.clone()));
@@ -231,16 +231,16 @@ fn settings(table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
     settings
 }
 
-fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path) {
-    let spelled = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+fn insert(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path) {
+    let text_of = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
         toml::Value::Table(inner) => {
             for (name, value) in inner {
-                put(settings, format!("{path}.{name}"), value, folder);
+                insert(settings, format!("{path}.{name}"), value, folder);
             }
         }
         toml::Value::Array(elements) => {
-            let texts: Vec<String> = elements.iter().map(spelled).collect();
+            let texts: Vec<String> = elements.iter().map(text_of).collect();
             let networks: Option<Vec<IpNet>> = texts.iter().map(|text| network(text)).collect();
             // Aggregated, so that another spelling of the same networks is no change.
             let texts = match networks.filter(|_| ADDRESSES.contains(&path.as_str())) {
@@ -255,7 +255,7 @@ fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path
         | toml::Value::Float(_)
         | toml::Value::Boolean(_)
         | toml::Value::Datetime(_) => {
-            let entries = vec![entry(&path, &spelled(value), folder)];
+            let entries = vec![entry(&path, &text_of(value), folder)];
             settings.insert(path, entries);
         }
     }
@@ -266,19 +266,19 @@ fn defaults(settings: &mut Settings, prefix: &str, schema: &Json, folder: &Path)
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{prefix}{name}");
         let below = format!("{path}.");
-        let is_stated = settings.keys().any(|known| *known == path || known.starts_with(&below));
+        let is_set = settings.keys().any(|known| *known == path || known.starts_with(&below));
         // TOML has no null, so a key without a default is not added.
         if let Ok(default) = toml::Value::try_from(&schema["default"])
-            && !is_stated
+            && !is_set
         {
-            put(settings, path, &default, folder);
+            insert(settings, path, &default, folder);
         }
         defaults(settings, &below, schema, folder);
     }
 }
 
 /// Fills in a default that the schema does not have.
-fn fill(settings: &mut Settings, path: &str, text: &str) {
+fn fill_in(settings: &mut Settings, path: &str, text: &str) {
     settings.entry(path.into()).or_insert_with(|| vec![entry(path, text, Path::new(""))]);
 }
 
@@ -335,7 +335,7 @@ pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
             Amount::from_decimal_string(text).map_or_else(|_| text.into(), |amount| amount.hundredths().to_string())
         }
         "name" | "pages.name" => text.to_owned(),
-        _ => measured(text),
+        _ => normalized_measure(text),
     };
     if path.starts_with("replies.") {
         "a template".clone_into(&mut shown);
@@ -344,7 +344,7 @@ pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
 }
 
 /// Normalises a duration to milliseconds and a size to bytes; returns any other text unchanged.
-fn measured(text: &str) -> String {
+fn normalized_measure(text: &str) -> String {
     let size = |unit: &str, bytes: u128| Some(text.strip_suffix(unit)?.parse::<u128>().ok()? * bytes);
     let span = read_span(text).map(|span| span.as_millis());
     let measure = span.or_else(|| size("KiB", 1 << 10)).or_else(|| size("MiB", 1 << 20)).or_else(|| size("B", 1));

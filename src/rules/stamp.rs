@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_is_trusted_once_its_file_was_left_alone() {
+    fn a_stamp_is_trusted_once_its_file_is_unchanged_for_a_while() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         fs::write(&path, "one").unwrap();

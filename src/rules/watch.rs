@@ -30,13 +30,13 @@ const ABSENCE: Duration = Duration::from_millis(400);
 const BOUND: Duration = Duration::from_millis(500);
 
 /// The longest wait for files that are still being written.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LONGEST_WRITE: Duration = Duration::from_secs(10);
 
 /// The shortest time between two scans of links, which read directories.
 const FOLLOW_PAUSE: Duration = Duration::from_millis(100);
 
 /// The pause between two polls, as a multiple of the duration of a poll.
-const LOOK_COST: u32 = 20;
+const POLL_COST: u32 = 20;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
@@ -53,7 +53,7 @@ const MOST_ENTRIES: usize = 100_000;
 const DEPTH: usize = 3;
 
 /// Whether this system reports the closing of a written file.
-const CLOSES_ARE_TOLD: bool = cfg!(any(target_os = "linux", target_os = "android"));
+const CLOSES_ARE_REPORTED: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// The paths to watch, and the functions to call.
 pub struct Watched {
@@ -118,7 +118,7 @@ impl Shared {
     }
 
     /// Processes an event or error of the watching service.
-    fn take(&self, result: notify::Result<Event>) {
+    fn receive(&self, result: notify::Result<Event>) {
         let mut state = self.state();
         match result {
             Ok(event) if !event.need_rescan() => state.event(&event, Instant::now()),
@@ -144,13 +144,13 @@ struct State {
     /// Whether links may have other targets now, or another directory may have a watched name.
     relinked: bool,
     /// Whether to poll now.
-    look: bool,
+    poll: bool,
     stopped: bool,
 }
 
 impl State {
     const fn is_awaited(&self) -> bool {
-        self.pending.is_some() || self.relinked || self.look
+        self.pending.is_some() || self.relinked || self.poll
     }
 
     /// Records a change.
@@ -162,7 +162,7 @@ impl State {
 
     /// Records that events were lost: any file may have changed, and any may have been closed.
     fn events_lost(&mut self, at: Instant) {
-        self.look = true;
+        self.poll = true;
         if let Some(pending) = &mut self.pending {
             pending.end(at, |_| true);
         }
@@ -230,7 +230,7 @@ impl Pending {
 
     /// Returns when to read if nothing else happens.
     fn read_at(&self) -> Instant {
-        let latest = self.first + PATIENCE;
+        let latest = self.first + LONGEST_WRITE;
         if !self.open.is_empty() {
             return latest;
         }
@@ -241,7 +241,7 @@ impl Pending {
     /// Records that a file is being written. Where closes are reported, reading waits for the close.
     fn written(&mut self, path: &Path) {
         self.gone.remove(path);
-        if CLOSES_ARE_TOLD && self.open.len() < MOST_FOLLOWED {
+        if CLOSES_ARE_REPORTED && self.open.len() < MOST_FOLLOWED {
             self.open.insert(path.to_owned());
         }
     }
@@ -281,7 +281,7 @@ enum Task {
     Follow(bool),
     /// Reload, although these files are still being written.
     Reload(Vec<PathBuf>),
-    Look,
+    Poll,
     Stop,
 }
 
@@ -289,22 +289,22 @@ impl Worker {
     fn run(&mut self) {
         let mut follow_from = Instant::now();
         let mut pause = SHORTEST_PAUSE;
-        let mut look_at = Instant::now() + pause;
+        let mut poll_at = Instant::now() + pause;
         loop {
-            match self.next(follow_from, look_at) {
+            match self.next(follow_from, poll_at) {
                 Task::Follow(relinked) => {
                     self.follow(relinked);
                     follow_from = Instant::now() + FOLLOW_PAUSE;
                 }
                 Task::Reload(unfinished) => {
                     self.reload(&unfinished);
-                    look_at = Instant::now() + pause;
+                    poll_at = Instant::now() + pause;
                 }
-                Task::Look => {
+                Task::Poll => {
                     let watch = Stopwatch::start();
-                    self.look();
-                    pause = watch.elapsed().saturating_mul(LOOK_COST).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
-                    look_at = Instant::now() + pause;
+                    self.poll();
+                    pause = watch.elapsed().saturating_mul(POLL_COST).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+                    poll_at = Instant::now() + pause;
                 }
                 Task::Stop => return,
             }
@@ -314,7 +314,7 @@ impl Worker {
     /// Waits for the next task. Links are followed as soon as they change, so that changes in new places are noticed,
     /// but not before `follow_from`, so that following them never starves reloads. While a reload is pending there is
     /// no poll.
-    fn next(&self, follow_from: Instant, look_at: Instant) -> Task {
+    fn next(&self, follow_from: Instant, poll_at: Instant) -> Task {
         let mut state = self.shared.state();
         loop {
             if state.stopped {
@@ -328,15 +328,15 @@ impl Worker {
             }
             let at = match &state.pending {
                 Some(pending) => pending.read_at(),
-                None if state.look => now,
-                None => look_at,
+                None if state.poll => now,
+                None => poll_at,
             };
             if at <= now {
-                state.look = false;
+                state.poll = false;
                 return state
                     .pending
                     .take()
-                    .map_or(Task::Look, |pending| Task::Reload(pending.open.into_iter().collect()));
+                    .map_or(Task::Poll, |pending| Task::Reload(pending.open.into_iter().collect()));
             }
             let until = follow_at.map_or(at, |follow_at| follow_at.min(at));
             let left = until.saturating_duration_since(now);
@@ -367,9 +367,9 @@ impl Worker {
     fn watch_places(&mut self, places: &Arc<Places>) {
         // Set before watching begins, so that the first event finds it.
         self.shared.state().places = Arc::clone(places);
-        let reported = Arc::clone(&self.shared);
+        let receiver = Arc::clone(&self.shared);
         self.system = None;
-        match RecommendedWatcher::new(move |result| reported.take(result), Config::default()) {
+        match RecommendedWatcher::new(move |result| receiver.receive(result), Config::default()) {
             Ok(mut system) => {
                 for directory in places.0.keys() {
                     match system.watch(directory, RecursiveMode::NonRecursive) {
@@ -392,7 +392,7 @@ impl Worker {
         }
     }
 
-    fn look(&self) {
+    fn poll(&self) {
         if (self.watched.stale)() {
             tracing::debug!("polling found changes that the system did not report");
             self.shared.state().changed(Instant::now());
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn what_vanished_may_come_back() {
+    fn vanished_files_may_come_back() {
         reload_after(&[(0, REMOVED, FILE)], 400);
         reload_after(&[(0, REMOVED, FILE), (300, CREATED, FILE)], 400);
         reload_after(&[(0, REMOVED, FILE), (10, WRITTEN, FILE), (20, CLOSED, FILE)], 120);
@@ -645,7 +645,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_does_not_count() {
+    fn files_that_are_not_read_do_not_count() {
         for name in ["rules/merchants/m.toml~", "rules/.m.toml.swp", "other", "tls.crt.new"] {
             for kind in [WRITTEN, CLOSED, REMOVED] {
                 reload_after(&[(0, kind, name)], None);
@@ -677,17 +677,17 @@ mod tests {
     }
 
     #[test]
-    fn events_that_were_lost_may_have_been_any() {
+    fn lost_events_cause_a_poll() {
         let shared = Shared::default();
         let mut scene = Scene::new().after(&[(0, WRITTEN, FILE)]);
         std::mem::swap(&mut *shared.state(), &mut scene.state);
-        shared.take(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        shared.receive(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
         let state = shared.state();
-        assert!(state.look && state.pending.as_ref().unwrap().open.is_empty());
+        assert!(state.poll && state.pending.as_ref().unwrap().open.is_empty());
     }
 
     #[test]
-    fn what_is_followed_is_bounded() {
+    fn tracked_paths_are_bounded() {
         let mut pending = Pending::new(Instant::now());
         for number in 0..=MOST_FOLLOWED {
             pending.written(&PathBuf::from(number.to_string()));
@@ -697,7 +697,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_out_of_a_directory_and_on() {
+    fn links_are_followed_out_of_a_directory() {
         let directory = tempfile::tempdir().unwrap();
         let at = fs::canonicalize(directory.path()).unwrap();
         for made in ["rules/merchants", "rules/.git", "rules/..1/shops", "shared/1", "certs"] {
