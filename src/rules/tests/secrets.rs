@@ -60,7 +60,7 @@ fn on_the_command_line_they_are_named_as_in_a_file() {
     let refused = |text: &str| secret_named(text).unwrap_err();
     assert_eq!(
         refused("env:PAYBRIDGE_NO_SUCH_VARIABLE"),
-        "cannot be read: the environment variable `PAYBRIDGE_NO_SUCH_VARIABLE` is not set"
+        "cannot be had: the environment variable `PAYBRIDGE_NO_SUCH_VARIABLE` is not set"
     );
     assert!(refused(&format!("file:{}", directory.path().display())).contains("not a regular file"));
     assert!(refused("File:x").starts_with("looks like a reference"));
