@@ -14,7 +14,7 @@ use crate::rules::{GatewayRules, StoreUrl};
 
 impl Context<'_> {
     /// Warns of security gaps in `gateway.toml`.
-    pub(super) fn gateway_advice(&mut self, here: FileContext<'_>, raw: &RawGateway, gateway: &GatewayRules) {
+    pub(super) fn warn_about_gateway(&mut self, here: FileContext<'_>, raw: &RawGateway, gateway: &GatewayRules) {
         if let StoreUrl::Postgres(url) = &gateway.store.url
             && url.may_be_downgraded()
             && let Some(at) = raw.store.url.place()
@@ -38,32 +38,32 @@ impl Context<'_> {
     }
 
     /// Warns of a merchant or an API key whose requests would all be refused.
-    pub(super) fn merchant_advice(&mut self, here: FileContext<'_>, raw: &RawMerchant) {
+    pub(super) fn warn_about_merchant(&mut self, here: FileContext<'_>, raw: &RawMerchant) {
         let keys = raw.api_keys.get().map_or(&[][..], |keys| &keys.0);
         if keys.is_empty() {
             let message = "the merchant has no `[[api_keys]]`: all its requests are refused";
-            self.warn_of_none(here, raw.api_keys.place(), None, message);
+            self.warn_if_empty(here, raw.api_keys.place(), None, message);
         }
         for key in keys.iter().map(Spanned::get_ref).filter(|key| key.allowed_ips.0.is_empty()) {
             let message = "the API key cannot be used from any address: its `allowed_ips` is missing or empty";
-            self.warn_of_none(here, key.allowed_ips.place(), key.key.place(), message);
+            self.warn_if_empty(here, key.allowed_ips.place(), key.key.place(), message);
         }
         // A remote engine has shops of its own.
-        if self.decides && raw.shops.get().is_none_or(|shops| shops.0.is_empty()) {
+        if self.is_embedded && raw.shops.get().is_none_or(|shops| shops.0.is_empty()) {
             let message = "the merchant has no `[shops.<code>]` table: every operation that it creates is refused";
-            self.warn_of_none(here, raw.shops.place(), None, message);
+            self.warn_if_empty(here, raw.shops.place(), None, message);
         }
     }
 
     /// Warns of an empty or missing value, at its place or else at `near`. Does not warn where the value may have been
     /// intended: when an error is reported at it, or when it is missing from a file with errors, which may have it
     /// under another name.
-    fn warn_of_none(&mut self, here: FileContext<'_>, place: Option<Span>, near: Option<Span>, message: &str) {
-        let meant = match &place {
+    fn warn_if_empty(&mut self, here: FileContext<'_>, place: Option<Span>, near: Option<Span>, message: &str) {
+        let intended = match &place {
             Some(place) => self.findings.is_wrong(here.file, place),
             None => self.findings.refuses(here.file),
         };
-        if !meant {
+        if !intended {
             self.findings.warn(here.file, place.or(near).unwrap_or_default(), message, None);
         }
     }

@@ -10,19 +10,19 @@ use super::{Context, FileContext};
 use crate::rules::elsewhere::ExternalContent;
 
 impl Context<'_> {
-    /// Returns the certificates of all files of a list. The CA file `made`, which the process generates at start, may
+    /// Returns the certificates of all files of a list. The CA file `generated_ca`, which the process generates at start, may
     /// be missing; it is read again by the next load. Without `check_secrets`, every file may be missing.
     pub(super) fn trusted_certificates<'p>(
         &mut self,
         here: FileContext<'_>,
         key: &str,
         list: impl IntoIterator<Item = &'p Spanned<String>>,
-        made: Option<&Path>,
+        generated_ca: Option<&Path>,
     ) -> Arc<[CertificateDer<'static>]> {
         let mut all = Vec::new();
         for path in list {
             let resolved = here.relative(path.get_ref());
-            if (!self.check_secrets || made == Some(&*resolved)) && !resolved.exists() {
+            if (!self.check_secrets || generated_ca == Some(&*resolved)) && !resolved.exists() {
                 self.elsewhere.missing(&resolved, ExternalContent::Public);
                 continue;
             }

@@ -11,7 +11,7 @@ use super::{BUILT_IN_DIALECT, Context, FileContext};
 use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
 use crate::rules::files::FileRole;
 use crate::rules::problems::{FileId, Span};
-use crate::rules::raw::{Field, Key, Lasting, RouteKey, from_words, raw_table};
+use crate::rules::raw::{BoundedDuration, Field, Key, RouteKey, from_words, raw_table};
 use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 
 raw_table! {
@@ -50,7 +50,7 @@ raw_table! {
         timestamp_format: TimestampFormat = "unix",
         /// The largest difference between the timestamp and the gateway's clock, earlier or later, inclusive: a span of
         /// time. A larger difference is 401.
-        window: Lasting = "5m",
+        window: BoundedDuration = "5m",
         /// The signed text, with the placeholders `{timestamp}`, `{method}`, `{path}`, `{query}`, `{target}`, `{body}`,
         /// `{body_sha256}` and `{api_key}`. It must contain `{body}` or `{body_sha256}`; `{{` and `}}` stand for
         /// braces.
@@ -179,11 +179,11 @@ pub(super) struct Dialects {
 }
 
 /// The first part of paths that belong to the gateway itself (contract section 1).
-const OWN_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandbox", "/providers"];
+const GATEWAY_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandbox", "/providers"];
 
 /// Headers that a dialect cannot use: those that HTTP, clients, proxies or the gateway read or write, or that replies
 /// echo.
-const OF_HTTP: &str = "accept accept-encoding cache-control connection content-encoding content-length content-type cookie \
+const RESERVED_HEADERS: &str = "accept accept-encoding cache-control connection content-encoding content-length content-type cookie \
     expect forwarded host http2-settings keep-alive proxy-connection range set-cookie te traceparent \
     tracestate trailer transfer-encoding upgrade user-agent via x-forwarded-for x-forwarded-host \
     x-forwarded-proto x-real-ip x-request-id";
@@ -211,7 +211,7 @@ impl Context<'_> {
 
     fn dialect(&mut self, here: FileContext<'_>, name: &str, raw: &RawDialect) -> Option<Dialect> {
         let signature = self.recipe(here, &raw.signature);
-        let routes = self.own_routes(here, &raw.routes);
+        let routes = self.dialect_routes(here, &raw.routes);
         let statuses = self.statuses(here, &raw.statuses);
         let replies = self.replies(here, &raw.replies, &statuses);
         Some(Dialect {
@@ -244,7 +244,7 @@ impl Context<'_> {
     /// Returns the headers of the API key, the signature and the timestamp, if they are three different usable ones.
     fn headers(&mut self, here: FileContext<'_>, raw: &RawSignature) -> Option<[HeaderName; 3]> {
         let keys = raw.headers();
-        let free = keys.map(|key| self.free_header(here, key));
+        let usable = keys.map(|key| self.check_header(here, key));
         // A wrong key does not fall back to its default here: another key may name that header.
         let named = keys.map(|key| (!key.is_wrong).then(|| HeaderName::clone(key)));
         let headers = || keys.iter().zip(&named);
@@ -258,17 +258,17 @@ impl Context<'_> {
             return None;
         }
         let [api_key, signature, timestamp] = named;
-        if free == [true; 3] { Some([api_key?, signature?, timestamp?]) } else { None }
+        if usable == [true; 3] { Some([api_key?, signature?, timestamp?]) } else { None }
     }
 
     /// Reports whether a dialect can use a header; otherwise notes the problem.
-    pub(super) fn free_header(&mut self, here: FileContext<'_>, key: &Key<HeaderName>) -> bool {
-        let taken = OF_HTTP.split(' ').any(|name| name == key.as_str());
-        if taken {
+    pub(super) fn check_header(&mut self, here: FileContext<'_>, key: &Key<HeaderName>) -> bool {
+        let reserved = RESERVED_HEADERS.split(' ').any(|name| name == key.as_str());
+        if reserved {
             let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", key.as_str());
             self.problem(here, key.spanned().span(), message);
         }
-        !taken
+        !reserved
     }
 
     /// Parses the signing payload of a key; notes its problems and returns `None` when it is wrong.
@@ -282,7 +282,7 @@ impl Context<'_> {
         payload(text).map_err(|problems| problems.into_iter().for_each(note)).ok()
     }
 
-    fn own_routes(&mut self, here: FileContext<'_>, raw: &RawRoutes) -> Vec<(Endpoint, Method, Box<str>)> {
+    fn dialect_routes(&mut self, here: FileContext<'_>, raw: &RawRoutes) -> Vec<(Endpoint, Method, Box<str>)> {
         let given = [
             (Endpoint::Payin, &raw.payin),
             (Endpoint::Payout, &raw.payout),
@@ -319,10 +319,11 @@ impl Context<'_> {
             self.problem(here, at.clone(), format!("`routes.{name}` must be a {method} route"));
         }
         let path = &*route.path;
-        let within =
-            |own: &&&str| path.strip_prefix(**own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        if let Some(own) = OWN_PATHS.iter().find(within) {
-            self.problem(here, at, format!("`routes.{name}`: {own} belongs to the gateway itself"));
+        let within = |reserved: &&&str| {
+            path.strip_prefix(**reserved).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if let Some(reserved) = GATEWAY_PATHS.iter().find(within) {
+            self.problem(here, at, format!("`routes.{name}`: {reserved} belongs to the gateway itself"));
         }
     }
 
@@ -374,9 +375,9 @@ impl Context<'_> {
     ) {
         let text = self.findings.text(here.file);
         let written = text.get(source.span()).unwrap_or_default();
-        let meant = source.get_ref().as_ref();
-        let span = match (&problem.at, written.find(meant)) {
-            (Some(at), Some(start)) if !meant.is_empty() && at.end <= meant.len() => {
+        let parsed = source.get_ref().as_ref();
+        let span = match (&problem.at, written.find(parsed)) {
+            (Some(at), Some(start)) if !parsed.is_empty() && at.end <= parsed.len() => {
                 let start = source.span().start + start;
                 start + at.start..start + at.end
             }
@@ -392,12 +393,12 @@ mod tests {
 
     /// Checks that docs/dialects.md lists exactly the refused headers.
     #[test]
-    fn the_documented_headers_of_http_are_those() {
+    fn the_reserved_headers_are_documented() {
         let words = include_str!("../../../docs/dialects.md").split_whitespace().collect::<Vec<_>>();
         let documented = words.join(" ");
         let (_, list) = documented.split_once("gateway itself give a meaning: ").unwrap();
         let (list, _) = list.split_once(". A request that sends").unwrap();
         let listed: Vec<_> = list.split(',').map(|name| name.trim().trim_matches('`').to_lowercase()).collect();
-        assert_eq!(listed, OF_HTTP.split(' ').collect::<Vec<_>>());
+        assert_eq!(listed, RESERVED_HEADERS.split(' ').collect::<Vec<_>>());
     }
 }

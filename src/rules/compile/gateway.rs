@@ -11,7 +11,7 @@ use super::{Context, FileContext};
 use crate::domain::{CallbackUrl, is_host, service_url};
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
-    Cidr, DisplayName, Key, LANGUAGE_TAG, Lasting, List, RawSecrets, Size, WholeSeconds, raw_table,
+    BoundedDuration, Cidr, DisplayName, Key, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
@@ -153,7 +153,7 @@ raw_table! {
         /// Trusted roots for a remote engine in addition to the system's: PEM files, their paths relative to this file.
         trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
         /// How long all requests to a remote engine for one request may take together: a span of time, at least `"1s"`.
-        timeout: Lasting<1000> = "10s",
+        timeout: BoundedDuration<1000> = "10s",
         /// How a remote engine signs its callbacks.
         callback_signature: RawCallbackSignature = { header = "X-Signature", payload = "{body}", encoding = "hex" },
     }
@@ -202,18 +202,18 @@ raw_table! {
     /// `[callbacks]`.
     struct RawCallbacks {
         /// How long one attempt may take: a span of time.
-        timeout: Lasting = "10s",
+        timeout: BoundedDuration = "10s",
         /// The wait after the first failed attempt: a span of time. It doubles, with jitter, up to `max_retry`.
-        first_retry: Lasting = "5s",
+        first_retry: BoundedDuration = "5s",
         /// The longest wait between attempts: a span of time, not shorter than `first_retry`.
-        max_retry: Lasting = "1h",
+        max_retry: BoundedDuration = "1h",
         /// How long a callback is attempted, from the result that it reports: a span of time. The last attempt is made
         /// at its end.
-        give_up_after: Lasting = "3d",
+        give_up_after: BoundedDuration = "3d",
         /// How long a delivered or failed callback is kept, with its attempts, from when it was queued or last resent:
         /// a span of time, at least 7 days and not shorter than `give_up_after`. After that it is not listed and cannot
         /// be resent.
-        forget_after: Lasting<WEEK> = "90d",
+        forget_after: BoundedDuration<WEEK> = "90d",
         /// Whether callbacks may be sent to loopback, private and link-local addresses. For development.
         allow_private_addresses: bool = false,
         /// Trusted roots for callback targets in addition to the system's: PEM files, their paths relative to this
@@ -231,11 +231,11 @@ raw_table! {
         head: Size<1024> = "16KiB",
         /// How long receiving a whole request head may take: a span of time. Also the longest wait for the first head
         /// after the handshake, and between two requests of a connection on which no request was authenticated yet.
-        head_timeout: Lasting = "10s",
+        head_timeout: BoundedDuration = "10s",
         /// How long receiving a whole body may take: a span of time. Longer is 408.
-        body_timeout: Lasting = "10s",
+        body_timeout: BoundedDuration = "10s",
         /// How long a connection may be idle between two requests: a span of time.
-        idle_timeout: Lasting = "75s",
+        idle_timeout: BoundedDuration = "75s",
         /// The most open connections; fewer when the limit of open files leaves less room, which is logged as a
         /// warning. When all are in use, a new connection replaces the one that has been idle longest, first among
         /// those on which no request was authenticated.
@@ -270,13 +270,13 @@ impl Context<'_> {
             return None;
         };
         let (here, raw) = self.read::<RawGateway>(file)?;
-        let (tls, made) = self.tls(here, &raw.tls);
-        let made = made.as_deref();
+        let (tls, generated_ca) = self.tls(here, &raw.tls);
+        let generated_ca = generated_ca.as_deref();
         let RawLimits { body, head, head_timeout, body_timeout, idle_timeout, .. } = &*raw.limits;
         let store = self.store(here, &raw.store);
         let server = self.server(here, &raw.server);
         let gateway = GatewayRules {
-            engine: self.engine(here, &raw.engine, &server, made),
+            engine: self.engine(here, &raw.engine, &server, generated_ca),
             engine_trust: raw.engine.trust.values().map(|path| here.relative(path)).collect(),
             engine_timeout: raw.engine.timeout.0,
             callback_signature: self.callback_signature(here, &raw.engine.callback_signature),
@@ -287,7 +287,7 @@ impl Context<'_> {
             admin_hosts: self.admin_hosts(here, &raw.admin),
             pages: self.page_rules(here, &raw.pages, &store),
             store,
-            callbacks: self.callbacks(here, &raw.callbacks, made),
+            callbacks: self.callbacks(here, &raw.callbacks, generated_ca),
             limits: Limits {
                 body: body.0,
                 head: head.0,
@@ -303,7 +303,7 @@ impl Context<'_> {
                 trusted_proxies: raw.clients.trusted_proxies.values().map(|prefix| prefix.0).collect(),
             },
         };
-        self.gateway_advice(here, &raw, &gateway);
+        self.warn_about_gateway(here, &raw, &gateway);
         Some(gateway)
     }
 
@@ -354,7 +354,9 @@ impl Context<'_> {
         let text = url.get_ref();
         let parsed = match SecretRef::parse(text) {
             Ok(SecretRef::Environment(_) | SecretRef::File(_)) if !self.check_secrets => return None,
-            Ok(reference @ (SecretRef::Environment(_) | SecretRef::File(_))) => self.referred_url(here, &reference),
+            Ok(reference @ (SecretRef::Environment(_) | SecretRef::File(_))) => {
+                self.url_from_reference(here, &reference)
+            }
             Ok(SecretRef::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
         };
         if text.contains("://") && !text.starts_with("sqlite:") {
@@ -372,7 +374,7 @@ impl Context<'_> {
     }
 
     /// Reads the URL from the environment variable or file that a reference names.
-    fn referred_url(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
+    fn url_from_reference(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
         let text = self.secret_text(here, secret).map_err(|why| format!("cannot be read: {why}"))?;
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err("refers to a secret that is no \"postgres://\" URL".to_owned());
@@ -385,9 +387,9 @@ impl Context<'_> {
         here: FileContext<'_>,
         raw: &RawEngine,
         server: &ServerRules,
-        made: Option<&Path>,
+        generated_ca: Option<&Path>,
     ) -> EngineRules {
-        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust.0, made);
+        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust.0, generated_ca);
         let Some(url) = raw.url.given().filter(|url| *url.get_ref() != "embedded") else {
             return EngineRules::Embedded;
         };
@@ -396,7 +398,7 @@ impl Context<'_> {
     }
 
     fn callback_signature(&mut self, here: FileContext<'_>, raw: &RawCallbackSignature) -> CallbackSignature {
-        self.free_header(here, &raw.header);
+        self.check_header(here, &raw.header);
         let payload = self.signing_payload(here, "engine.callback_signature.payload", &raw.payload);
         CallbackSignature {
             header: (*raw.header).clone(),
@@ -430,10 +432,10 @@ impl Context<'_> {
     }
 
     fn page_rules(&mut self, here: FileContext<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
-        let beside = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
+        let store_key = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
         PageRules {
             secret: self.secrets(here, &raw.secret),
-            default_secret: beside.with_file_name("pages.key"),
+            default_secret: store_key.with_file_name("pages.key"),
             link_lifetime: raw.link_lifetime.0,
             return_lifetime: raw.return_lifetime.0,
             language: self.default_language(here, &raw.language),
@@ -441,11 +443,11 @@ impl Context<'_> {
         }
     }
 
-    fn callbacks(&mut self, here: FileContext<'_>, raw: &RawCallbacks, made: Option<&Path>) -> CallbackRules {
+    fn callbacks(&mut self, here: FileContext<'_>, raw: &RawCallbacks, generated_ca: Option<&Path>) -> CallbackRules {
         let RawCallbacks { first_retry, max_retry, give_up_after, forget_after, .. } = raw;
-        self.not_shorter(here, "callbacks", ("max_retry", max_retry), ("first_retry", first_retry));
-        self.not_shorter(here, "callbacks", ("give_up_after", give_up_after), ("first_retry", first_retry));
-        self.not_shorter(here, "callbacks", ("forget_after", forget_after), ("give_up_after", give_up_after));
+        self.check_not_shorter(here, "callbacks", ("max_retry", max_retry), ("first_retry", first_retry));
+        self.check_not_shorter(here, "callbacks", ("give_up_after", give_up_after), ("first_retry", first_retry));
+        self.check_not_shorter(here, "callbacks", ("forget_after", forget_after), ("give_up_after", give_up_after));
         CallbackRules {
             timeout: raw.timeout.0,
             first_retry: first_retry.0,
@@ -453,17 +455,17 @@ impl Context<'_> {
             give_up_after: give_up_after.0,
             forget_after: forget_after.0,
             allow_private_addresses: *raw.allow_private_addresses,
-            trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust.0, made),
+            trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust.0, generated_ca),
         }
     }
 
     /// Notes a problem when one span of time of a table is shorter than another.
-    pub(super) fn not_shorter<const LEAST: u64>(
+    pub(super) fn check_not_shorter<const LEAST: u64>(
         &mut self,
         here: FileContext<'_>,
         table: &str,
-        (long, longer): (&str, &Key<Lasting<LEAST>>),
-        (short, shorter): (&str, &Key<Lasting>),
+        (long, longer): (&str, &Key<BoundedDuration<LEAST>>),
+        (short, shorter): (&str, &Key<BoundedDuration>),
     ) {
         if longer.0 < shorter.0
             && let Some(at) = longer.place().or(shorter.place())
@@ -475,9 +477,9 @@ impl Context<'_> {
     /// Returns the TLS rules, and the path of the CA certificate that is generated, if it is.
     fn tls(&mut self, here: FileContext<'_>, raw: &RawTls) -> (TlsRules, Option<PathBuf>) {
         let rules = raw.rules(here);
-        let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
-        self.trusted_certificates(here, "tls.client_ca", raw.client_ca.given(), made.as_deref());
-        (rules, made)
+        let generated_ca = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
+        self.trusted_certificates(here, "tls.client_ca", raw.client_ca.given(), generated_ca.as_deref());
+        (rules, generated_ca)
     }
 }
 

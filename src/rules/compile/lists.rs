@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_value_a_line() {
+    fn lists_have_one_value_a_line() {
         let values = values("\u{feff}# banks\nalpha\r\n  beta  \n\n#gamma\nde#lta\n\"quoted\"");
         let mut values: Vec<&str> = values.iter().map(|value| &**value).collect();
         values.sort_unstable();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use super::{BUILT_IN_DIALECT, Context, FileContext, Parts};
+use super::{BUILT_IN_DIALECT, Context, FileContext, ShopsAndDialects};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
 use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::merchant::notices;
@@ -164,7 +164,7 @@ raw_table! {
 type SeenKeys = HashMap<Box<str>, (FileId, Span)>;
 
 impl Context<'_> {
-    pub(super) fn merchants(&mut self, parts: &Parts) -> HashMap<MerchantId, Arc<Merchant>> {
+    pub(super) fn merchants(&mut self, parts: &ShopsAndDialects) -> HashMap<MerchantId, Arc<Merchant>> {
         let (files, mut seen) = (self.files, SeenKeys::new());
         let merchants = files.iter().filter_map(|(role, file)| {
             let FileRole::Merchant(name) = role else { return None };
@@ -179,7 +179,7 @@ impl Context<'_> {
         &mut self,
         id: &MerchantId,
         file: &RuleFile,
-        parts: &Parts,
+        parts: &ShopsAndDialects,
         seen: &mut SeenKeys,
     ) -> Option<Merchant> {
         if file
@@ -198,10 +198,10 @@ impl Context<'_> {
         let v1 = self.v1(here, &raw.v1, parts);
         let balance = self.balance(here, &raw.balance);
         let default_shop = raw.default_shop.given().map(|shop| {
-            self.of_merchant(here, "default_shop", shop, &raw);
+            self.check_shop_of_merchant(here, "default_shop", shop, &raw);
             shop.get_ref().clone()
         });
-        self.merchant_advice(here, &raw);
+        self.warn_about_merchant(here, &raw);
         Some(Merchant {
             bucket: Bucket::of(id),
             id: id.clone(),
@@ -218,7 +218,7 @@ impl Context<'_> {
         &mut self,
         here: FileContext<'_>,
         raw: &RawMerchant,
-        parts: &Parts,
+        parts: &ShopsAndDialects,
     ) -> HashMap<ShopCode, ShopAccess> {
         let mut shops = HashMap::new();
         for (code, access) in raw.shops.get().into_iter().flat_map(|shops| &shops.0) {
@@ -238,7 +238,13 @@ impl Context<'_> {
     }
 
     /// Notes a shop that is not one of the merchant's `[shops]`.
-    fn of_merchant(&mut self, here: FileContext<'_>, key: &str, shop: &Spanned<ShopCode>, raw: &RawMerchant) {
+    fn check_shop_of_merchant(
+        &mut self,
+        here: FileContext<'_>,
+        key: &str,
+        shop: &Spanned<ShopCode>,
+        raw: &RawMerchant,
+    ) {
         let known = || raw.shops.get().into_iter().flat_map(|shops| &shops.0).map(|(code, _)| code.get_ref().as_str());
         if !known().any(|code| code == shop.get_ref().as_str()) {
             let suggestion = did_you_mean(shop.get_ref().as_str(), known());
@@ -267,21 +273,21 @@ impl Context<'_> {
         entry: &Spanned<RawApiKey>,
         seen: &mut SeenKeys,
     ) -> Option<ApiKey> {
-        let stated = entry.get_ref();
-        for shop in stated.shops.get().into_iter().flat_map(|shops| &shops.0) {
-            self.of_merchant(here, "api_keys.shops", shop, raw);
+        let raw_key = entry.get_ref();
+        for shop in raw_key.shops.get().into_iter().flat_map(|shops| &shops.0) {
+            self.check_shop_of_merchant(here, "api_keys.shops", shop, raw);
         }
-        let v1_secrets = self.secrets(here, &stated.v1_secret);
-        let v2_secrets = self.secrets(here, &stated.v2_secret);
-        let key = self.unique_key(here, stated.key.given()?, seen)?;
+        let v1_secrets = self.secrets(here, &raw_key.v1_secret);
+        let v2_secrets = self.secrets(here, &raw_key.v2_secret);
+        let key = self.unique_key(here, raw_key.key.given()?, seen)?;
         let codes = |list: &List<ShopCode>| list.values().cloned().collect::<HashSet<_>>();
         Some(ApiKey {
-            rate_limit: stated.rate_limit.get().map(|quota| self.rate_limit(id, &key, *quota)),
+            rate_limit: raw_key.rate_limit.get().map(|quota| self.rate_limit(id, &key, *quota)),
             key,
             v1_secrets,
             v2_secrets,
-            allowed_ips: AddressSet::new(stated.allowed_ips.values().map(|prefix| prefix.0)),
-            shops: stated.shops.get().map(codes),
+            allowed_ips: AddressSet::new(raw_key.allowed_ips.values().map(|prefix| prefix.0)),
+            shops: raw_key.shops.get().map(codes),
         })
     }
 
@@ -310,7 +316,7 @@ impl Context<'_> {
         RateLimit::new(quota)
     }
 
-    fn v1(&mut self, here: FileContext<'_>, raw: &RawV1, parts: &Parts) -> Option<V1Rules> {
+    fn v1(&mut self, here: FileContext<'_>, raw: &RawV1, parts: &ShopsAndDialects) -> Option<V1Rules> {
         let (callbacks, allow_http_callbacks) = (*raw.callbacks, *raw.allow_http_callbacks);
         if let Some(at) = raw.mode.place()
             && *raw.mode != Mode::Translate
@@ -348,7 +354,7 @@ impl Context<'_> {
         &mut self,
         here: FileContext<'_>,
         raw: &RawV1,
-        parts: &Parts,
+        parts: &ShopsAndDialects,
     ) -> Option<Arc<crate::rules::Dialect>> {
         let Some(named) = raw.dialect.given() else {
             return parts.dialects.get(BUILT_IN_DIALECT).cloned().flatten();

@@ -72,7 +72,7 @@ struct Context<'a> {
     previous: Option<&'a RuleSet>,
     elsewhere: &'a mut ExternalFiles,
     /// Whether the embedded engine decides on operations, not a remote one.
-    decides: bool,
+    is_embedded: bool,
 }
 
 /// A file that is being compiled.
@@ -117,7 +117,7 @@ impl Context<'_> {
 }
 
 /// Shops and dialects, which are compiled before merchants, by name; `None` where the file exists and is wrong.
-struct Parts {
+struct ShopsAndDialects {
     shops: HashMap<ShopCode, Option<Arc<Shop>>>,
     dialects: HashMap<Box<str>, Option<Arc<Dialect>>>,
 }
@@ -135,16 +135,16 @@ pub(super) struct Task<'a> {
 /// Compiles the files of a rules directory; `None` when `findings` has an error.
 pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: &mut Diagnostics) -> Option<RuleSet> {
     let Task { directory, files, previous, check_secrets, .. } = *task;
-    let mut context = Context { findings, files, check_secrets, previous, elsewhere, decides: false };
+    let mut context = Context { findings, files, check_secrets, previous, elsewhere, is_embedded: false };
     let gateway = context.gateway(directory);
-    context.decides = gateway.as_ref().is_some_and(|gateway| gateway.engine == EngineRules::Embedded);
+    context.is_embedded = gateway.as_ref().is_some_and(|gateway| gateway.engine == EngineRules::Embedded);
     let pages = match &gateway {
-        Some(gateway) => context.customers_pages(&gateway.pages.language, &gateway.pages.brand),
-        None => context.customers_pages(FIRST, &Brand::default()),
+        Some(gateway) => context.customer_pages(&gateway.pages.language, &gateway.pages.brand),
+        None => context.customer_pages(FIRST, &Brand::default()),
     };
     let dialects = context.dialects();
     let (shops, schemas) = context.shops();
-    let parts = Parts { shops, dialects: dialects.compiled };
+    let parts = ShopsAndDialects { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
     let v1_routes = context.routes(&parts, &dialects.headers, &merchants);
     let Context { elsewhere, findings, .. } = context;

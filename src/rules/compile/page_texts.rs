@@ -52,7 +52,7 @@ impl FromToml for RawTexts {
                 "actions" => "The texts of links and buttons.",
                 _ => "The texts of the page in this state.",
             };
-            all.key(name, &[about], schema, Absent::Unsaid);
+            all.key(name, &[about], schema, Absent::Unspecified);
         }
         all.into_schema()
     }
@@ -64,7 +64,7 @@ fn table_schema(keys: &Map<String, Value>) -> Value {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_TEXT });
         let english = english.as_str().unwrap_or("none");
         let about = format!("1 to {LONGEST_TEXT} characters. English: {english}");
-        texts.key(name, &[&about], schema, Absent::Unsaid);
+        texts.key(name, &[&about], schema, Absent::Unspecified);
     }
     texts.into_schema()
 }

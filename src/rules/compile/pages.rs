@@ -45,13 +45,13 @@ impl Context<'_> {
     }
 
     /// Returns the customers' pages. `first` is the language for customers whose browser requests none of the others.
-    pub(super) fn customers_pages(&mut self, first: &str, brand: &Brand) -> Pages {
+    pub(super) fn customer_pages(&mut self, first: &str, brand: &Brand) -> Pages {
         let files = self.files;
         let texts: Vec<(String, Map<String, Value>)> =
             files.iter().filter_map(|(role, file)| self.page_texts(role, file)).collect();
         let languages = languages(&texts, first);
         for language in languages.iter().filter(|language| language.decimal == language.group) {
-            self.ambiguous(&language.tag);
+            self.note_ambiguous_separators(&language.tag);
         }
         Pages::new(languages, brand)
     }
@@ -103,7 +103,7 @@ impl Context<'_> {
     }
 
     /// Notes a language whose `decimal` and `group` are the same: its amounts would be ambiguous.
-    fn ambiguous(&mut self, tag: &str) {
+    fn note_ambiguous_separators(&mut self, tag: &str) {
         let own =
             |role: &FileRole| matches!(role, FileRole::PageTexts(name) if canonical(name).as_deref() == Some(tag));
         if let Some((_, file)) = self.files.iter().find(|(role, _)| own(role)) {

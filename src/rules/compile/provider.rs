@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::{Context, FileContext};
 use crate::domain::{CallbackUrl, names_loopback};
-use crate::rules::raw::{Field, Lasting, List, RawSecrets, WEB_URL, from_words, raw_table};
+use crate::rules::raw::{BoundedDuration, Field, List, RawSecrets, WEB_URL, from_words, raw_table};
 use crate::rules::{HttpProvider, ProviderRules};
 
 raw_table! {
@@ -30,16 +30,16 @@ raw_table! {
         trust: List<String> = [],
         /// Only for an HTTP provider: how long one request may take, from connecting to the last byte of the reply,
         /// `"100ms"` to `"60s"`. A timeout is an unknown result, never FAILED.
-        timeout: Lasting<100, 60_000> = "10s",
+        timeout: BoundedDuration<100, 60_000> = "10s",
         /// Only for an HTTP provider: the wait after the first failed request, a span of time. It doubles, with jitter,
         /// up to `max_retry`.
-        first_retry: Lasting = "1s",
+        first_retry: BoundedDuration = "1s",
         /// Only for an HTTP provider: the longest wait between two requests, a span of time, not shorter than
         /// `first_retry`.
-        max_retry: Lasting = "5m",
+        max_retry: BoundedDuration = "5m",
         /// Only for an HTTP provider: how long requests for an operation are repeated, from its creation, a span of
         /// time. After that it stays PENDING until a report of the provider completes it.
-        give_up_after: Lasting = "1d",
+        give_up_after: BoundedDuration = "1d",
     }
 }
 
@@ -104,8 +104,8 @@ impl Context<'_> {
         let secrets = self.secrets(here, &raw.secret);
         let trust = self.trusted_certificates(here, "provider.trust", &raw.trust.0, None);
         let RawProvider { timeout, first_retry, max_retry, give_up_after, .. } = raw;
-        self.not_shorter(here, "provider", ("max_retry", max_retry), ("first_retry", first_retry));
-        self.not_shorter(here, "provider", ("give_up_after", give_up_after), ("first_retry", first_retry));
+        self.check_not_shorter(here, "provider", ("max_retry", max_retry), ("first_retry", first_retry));
+        self.check_not_shorter(here, "provider", ("give_up_after", give_up_after), ("first_retry", first_retry));
         Some(HttpProvider {
             url: url?,
             secrets: secrets?,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{BUILT_IN_DIALECT, Context, Parts};
+use super::{BUILT_IN_DIALECT, Context, ShopsAndDialects};
 use crate::domain::MerchantId;
 use crate::rules::problems::{FileId, Span, quoted};
 use crate::rules::{Dialect, Merchant, Recipe, V1Route};
@@ -13,7 +13,7 @@ impl Context<'_> {
     /// merchant, and so its dialect, is known (contract section 4).
     pub(super) fn routes(
         &mut self,
-        parts: &Parts,
+        parts: &ShopsAndDialects,
         headers: &HashMap<Box<str>, (FileId, [Option<Span>; 3])>,
         merchants: &HashMap<MerchantId, Arc<Merchant>>,
     ) -> HashMap<Box<str>, Vec<V1Route>> {

@@ -151,7 +151,7 @@ const LARGEST_PATTERN: usize = 1 << 20;
 type Schemas = HashMap<ContentHash, Arc<FieldsSchema>>;
 
 /// What all shops of a rule set share while they are compiled.
-struct Shared {
+struct SharedInput {
     lists: AllowedLists,
     /// The hash of all list files.
     lists_hash: ContentHash,
@@ -161,7 +161,7 @@ struct Shared {
 impl Context<'_> {
     pub(super) fn shops(&mut self) -> (HashMap<ShopCode, Option<Arc<Shop>>>, Schemas) {
         let lists = self.lists();
-        let mut shared = Shared { lists, lists_hash: lists_hash(self.files), schemas: Schemas::new() };
+        let mut shared = SharedInput { lists, lists_hash: lists_hash(self.files), schemas: Schemas::new() };
         let mut shops = HashMap::new();
         for (role, file) in self.files {
             let FileRole::Shop(name) = role else { continue };
@@ -172,7 +172,7 @@ impl Context<'_> {
         (shops, shared.schemas)
     }
 
-    fn shop(&mut self, code: &ShopCode, file: &RuleFile, shared: &mut Shared) -> Option<Shop> {
+    fn shop(&mut self, code: &ShopCode, file: &RuleFile, shared: &mut SharedInput) -> Option<Shop> {
         let (here, raw) = self.read::<RawShop>(file)?;
         let payin = self.schema(here, &raw.payin.schema, Direction::Payin, shared);
         let payout = self.schema(here, &raw.payout.schema, Direction::Payout, shared);
@@ -203,7 +203,7 @@ impl Context<'_> {
         here: FileContext<'_>,
         field: &Field<String>,
         direction: Direction,
-        shared: &mut Shared,
+        shared: &mut SharedInput,
     ) -> Option<Arc<FieldsSchema>> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
@@ -216,15 +216,15 @@ impl Context<'_> {
             self.unknown_name(here, named, ("shops", ""), message, known);
             return None;
         };
-        let made_of = content_hash(&[&file.hash[..], direction.as_str().as_bytes(), &shared.lists_hash].concat());
-        let before = self.previous.and_then(|rules| rules.schemas.get(&made_of));
-        if let Some(schema) = shared.schemas.get(&made_of).or(before).map(Arc::clone) {
-            shared.schemas.insert(made_of, Arc::clone(&schema));
+        let hash = content_hash(&[&file.hash[..], direction.as_str().as_bytes(), &shared.lists_hash].concat());
+        let before = self.previous.and_then(|rules| rules.schemas.get(&hash));
+        if let Some(schema) = shared.schemas.get(&hash).or(before).map(Arc::clone) {
+            shared.schemas.insert(hash, Arc::clone(&schema));
             return Some(schema);
         }
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         match FieldsSchema::read(&file.text, direction, &shared.lists) {
-            Ok(schema) => Some(Arc::clone(shared.schemas.entry(made_of).or_insert(Arc::new(schema)))),
+            Ok(schema) => Some(Arc::clone(shared.schemas.entry(hash).or_insert(Arc::new(schema)))),
             Err(problems) => {
                 for problem in problems {
                     self.findings.add_with(id, problem.span, problem.message, problem.suggestion);

@@ -120,8 +120,8 @@ pub(in crate::rules) fn add_reply(
     words: &StatusWords,
 ) -> Result<(), TemplateProblem> {
     let samples = samples(name, words);
-    compiled(environment, name, source)?;
-    let result = tried(environment, name, &samples);
+    compile(environment, name, source)?;
+    let result = try_samples(environment, name, &samples);
     if result.is_err() {
         environment.remove_template(name);
     }
@@ -136,7 +136,7 @@ const DEEPEST: usize = 64;
 
 /// Compiles a template on a separate stack: the template engine recurses with nested expressions, and a stack overflow
 /// would end the process.
-fn compiled(environment: &mut Environment<'static>, name: &'static str, source: &str) -> Result<(), TemplateProblem> {
+fn compile(environment: &mut Environment<'static>, name: &'static str, source: &str) -> Result<(), TemplateProblem> {
     let problem = |reason: String| TemplateProblem { reason, at: None, suggestion: None };
     if source.len() > LONGEST_TEMPLATE {
         return Err(problem(format!("is longer than {} KiB", LONGEST_TEMPLATE >> 10)));
@@ -170,7 +170,7 @@ fn deepest_brackets(source: &str) -> usize {
     deepest
 }
 
-fn tried(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result<(), TemplateProblem> {
+fn try_samples(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result<(), TemplateProblem> {
     let template = environment.get_template(name).map_err(|error| template_problem(&error))?;
     for sample in samples {
         let text = render_bounded(&template, sample).map_err(|error| template_problem(&error))?;
@@ -272,14 +272,14 @@ mod tests {
         assert!(problems[1].reason.starts_with("has an unknown placeholder `{ nonce }`; known are {timestamp}, "));
     }
 
-    const PARTS: [&str; 7] = ["payin", "payout", "status", "balance", "transactions", "error", "callback"];
+    const REPLIES: [&str; 7] = ["payin", "payout", "status", "balance", "transactions", "error", "callback"];
 
     fn words() -> StatusWords {
         StatusWords { pending: "new".into(), success: "done".into(), failed: "lost".into() }
     }
 
     /// Returns the output of a template for each sample.
-    fn added(name: &'static str, source: &str) -> Result<Vec<Value>, String> {
+    fn render_samples(name: &'static str, source: &str) -> Result<Vec<Value>, String> {
         let mut environment = environment();
         add_reply(&mut environment, name, source, &words()).map_err(|problem| problem.reason)?;
         let replies = Replies::new(environment);
@@ -289,11 +289,11 @@ mod tests {
 
     #[test]
     fn every_sample_value_is_written_as_the_json_it_is() {
-        for name in PARTS {
+        for name in REPLIES {
             let samples = samples(name, &words());
             assert!(samples.iter().all(Value::is_object) && !samples.is_empty(), "{name}");
             for key in samples[0].as_object().unwrap().keys() {
-                let written = added(name, &format!("{{{{ {key} }}}}")).unwrap();
+                let written = render_samples(name, &format!("{{{{ {key} }}}}")).unwrap();
                 let expected: Vec<_> = samples.iter().map(|sample| sample[key].clone()).collect();
                 assert_eq!(written, expected, "{name}.{key}");
             }
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_as_odd_as_what_merchants_send() {
+    fn samples_have_unusual_characters() {
         let text = serde_json::to_string(&samples("payin", &words())).unwrap();
         for odd in [r#"\""#, r"\\", r"\u0001", r"\n", "é", "付款", "😀", "</script>", "{{"] {
             assert!(text.contains(odd), "{odd}");
@@ -330,24 +330,24 @@ mod tests {
     }
 
     #[test]
-    fn optional_values_may_be_asked_for() {
+    fn optional_values_may_be_tested() {
         for source in [
             r#"{"s": {{ status }}{% if account_number %}, "a": {{ account_number }}{% endif %}}"#,
             r#"{"s": {{ status }}{% if account_number is not none %}, "a": {{ account_number }}{% endif %}}"#,
             r#"{"s": {{ status }}, "a": {{ account_number or "none" }}}"#,
         ] {
-            let written = added("status", source).unwrap();
+            let written = render_samples("status", source).unwrap();
             assert!(written.iter().any(|reply| reply["a"] == "411111******1111"), "{source}");
         }
         let undefined = r#"{"s": {{ status }}{% if no_such is defined %}, "a": {{ no_such }}{% endif %}}"#;
-        assert!(added("status", undefined).unwrap().iter().all(|reply| reply.get("a").is_none()));
+        assert!(render_samples("status", undefined).unwrap().iter().all(|reply| reply.get("a").is_none()));
         let list = r"[{% for t in transactions %}{{ t.type }}{% if not loop.last %},{% endif %}{% endfor %}]";
-        assert_eq!(added("transactions", list).unwrap()[3].as_array().unwrap().len(), 200);
-        assert!(added("transactions", r#"{"rows": {{ transactions }}}"#).is_ok());
+        assert_eq!(render_samples("transactions", list).unwrap()[3].as_array().unwrap().len(), 200);
+        assert!(render_samples("transactions", r#"{"rows": {{ transactions }}}"#).is_ok());
     }
 
     #[test]
-    fn values_may_be_written_otherwise() {
+    fn values_may_be_formatted() {
         for (name, source, first) in [
             ("payin", r#"{"id": {{ "tx-" ~ transaction_id }}}"#, json!({ "id": "tx-7" })),
             ("payin", r#"{"id": {{ transaction_id|int }}}"#, json!({ "id": 7 })),
@@ -361,7 +361,11 @@ mod tests {
                 json!({ "bad": true, "why": "amount: is required" }),
             ),
         ] {
-            assert_eq!(added(name, source).unwrap_or_else(|why| panic!("{source}: {why}"))[0], first, "{source}");
+            assert_eq!(
+                render_samples(name, source).unwrap_or_else(|why| panic!("{source}: {why}"))[0],
+                first,
+                "{source}"
+            );
         }
     }
 
@@ -411,7 +415,7 @@ mod tests {
             ("balance", "[{% for b in balances %}{{ b.available }},{% endfor %}]", "does not render JSON"),
             ("callback", "{{ redirect_url }}", "undefined"),
         ] {
-            let refused = added(name, source).unwrap_err();
+            let refused = render_samples(name, source).unwrap_err();
             assert!(refused.contains(reason), "{source}: {refused}");
         }
     }

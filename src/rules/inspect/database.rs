@@ -25,17 +25,17 @@ impl Inspector<'_> {
         let StoreUrl::Postgres(url) = &rules.gateway.store.url else { return };
         let Some(at) = raw.store.url.place().filter(|_| self.options.check_secrets) else { return };
         if let Some(path) = url.roots() {
-            self.roots(*here, &at, path);
+            self.check_roots(*here, &at, path);
         }
         if let (true, Some(path)) = (rules.gateway.store.keys.keys.is_empty(), &rules.gateway.store.keys.create_at) {
-            self.shared_key(*here, &at, "store.keys", path);
+            self.check_shared_key(*here, &at, "store.keys", path);
         }
         if rules.gateway.pages.secret.is_none() {
-            self.shared_key(*here, &at, "pages.secret", &rules.gateway.pages.default_secret);
+            self.check_shared_key(*here, &at, "pages.secret", &rules.gateway.pages.default_secret);
         }
     }
 
-    fn roots(&mut self, here: FileContext<'_>, at: &Span, path: &Path) {
+    fn check_roots(&mut self, here: FileContext<'_>, at: &Span, path: &Path) {
         let shown = path.display();
         let read = read_bounded(path, LARGEST_PEM).map(|bytes| certificates(&bytes));
         let reason = match read {
@@ -49,7 +49,7 @@ impl Inspector<'_> {
         self.findings.warn(here.file, at.clone(), format!("`store.url`: sslrootcert: {reason}"), None);
     }
 
-    fn shared_key(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path) {
+    fn check_shared_key(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path) {
         let shown = path.display();
         let reason = match read_bounded(path, LARGEST_KEY) {
             Ok(text) if store_key(&text).is_some() => return,

@@ -34,7 +34,7 @@ pub(in crate::rules) static KNOWN: LazyLock<Map<String, Value>> = LazyLock::new(
 });
 
 /// The keys of [`KNOWN`] with every text null.
-static NONE: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+static EMPTY_TEXTS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let mut none = KNOWN.clone();
     none.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut).for_each(|text| *text = Value::Null);
     none
@@ -50,16 +50,16 @@ pub(in crate::rules) fn languages(files: &[(String, Map<String, Value>)], first:
     let language = |tag: &str| {
         let own = files.iter().find(|(known, _)| known == tag).map(|(_, texts)| texts);
         // A region's file is completed from its built-in language, such as `pt-BR` from `pt`, then from English.
-        let near = shortened(tag).find_map(built_in);
-        let sources: Vec<_> = own.into_iter().chain(near).chain(built_in(FIRST)).collect();
-        composed(tag, &sources)
+        let parent = shortened(tag).find_map(built_in);
+        let sources: Vec<_> = own.into_iter().chain(parent).chain(built_in(FIRST)).collect();
+        compose(tag, &sources)
     };
     tags.into_iter().map(language).collect()
 }
 
 /// Returns a language with the first text of `sources` for each key. A hint that is in none of them is null.
-fn composed(tag: &str, sources: &[&Map<String, Value>]) -> Language {
-    let mut texts = NONE.clone();
+fn compose(tag: &str, sources: &[&Map<String, Value>]) -> Language {
+    let mut texts = EMPTY_TEXTS.clone();
     for (name, value) in sources.iter().rev().copied().flatten() {
         match (texts.get_mut(name), value) {
             (Some(Value::Object(texts)), Value::Object(own)) => texts.extend(own.clone()),

@@ -61,7 +61,7 @@ impl<'a> Range<'a> {
         let tag = parts.next().filter(|tag| *tag == "*" || is_range(tag))?;
         let weight = match parts.next() {
             None => 1000,
-            Some(weight) => weight_of(weight)?,
+            Some(weight) => parse_weight(weight)?,
         };
         parts.next().is_none().then_some(Self { tag, weight })
     }
@@ -75,7 +75,7 @@ fn is_range(tag: &str) -> bool {
 }
 
 /// Parses a weight such as `q=0.7` into thousandths.
-fn weight_of(text: &str) -> Option<u16> {
+fn parse_weight(text: &str) -> Option<u16> {
     let number = text.strip_prefix("q=").or_else(|| text.strip_prefix("Q="))?;
     let (whole, rest) = number.split_once('.').unwrap_or((number, ""));
     if rest.len() > 3 || !rest.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -124,7 +124,7 @@ pub(super) fn chosen(accept: &str, tags: &[&str]) -> usize {
     };
     let free: Vec<(usize, &str)> = tags.iter().copied().enumerate().filter(|(_, tag)| !refused(tag)).collect();
     let find = |fits: &dyn Fn(&str) -> bool| free.iter().find(|(_, tag)| fits(tag)).map(|(at, _)| *at);
-    let meant = |range: &Range<'_>| {
+    let best_match = |range: &Range<'_>| {
         if range.tag == "*" {
             return find(&|_| true);
         }
@@ -132,8 +132,8 @@ pub(super) fn chosen(accept: &str, tags: &[&str]) -> usize {
         // The most specific prefix first.
         shorter.or_else(|| shortened(range.tag).find_map(|wanted| find(&|tag| is_within(tag, wanted))))
     };
-    let asked = ranges.iter().filter(|range| range.weight > 0).find_map(meant);
-    asked.or_else(|| find(&|_| true)).unwrap_or(0)
+    let first_match = ranges.iter().filter(|range| range.weight > 0).find_map(best_match);
+    first_match.or_else(|| find(&|_| true)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn customers_get_what_they_ask_for() {
+    fn languages_are_chosen_by_accept_language() {
         let many = format!("{}, de", ["xx"; 19].join(","));
         let too_many = format!("{}, de", ["xx"; 20].join(","));
         let long = format!("{},de", " ".repeat(1021));
@@ -245,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_asked_for_some_language_answers(
+        fn some_language_is_always_chosen(
             text in "\\PC{0,40}",
             parts in proptest::collection::vec(
                 (proptest::sample::select(vec!["en", "de-AT", "zh-Hant", "*", "x", "fr-", "é"]), "[;, qQ=01.]{0,8}"),
@@ -260,7 +260,7 @@ mod tests {
         }
 
         #[test]
-        fn a_language_that_is_asked_for_alone_is_the_one(at in 0..TAGS.len(), upper in any::<bool>(), weight in 1..=999_u16) {
+        fn a_single_requested_language_is_chosen(at in 0..TAGS.len(), upper in any::<bool>(), weight in 1..=999_u16) {
             let tag = if upper { TAGS[at].to_uppercase() } else { TAGS[at].to_owned() };
             prop_assert_eq!(chosen(&format!("{tag};q=0.{weight:03}, xx;q=0.5"), &TAGS), at);
         }

@@ -20,7 +20,7 @@ pub enum PostgresTls {
 }
 
 /// Parameters that the driver reads, each with its allowed values.
-const DRIVERS: &[(&str, &str)] = &[
+const DRIVER_PARAMETERS: &[(&str, &str)] = &[
     ("application_name", "a name"),
     ("channel_binding", "disable, prefer or require"),
     ("connect_timeout", "whole seconds"),
@@ -39,7 +39,7 @@ const DRIVERS: &[(&str, &str)] = &[
 ];
 
 /// Parameters that are read here.
-const OURS: [&str; 3] = ["sslmode", "sslrootcert", "target_session_attrs"];
+const OWN_PARAMETERS: [&str; 3] = ["sslmode", "sslrootcert", "target_session_attrs"];
 
 /// Parsed parameters.
 #[derive(Debug, Default)]
@@ -79,15 +79,15 @@ impl<'a> Parameters<'a> {
     }
 
     fn add(&mut self, name: &'a str, value: &'a str) -> Result<(), String> {
-        let known = DRIVERS.iter().find(|(known, _)| *known == name);
+        let known = DRIVER_PARAMETERS.iter().find(|(known, _)| *known == name);
         if value.is_empty() {
             return Err(format!("has {name} without a value"));
         }
         match (name, known) {
-            ("sslmode", _) => self.mode = Some(mode_of(value)?),
+            ("sslmode", _) => self.mode = Some(parse_mode(value)?),
             ("sslrootcert", _) if value == "system" => self.roots = Some(Roots::System),
             ("sslrootcert", _) => {
-                let path = decoded(value).ok_or("has an sslrootcert that is no percent-encoded text")?;
+                let path = decode(value).ok_or("has an sslrootcert that is no percent-encoded text")?;
                 self.roots = Some(Roots::File(path));
             }
             // The driver would read them as one host.
@@ -149,7 +149,7 @@ impl<'a> Parameters<'a> {
 }
 
 /// Parses `sslmode`. libpq's `verify-ca` does not check the host name; here it is checked.
-fn mode_of(text: &str) -> Result<PostgresTls, String> {
+fn parse_mode(text: &str) -> Result<PostgresTls, String> {
     match text {
         "disable" => Ok(PostgresTls::Off),
         "prefer" => Ok(PostgresTls::IfOffered),
@@ -160,7 +160,7 @@ fn mode_of(text: &str) -> Result<PostgresTls, String> {
 }
 
 fn is_known(name: &str) -> bool {
-    OURS.contains(&name) || DRIVERS.iter().any(|(known, _)| *known == name)
+    OWN_PARAMETERS.contains(&name) || DRIVER_PARAMETERS.iter().any(|(known, _)| *known == name)
 }
 
 /// Words the refusal of an unknown parameter. The name is shown only if it looks like one, and never if it could be the
@@ -170,12 +170,12 @@ fn unknown(name: &str, query: &str) -> String {
     if !plain || query.contains("password") {
         return "has an unknown parameter".to_owned();
     }
-    let hint = did_you_mean(name, DRIVERS.iter().map(|(known, _)| *known).chain(OURS));
+    let hint = did_you_mean(name, DRIVER_PARAMETERS.iter().map(|(known, _)| *known).chain(OWN_PARAMETERS));
     format!("has an unknown parameter: {name}{}", hint.map(|hint| format!(" ({hint})")).unwrap_or_default())
 }
 
 /// Decodes a percent-encoded text as the driver does; `None` if it is invalid.
-fn decoded(text: &str) -> Option<String> {
+fn decode(text: &str) -> Option<String> {
     let config = Config::from_str(&format!("postgres://?application_name={text}")).ok()?;
     config.get_application_name().map(str::to_owned)
 }

@@ -22,7 +22,7 @@ const MASK: &str = "***";
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Matches the user and password of a URL, and the values of query parameters that are named for secrets.
-static PARTS_OF_URLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+static URL_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"://([^\s"']*)@|(?i)[?&][^=&\s"']*(?:secret|token|key|password)[^=&\s"']*=([^&\s"']*)"#).ok()
 });
 
@@ -117,7 +117,7 @@ impl Source {
         {
             hidden.push(last + comment..line.end);
         }
-        for parts in PARTS_OF_URLS.iter().flat_map(|parts| parts.captures_iter(text)) {
+        for parts in URL_SECRETS.iter().flat_map(|parts| parts.captures_iter(text)) {
             hidden.extend(parts.iter().skip(1).flatten().map(|part| moved(part.range())));
         }
         hidden.sort_unstable_by_key(|span| (span.start, span.end));

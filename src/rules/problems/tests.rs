@@ -25,7 +25,7 @@ fn a_problem_is_shown_with_its_line() {
 }
 
 #[test]
-fn what_is_hidden_is_never_shown() {
+fn hidden_values_are_never_shown() {
     let text = "k = { secret = \"topsecret\", x = 1, other = \"hush\" }";
     for mark in ["x = 1", "\"topsecret\"", "other", "topsecret\", x"] {
         let shown = problem(text, &["\"topsecret\"", "\"hush\""], mark, "m").rendered();

@@ -106,18 +106,21 @@ impl FromToml for Duration {
 
 /// A span of time from `LEAST` to `MOST` milliseconds, a multiple of `STEP`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::rules) struct Lasting<const LEAST: u64 = 1, const MOST: u64 = LONGEST, const STEP: u64 = 1>(pub Duration);
+pub(in crate::rules) struct BoundedDuration<const LEAST: u64 = 1, const MOST: u64 = LONGEST, const STEP: u64 = 1>(
+    pub Duration,
+);
 
 /// A lifetime of links, which carry it in whole seconds.
-pub(in crate::rules) type WholeSeconds = Lasting<1000, LONGEST, 1000>;
+pub(in crate::rules) type WholeSeconds = BoundedDuration<1000, LONGEST, 1000>;
 
-impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for Lasting<LEAST, MOST, STEP> {
+impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for BoundedDuration<LEAST, MOST, STEP> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let span = Duration::from_toml(value, reader)?;
         let millis = span.as_millis();
         let fits = (LEAST.into()..=MOST.into()).contains(&millis) && millis.is_multiple_of(STEP.into());
         if !fits {
-            let (least, most, step) = (spelt(LEAST), spelt(MOST), if STEP == 1000 { ", in whole seconds" } else { "" });
+            let (least, most, step) =
+                (format_millis(LEAST), format_millis(MOST), if STEP == 1000 { ", in whole seconds" } else { "" });
             reader.wrong(value.span(), format_args!("must be from \"{least}\" to \"{most}\"{step}"));
         }
         fits.then_some(Self(span))
@@ -135,7 +138,7 @@ const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_0
 const LONGEST: u64 = 3650 * UNITS[0].1;
 
 /// Formats milliseconds as rule files write them.
-fn spelt(millis: u64) -> String {
+fn format_millis(millis: u64) -> String {
     let unit = UNITS.iter().find(|(_, unit)| millis.is_multiple_of(*unit));
     unit.map_or_else(String::new, |(name, unit)| format!("{}{name}", millis / unit))
 }
@@ -170,7 +173,7 @@ impl<const LEAST: usize> FromToml for Size<LEAST> {
         if size.is_none() {
             let reason =
                 format_args!("must be a size such as \"64KiB\", \"1MiB\" or 65536, from {LEAST} bytes to 64 MiB");
-            reader.wrong_with(value.span(), reason, value.get_ref().as_str().and_then(meant_size));
+            reader.wrong_with(value.span(), reason, value.get_ref().as_str().and_then(suggested_size));
         }
         size.map(Self)
     }
@@ -187,7 +190,7 @@ impl<const LEAST: usize> FromToml for Size<LEAST> {
 }
 
 /// Suggests the size that was probably meant by one with an unknown unit.
-fn meant_size(text: &str) -> Option<String> {
+fn suggested_size(text: &str) -> Option<String> {
     let (number, unit) = number_and_unit(text)?;
     let unit = match unit.trim().to_ascii_lowercase().as_str() {
         "k" | "kb" | "kib" => "KiB",
@@ -287,8 +290,8 @@ impl<T: FromToml> FromToml for List<T> {
             return None;
         };
         let read = |(at, element): (usize, &Spanned<DeValue<'_>>)| {
-            let meant = reader.at(format!("[{at}]"), |reader| T::from_toml(element, reader))?;
-            Some(Spanned::new(element.span(), meant))
+            let parsed = reader.at(format!("[{at}]"), |reader| T::from_toml(element, reader))?;
+            Some(Spanned::new(element.span(), parsed))
         };
         Some(Self(array.iter().enumerate().filter_map(read).collect()))
     }
@@ -371,7 +374,7 @@ pub(in crate::rules) struct RouteKey {
     pub path: Box<str>,
 }
 
-const A_ROUTE: &str = "a method and a path such as \"POST /api/v1/payin\": GET or POST, one space, and a path of letters, \
+const ROUTE_EXPECTED: &str = "a method and a path such as \"POST /api/v1/payin\": GET or POST, one space, and a path of letters, \
                        digits and `-._~!$&'()*+,;=:@`, without query, percent-encoding and empty or dot segments";
 
 fn route(text: &str) -> Option<RouteKey> {
@@ -418,7 +421,7 @@ from_text! {
         "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$",
         "examples": ["X-Signature"],
     };
-    RouteKey, A_ROUTE => route, {
+    RouteKey, ROUTE_EXPECTED => route, {
         "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260,
     };
 }
@@ -451,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed() {
         for (text, millis) in
             [("250ms", 250), ("0s", 0), ("30s", 30_000), ("5m", 300_000), ("1h", 3_600_000), ("7d", 604_800_000)]
         {
@@ -464,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn sizes_are_parsed() {
         for (text, bytes) in [("64KiB", 65536), ("1MiB", 1 << 20), ("100", 100), ("7B", 7)] {
             assert_eq!(size(text), Some(bytes), "{text}");
         }
@@ -474,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_routes() {
+    fn paths_of_routes_are_checked() {
         for path in
             ["/a", "/a/", "/api/v1/payin", "/A-b_c.d~e", "/index.php/pay", "/v1/payins:create", "/a(b),c;d=e@f!$&'*+"]
         {

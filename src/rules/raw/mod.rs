@@ -21,8 +21,8 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) use leaf::duration;
 pub(super) use leaf::{
-    CURRENCY, Cidr, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, RouteKey, Size, Visible, WEB_URL,
-    WholeSeconds, is_readable,
+    BoundedDuration, CURRENCY, Cidr, Date, DisplayName, Entries, LANGUAGE_TAG, List, NAME, RouteKey, Size, Visible,
+    WEB_URL, WholeSeconds, is_readable,
 };
 pub(super) use schema::{Absent, SchemaTable, add};
 pub(super) use secret::RawSecrets;
@@ -73,7 +73,7 @@ impl<T> Field<T> {
 impl<T: FromToml> Field<T> {
     pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) {
         let read = reader.under(name, |reader| T::from_toml(value, reader));
-        *self = read.map_or(Self::Wrong, |meant| Self::Given(Spanned::new(value.span(), meant)));
+        *self = read.map_or(Self::Wrong, |parsed| Self::Given(Spanned::new(value.span(), parsed)));
     }
 }
 
@@ -115,7 +115,7 @@ impl<T> Key<T> {
 impl<T: FromToml> Key<T> {
     pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) {
         match reader.under(name, |reader| T::from_toml(value, reader)) {
-            Some(meant) => *self = Self { value: meant, is_wrong: false, place: Some(value.span()) },
+            Some(parsed) => *self = Self { value: parsed, is_wrong: false, place: Some(value.span()) },
             None => self.is_wrong = true,
         }
     }
@@ -198,14 +198,15 @@ impl RawReader<'_> {
         parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
         let text = self.text(value, expected)?;
-        let meant = parse(text);
-        if meant.is_none() {
+        let parsed = parse(text);
+        if parsed.is_none() {
             // White space and upper case are the most common mistakes.
-            let tidy: String = text.chars().filter(|c| !c.is_whitespace()).take(64).collect::<String>().to_lowercase();
-            let suggestion = parse(&tidy).map(|_| format!("did you mean \"{tidy}\"?"));
+            let normalized: String =
+                text.chars().filter(|c| !c.is_whitespace()).take(64).collect::<String>().to_lowercase();
+            let suggestion = parse(&normalized).map(|_| format!("did you mean \"{normalized}\"?"));
             self.wrong_with(value.span(), format_args!("must be {expected}"), suggestion);
         }
-        meant
+        parsed
     }
 
     /// Notes an unknown key. Its value is not shown when the key may be the misspelt name of a secret.
@@ -309,9 +310,9 @@ macro_rules! raw_table {
                     let schema = <$type as crate::rules::raw::FromToml>::schema();
                     let name = crate::rules::raw::raw_table!(@name $key $($name_of_key)?);
                     table.key(name, &[$($key_about),*], schema, absent);
-                    $(table.key_says(name, serde_json::json!($more));)?
+                    $(table.extend_key(name, serde_json::json!($more));)?
                 )*
-                $(table.says(serde_json::json!($rules));)?
+                $(table.extend(serde_json::json!($rules));)?
                 table.into_schema()
             }
         }
@@ -333,8 +334,8 @@ macro_rules! raw_table {
         crate::rules::raw::Key::absent(DEFAULT.clone())
     }};
 
-    (@absent) => { crate::rules::raw::Absent::Unsaid };
-    (@absent section) => { crate::rules::raw::Absent::Unsaid };
+    (@absent) => { crate::rules::raw::Absent::Unspecified };
+    (@absent section) => { crate::rules::raw::Absent::Unspecified };
     (@absent required) => { crate::rules::raw::Absent::Wrong };
     (@absent $default:tt) => { crate::rules::raw::Absent::Default(stringify!($default)) };
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) enum Absent {
     /// Nothing, or what the key's description states.
-    Unsaid,
+    Unspecified,
     /// This default, as TOML writes it.
     Default(&'static str),
     /// The table is wrong.
@@ -39,7 +39,7 @@ impl SchemaTable {
     pub(crate) fn key(&mut self, name: &str, about: &[&str], mut schema: Value, absent: Absent) {
         let mut about = prose(about);
         match absent {
-            Absent::Unsaid => {}
+            Absent::Unspecified => {}
             Absent::Wrong => {
                 about.push_str("\n\nRequired.");
                 self.required.push(name.into());
@@ -54,12 +54,12 @@ impl SchemaTable {
     }
 
     /// Adds or replaces keywords of a key's schema.
-    pub(crate) fn key_says(&mut self, name: &str, more: Value) {
-        add(self.keys.get_mut(name).expect("a key is there before more is said of it"), more);
+    pub(crate) fn extend_key(&mut self, name: &str, more: Value) {
+        add(self.keys.get_mut(name).expect("the key was added before it is extended"), more);
     }
 
     /// Adds keywords to the schema of the whole table.
-    pub(crate) fn says(&mut self, more: Value) {
+    pub(crate) fn extend(&mut self, more: Value) {
         add(&mut self.more, more);
     }
 
@@ -115,15 +115,15 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_json_to_editors() {
-        for (written, seen) in [
+    fn defaults_are_converted_to_json() {
+        for (written, expected) in [
             ("\"30s\"", json!("30s")),
             ("false", json!(false)),
             ("[\"a\", 1]", json!(["a", 1])),
             ("{}", json!({})),
             ("{ a = 1, b = \"c\" }", json!({ "a": 1, "b": "c" })),
         ] {
-            assert_eq!(json_of(written), seen);
+            assert_eq!(json_of(written), expected);
         }
     }
 }

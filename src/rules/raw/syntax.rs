@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use crate::rules::problems::{Diagnostics, FileId};
 
 /// The most syntax errors that are noted for one file: an early mistake often causes many later errors.
-const MOST_TOLD: usize = 5;
+const MOST_ERRORS: usize = 5;
 
 /// Parses a file; notes syntax errors.
 pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Diagnostics) -> Option<Spanned<DeValue<'t>>> {
@@ -20,7 +20,7 @@ pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Diagnostics)
     for error in errors {
         let span = error.span().unwrap_or(0..0);
         let line = findings.position(file, span.start).0;
-        if !reported.contains(&line) && reported.len() < MOST_TOLD {
+        if !reported.contains(&line) && reported.len() < MOST_ERRORS {
             reported.push(line);
             findings.add(file, span, format!("not valid TOML: {}", error.message()));
         }

@@ -44,7 +44,7 @@ fn leaves() -> Vec<Leaf> {
         leaf::<u32>(),
         leaf::<i64>(),
         leaf::<Duration>(),
-        leaf::<Lasting>(),
+        leaf::<BoundedDuration>(),
         leaf::<Size>(),
         leaf::<SocketAddr>(),
         leaf::<Cidr>(),
@@ -186,15 +186,15 @@ fn written() -> impl Strategy<Value = String> {
 }
 
 /// Converts a TOML value to JSON, as editors do.
-fn seen(written: &str) -> Value {
+fn to_json(written: &str) -> Value {
     let document: toml::Table = format!("x = {written}").parse().unwrap();
-    crate::rules::tests::seen(document["x"].clone())
+    crate::rules::tests::to_json(document["x"].clone())
 }
 
 #[track_caller]
-fn agree(leaf: &Leaf, written: &str) {
-    let seen = seen(written);
-    if let Err(refusal) = leaf.schema.validate(&seen) {
+fn assert_agree(leaf: &Leaf, written: &str) {
+    let json = to_json(written);
+    if let Err(refusal) = leaf.schema.validate(&json) {
         assert!(!(leaf.is_read)(written), "{} reads {written}, but its schema refuses it: {refusal}", leaf.name);
     }
 }
@@ -203,28 +203,28 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_schema_refuses_nothing_that_is_read(written in written(), date in "[0-9TtWwZz:+ -]{10}") {
+    fn schemas_accept_all_that_is_read(written in written(), date in "[0-9TtWwZz:+ -]{10}") {
         for leaf in leaves() {
-            agree(&leaf, &written);
+            assert_agree(&leaf, &written);
         }
-        agree(&leaf::<Date>(), &quoted(&date));
+        assert_agree(&leaf::<Date>(), &quoted(&date));
     }
 }
 
 #[test]
-fn every_byte_of_names_is_agreed_upon() {
+fn schemas_and_readers_agree_on_every_byte() {
     for leaf in leaves() {
         for byte in 0..=127_u8 {
             let byte = char::from(byte);
             for text in [format!("{byte}"), format!("a{byte}a"), format!("POST /a{byte}b"), format!("https://a/{byte}")]
             {
-                agree(&leaf, &quoted(&text));
+                assert_agree(&leaf, &quoted(&text));
             }
         }
         for length in [64, 65, 128, 129, 250, 255, 256, 2040, 2048, 2049] {
             let name = "a".repeat(length);
             for text in [name.clone(), format!("POST /{}", &name[1..]), format!("https://{}", &name[8..])] {
-                agree(&leaf, &quoted(&text));
+                assert_agree(&leaf, &quoted(&text));
             }
         }
     }
@@ -232,14 +232,14 @@ fn every_byte_of_names_is_agreed_upon() {
 
 /// Guards against schemas that accept everything, which would agree with every reader.
 #[test]
-fn schemas_refuse_what_they_can() {
+fn schemas_refuse_wrong_values() {
     let refused = [
         (leaf::<String>(), vec!["1", "true", "[]"]),
         (leaf::<bool>(), vec!["1", "\"true\""]),
         (leaf::<u32>(), vec!["0", "1000001", "-1", "1.5", "\"1\""]),
         (leaf::<i64>(), vec!["1.5", "\"1\""]),
         (leaf::<Duration>(), vec!["30", "\"30\"", "\"30 s\"", "\"1h30m\"", "\"-1s\"", "\"1.5s\"", "\"1w\"", "\"s\""]),
-        (leaf::<Lasting>(), vec!["\"0s\"", "\"00ms\"", "1"]),
+        (leaf::<BoundedDuration>(), vec!["\"0s\"", "\"00ms\"", "1"]),
         (leaf::<Size>(), vec!["0", "\"64KB\"", "\"64 KiB\"", "67108865", "true"]),
         (leaf::<SocketAddr>(), vec!["8443", "\"localhost:8443\"", "\"127.0.0.1\"", "\":8443\"", "\"::1:8443\""]),
         (leaf::<Cidr>(), vec!["\"localhost\"", "\"10.0.0.0/x\"", "\"10.0.0.0-10.0.0.9\"", "1"]),
@@ -262,9 +262,9 @@ fn schemas_refuse_what_they_can() {
     ];
     for (leaf, values) in refused {
         for written in values {
-            assert!(!leaf.schema.is_valid(&seen(written)), "{}: {written}", leaf.name);
+            assert!(!leaf.schema.is_valid(&to_json(written)), "{}: {written}", leaf.name);
             assert!(!(leaf.is_read)(written), "{} reads {written}", leaf.name);
         }
     }
-    assert_eq!(seen("2027-06-30"), json!("2027-06-30"), "editors see dates as strings");
+    assert_eq!(to_json("2027-06-30"), json!("2027-06-30"), "editors see dates as strings");
 }

@@ -13,24 +13,24 @@ pub(in crate::rules) fn word<T: Copy>(
     words: &[(&str, T)],
 ) -> Option<T> {
     let text = reader.text(value, "a string")?;
-    let meant = words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant);
-    if meant.is_none() {
+    let parsed = words.iter().find(|(word, _)| *word == text).map(|(_, parsed)| *parsed);
+    if parsed.is_none() {
         let known: Vec<String> = words.iter().map(|(word, _)| quoted(word)).collect();
         let suggestion = did_you_mean(text, words.iter().map(|(word, _)| *word));
         reader.wrong_with(value.span(), format_args!("must be {}", known.join(" or ")), suggestion);
     }
-    meant
+    parsed
 }
 
 /// Implements `FromToml` for enums, each variant with its word.
 macro_rules! from_words {
-    ($($type:ty { $($word:literal => $meant:expr,)* })*) => {$(
+    ($($type:ty { $($word:literal => $parsed:expr,)* })*) => {$(
         impl crate::rules::raw::FromToml for $type {
             fn from_toml(
                 value: &toml::Spanned<toml::de::DeValue<'_>>,
                 reader: &mut crate::rules::raw::RawReader<'_>,
             ) -> Option<Self> {
-                crate::rules::raw::word(value, reader, &[$(($word, $meant)),*])
+                crate::rules::raw::word(value, reader, &[$(($word, $parsed)),*])
             }
 
             fn schema() -> serde_json::Value {

@@ -92,21 +92,21 @@ const OTHERS: &[&str] = &["$comment", "$defs", "$ref", "$schema", "definitions",
 pub(super) type UsedLists = Vec<(Vec<String>, String)>;
 
 /// Checks the structure of a schema; returns the lists that it uses.
-pub(super) fn outline(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
+pub(super) fn check_structure(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
     let Some(top) = schema.as_object() else {
         return Err(vec![problem(&[], "must be a JSON object")]);
     };
-    let mut outline = Outline::default();
-    outline.top(top);
-    outline.schema(schema);
-    outline.references(schema);
-    if !outline.problems.is_empty() {
-        outline.problems.truncate(MOST_PROBLEMS);
-        return Err(outline.problems);
+    let mut check_structure = StructureCheck::default();
+    check_structure.top(top);
+    check_structure.schema(schema);
+    check_structure.references(schema);
+    if !check_structure.problems.is_empty() {
+        check_structure.problems.truncate(MOST_PROBLEMS);
+        return Err(check_structure.problems);
     }
-    let mut nesting = Nesting { root: schema, at: Vec::new(), open: Vec::new(), deepest: HashMap::new() };
+    let mut nesting = NestingCheck { root: schema, at: Vec::new(), open: Vec::new(), deepest: HashMap::new() };
     match nesting.schema(schema, 0) {
-        Ok(()) => Ok(outline.lists),
+        Ok(()) => Ok(check_structure.lists),
         Err(reason) => Err(vec![problem(&nesting.at, reason)]),
     }
 }
@@ -135,7 +135,7 @@ fn schemas_in<'s>(keyword: &str, value: &'s Value) -> Vec<(Option<String>, &'s V
 }
 
 #[derive(Default)]
-struct Outline {
+struct StructureCheck {
     /// The path of keys and indices to the current value.
     at: Vec<String>,
     problems: Vec<SchemaProblem>,
@@ -143,12 +143,12 @@ struct Outline {
     /// Paths and targets of `$ref`.
     references: Vec<(Vec<String>, String)>,
     /// How many unknown keywords enclose the current schema.
-    foreign: usize,
+    unknown_depth: usize,
     /// The addresses of all schemas.
     schemas: HashSet<*const Value>,
 }
 
-impl Outline {
+impl StructureCheck {
     fn top(&mut self, top: &Map<String, Value>) {
         const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
         if let Some(dialect) = top.get("$schema")
@@ -175,13 +175,15 @@ impl Outline {
             ("$ref", Some(target)) if target.starts_with("#/") => {
                 self.references.push((self.at.clone(), target.to_owned()));
             }
-            ("$ref", _) => self.tell("must point into this file, such as \"#/$defs/name\"", None),
-            ("format", Some(name)) if self.foreign == 0 => self.format(name),
-            ("format", None) if self.foreign == 0 => self.tell("must be the name of a format, a string", None),
+            ("$ref", _) => self.add_problem("must point into this file, such as \"#/$defs/name\"", None),
+            ("format", Some(name)) if self.unknown_depth == 0 => self.format(name),
+            ("format", None) if self.unknown_depth == 0 => {
+                self.add_problem("must be the name of a format, a string", None)
+            }
             (ALLOWED_LIST, Some(name)) => self.lists.push((self.at.clone(), name.to_owned())),
-            (ALLOWED_LIST, None) => self.tell("must be the name of a list, a string", None),
+            (ALLOWED_LIST, None) => self.add_problem("must be the name of a list, a string", None),
             _ if UNSUPPORTED.contains(&keyword) => {
-                self.tell(format!("{} is not supported here", quoted(keyword)), None);
+                self.add_problem(format!("{} is not supported here", quoted(keyword)), None);
             }
             _ if DATA.contains(&keyword) => {}
             _ => self.schemas_in(keyword, value),
@@ -190,35 +192,35 @@ impl Outline {
 
     fn schemas_in(&mut self, keyword: &str, value: &Value) {
         // Names inside an unknown keyword are not checked.
-        let foreign = keyword == "dependentRequired" || !(CHECKING.contains(&keyword) || OTHERS.contains(&keyword));
-        if foreign && self.foreign == 0 {
-            self.misspelt(keyword);
+        let is_unknown = keyword == "dependentRequired" || !(CHECKING.contains(&keyword) || OTHERS.contains(&keyword));
+        if is_unknown && self.unknown_depth == 0 {
+            self.check_spelling(keyword);
         }
-        self.foreign += usize::from(foreign);
+        self.unknown_depth += usize::from(is_unknown);
         let above = self.at.len();
         for (step, schema) in schemas_in(keyword, value) {
             self.at.extend(step);
             self.schema(schema);
             self.at.truncate(above);
         }
-        self.foreign -= usize::from(foreign);
+        self.unknown_depth -= usize::from(is_unknown);
     }
 
     /// Notes an unknown format, which would check nothing.
     fn format(&mut self, name: &str) {
         if !FORMATS.contains(&name) {
             let suggestion = did_you_mean(name, FORMATS.iter().copied());
-            self.tell(format!("{} is no format of JSON Schema", quoted(name)), suggestion);
+            self.add_problem(format!("{} is no format of JSON Schema", quoted(name)), suggestion);
         }
     }
 
     /// Notes a misspelt keyword. JSON Schema ignores unknown keywords, so its check would silently be skipped.
-    fn misspelt(&mut self, keyword: &str) {
+    fn check_spelling(&mut self, keyword: &str) {
         if !CHECKING.contains(&keyword)
             && self.problems.len() < MOST_PROBLEMS
             && let Some(suggestion) = did_you_mean(keyword, CHECKING.iter().copied())
         {
-            self.tell(format!("unknown keyword {}", quoted(keyword)), Some(suggestion));
+            self.add_problem(format!("unknown keyword {}", quoted(keyword)), Some(suggestion));
         }
     }
 
@@ -235,7 +237,7 @@ impl Outline {
         }
     }
 
-    fn tell(&mut self, message: impl Into<String>, suggestion: Option<String>) {
+    fn add_problem(&mut self, message: impl Into<String>, suggestion: Option<String>) {
         self.problems.push(SchemaProblem { at: self.at.clone(), message: message.into(), suggestion });
     }
 }
@@ -245,7 +247,7 @@ impl Outline {
 const DEEPEST: usize = 64;
 
 /// Checks that schemas do not nest too deep, references followed.
-struct Nesting<'s> {
+struct NestingCheck<'s> {
     root: &'s Value,
     /// The path of keys and indices to the current schema. On failure it stays at the failing one.
     at: Vec<String>,
@@ -255,7 +257,7 @@ struct Nesting<'s> {
     deepest: HashMap<&'s str, usize>,
 }
 
-impl<'s> Nesting<'s> {
+impl<'s> NestingCheck<'s> {
     fn schema(&mut self, schema: &'s Value, depth: usize) -> Result<(), &'static str> {
         let Value::Object(members) = schema else { return Ok(()) };
         if depth > DEEPEST {
@@ -285,7 +287,7 @@ impl<'s> Nesting<'s> {
         if self.deepest.get(target).is_some_and(|known| depth <= *known) {
             return Ok(());
         }
-        // `Outline::references` has checked that references lead somewhere.
+        // `StructureCheck::references` has checked that references lead somewhere.
         let Some(schema) = self.root.pointer(&target[1..]) else { return Ok(()) };
         let from = std::mem::replace(&mut self.at, steps(target));
         self.open.push(target);
@@ -307,7 +309,7 @@ pub(super) struct CheckedMembers<'s> {
     pub required: Vec<(&'s str, Vec<String>)>,
 }
 
-/// Finds the members that a schema names and requires, after [`outline`] has passed.
+/// Finds the members that a schema names and requires, after [`check_structure`] has passed.
 pub(super) fn members(schema: &Value) -> CheckedMembers<'_> {
     let found = CheckedMembers { named: BTreeMap::new(), required: Vec::new() };
     let mut finder = MemberFinder { root: schema, at: Vec::new(), seen: HashSet::new(), found };
@@ -389,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_keywords_are_found_and_foreign_ones_left() {
+    fn misspelt_keywords_are_found_and_unknown_ones_ignored() {
         for (schema, at, meant) in [
             (json!({"requierd": ["a"]}), vec!["requierd"], "required"),
             (json!({"propertys": {}}), vec!["propertys"], "properties"),
@@ -400,7 +402,7 @@ mod tests {
             ),
             (json!({"anyOf": [{"maxLenght": 1}]}), vec!["anyOf", "0", "maxLenght"], "maxLength"),
         ] {
-            let problems = outline(&schema).unwrap_err();
+            let problems = check_structure(&schema).unwrap_err();
             assert_eq!(problems.len(), 1, "{schema}");
             assert_eq!(problems[0].at, at, "{schema}");
             assert_eq!(problems[0].suggestion.as_deref(), Some(&*format!("did you mean `{meant}`?")));
@@ -410,7 +412,7 @@ mod tests {
             json!({"x-ours": {"requierd": 1}, "dependentRequired": {"typ": ["requierd"]}}),
             json!({"properties": {"requierd": {}, "typ": {}}, "default": {"typ": 1}}),
         ] {
-            assert!(outline(&schema).is_ok(), "{schema}");
+            assert!(check_structure(&schema).is_ok(), "{schema}");
         }
     }
 }

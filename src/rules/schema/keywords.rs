@@ -10,7 +10,7 @@ use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
 use super::problem::AllowedValues;
-use super::value::{FieldValue, Figure, Sent};
+use super::value::{FieldNumber, FieldValue, FieldsJson};
 
 /// The keyword's name.
 pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
@@ -19,7 +19,7 @@ pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
 /// elements into a hash table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.
 struct UniqueItems(bool);
 
-impl<'i> Keyword<'i, Sent> for UniqueItems {
+impl<'i> Keyword<'i, FieldsJson> for UniqueItems {
     fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
         if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("holds an element twice")) }
     }
@@ -95,7 +95,7 @@ pub(super) fn unique_items<'a>(
     _: &'a Map<String, Value>,
     wanted: &'a Value,
     _: Location,
-) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
+) -> Result<Box<dyn for<'i> Keyword<'i, FieldsJson>>, ValidationError<'a>> {
     match wanted.as_bool() {
         Some(wanted) => Ok(Box::new(UniqueItems(wanted))),
         None => Err(ValidationError::schema("uniqueItems must be true or false")),
@@ -106,7 +106,7 @@ pub(super) fn unique_items<'a>(
 pub(super) fn allowed_list<'a>(
     known: &HashMap<String, AllowedValues>,
     name: &'a Value,
-) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
+) -> Result<Box<dyn for<'i> Keyword<'i, FieldsJson>>, ValidationError<'a>> {
     match name.as_str().and_then(|name| known.get(name)) {
         Some(values) => Ok(Box::new(AllowedList(Arc::clone(values)))),
         None => Err(ValidationError::schema("x-allowed-list names no list")),
@@ -116,7 +116,7 @@ pub(super) fn allowed_list<'a>(
 /// `x-allowed-list`: a string, or the JSON text of a number, must be a line of the list.
 struct AllowedList(AllowedValues);
 
-impl<'i> Keyword<'i, Sent> for AllowedList {
+impl<'i> Keyword<'i, FieldsJson> for AllowedList {
     fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
         if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("not on the list")) }
     }
@@ -124,7 +124,7 @@ impl<'i> Keyword<'i, Sent> for AllowedList {
     fn is_valid(&self, instance: FieldValue<'i>) -> bool {
         match (instance.as_string(), instance.as_number()) {
             (Some(text), _) => self.0.contains(&*text),
-            (None, Some(Figure(number))) => self.0.contains(number.to_string().as_str()),
+            (None, Some(FieldNumber(number))) => self.0.contains(number.to_string().as_str()),
             (None, None) => false,
         }
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_is_as_json_schema_has_it() {
+    fn equality_follows_json_schema() {
         for twice in [
             json!([1, 1]),
             json!([1, 1.0]),

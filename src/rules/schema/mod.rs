@@ -23,7 +23,7 @@ pub(super) use self::problem::{ALLOWED_LIST, AllowedValues, SchemaProblem};
 pub(super) use self::value::FieldValue;
 #[cfg(test)]
 pub(super) use self::value::given;
-use self::value::{Sent, Whole, numbers_fit};
+use self::value::{FieldsJson, Whole, numbers_fit};
 use self::words::{field_problem, segment_text};
 use super::json_places::Places;
 use super::problems::{Span, did_you_mean, quoted};
@@ -55,9 +55,9 @@ pub struct FieldsSchema {
     /// Whether any other part of the schema names `merchant_user_ip`. If not, the member is left out of what is
     /// validated.
     names_ip: bool,
-    common: Validator<Sent>,
+    common: Validator<FieldsJson>,
     /// For merchants with lists of their own.
-    own: HashMap<MerchantId, Validator<Sent>>,
+    own: HashMap<MerchantId, Validator<FieldsJson>>,
 }
 
 /// A problem in the text of a schema, and its place.
@@ -106,7 +106,7 @@ impl FieldsSchema {
         direction: Direction,
         lists: &AllowedLists,
     ) -> Result<Self, Vec<SchemaProblem>> {
-        let used_lists = check::outline(schema)?;
+        let used_lists = check::check_structure(schema)?;
         let members = check::members(schema);
         let mut problems = reserved_names(&members, direction);
         problems.extend(missing_lists(&used_lists, lists));
@@ -118,14 +118,14 @@ impl FieldsSchema {
             return Err(problems);
         }
         let kept: BTreeSet<Box<str>> = members.named.into_keys().chain([MERCHANT_USER_IP]).map(Box::from).collect();
-        let Applied { schema, requires_ip, names_ip } = applied(schema);
+        let PreparedSchema { schema, requires_ip, names_ip } = prepared(schema);
         let common = validator(&schema, None, lists).map_err(|problem| vec![problem])?;
         check_defaults(&common, &defaults)?;
         let used: BTreeSet<String> = used_lists.into_iter().map(|(_, name)| name).collect();
         let mut own = HashMap::new();
-        for (merchant, theirs) in own_lists(&used, lists) {
+        for (merchant, lists_of_merchant) in own_lists(&used, lists) {
             if let Ok(merchant) = MerchantId::new(merchant) {
-                let validator = validator(&schema, Some(&theirs), lists).map_err(|problem| vec![problem])?;
+                let validator = validator(&schema, Some(&lists_of_merchant), lists).map_err(|problem| vec![problem])?;
                 own.insert(merchant, validator);
             }
         }
@@ -202,7 +202,7 @@ fn own_lists<'l>(
 }
 
 /// A schema in the form in which it is validated.
-struct Applied {
+struct PreparedSchema {
     schema: Value,
     requires_ip: bool,
     names_ip: bool,
@@ -210,7 +210,7 @@ struct Applied {
 
 /// Removes `merchant_user_ip` from `required`, which is checked separately. If other parts of the schema name it, adds
 /// it to `properties`, so that it does not count as an unknown member.
-fn applied(schema: &Value) -> Applied {
+fn prepared(schema: &Value) -> PreparedSchema {
     let mut schema = schema.clone();
     let required = schema.get_mut("required").and_then(Value::as_array_mut);
     let requires_ip = required.is_some_and(|names| {
@@ -225,7 +225,7 @@ fn applied(schema: &Value) -> Applied {
             properties.entry(MERCHANT_USER_IP).or_insert(Value::Bool(true));
         }
     }
-    Applied { schema, requires_ip, names_ip }
+    PreparedSchema { schema, requires_ip, names_ip }
 }
 
 /// Reports whether a name occurs anywhere in a schema, as a key or as a value.
@@ -312,7 +312,7 @@ fn customer_defaults(defaults: &Map<String, Value>) -> Vec<SchemaProblem> {
     wrong.map(problem).collect()
 }
 
-fn check_defaults(validator: &Validator<Sent>, defaults: &Map<String, Value>) -> Result<(), Vec<SchemaProblem>> {
+fn check_defaults(validator: &Validator<FieldsJson>, defaults: &Map<String, Value>) -> Result<(), Vec<SchemaProblem>> {
     let instance = Value::Object(defaults.clone());
     let mut problems = Vec::new();
     for error in validator.iter_errors(FieldValue::Given(&instance)) {
@@ -333,10 +333,10 @@ fn validator(
     schema: &Value,
     own: Option<&HashMap<String, AllowedValues>>,
     lists: &AllowedLists,
-) -> Result<Validator<Sent>, SchemaProblem> {
+) -> Result<Validator<FieldsJson>, SchemaProblem> {
     let mut known = lists.common.clone();
     known.extend(own.into_iter().flatten().map(|(name, values)| (name.clone(), Arc::clone(values))));
-    jsonschema::options_for::<Sent>()
+    jsonschema::options_for::<FieldsJson>()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
         .should_ignore_unknown_formats(false)

@@ -9,7 +9,7 @@ use serde_json::{Map, Number};
 use crate::json;
 
 /// The JSON representation that validators of `fields` use.
-pub(super) struct Sent;
+pub(super) struct FieldsJson;
 
 /// A value that a schema is applied to.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ pub(crate) fn given(members: &Map<String, serde_json::Value>) -> impl Iterator<I
     members.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value)))
 }
 
-impl Json for Sent {
+impl Json for FieldsJson {
     type Node<'a> = FieldValue<'a>;
     type PreparedKey = Box<str>;
     type StringBuffer = ();
@@ -54,10 +54,10 @@ impl Json for Sent {
     }
 }
 
-impl<'a> Node<'a, Sent> for FieldValue<'a> {
+impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
     type Object = Members<'a>;
     type Array = Elements<'a>;
-    type Number = Figure<'a>;
+    type Number = FieldNumber<'a>;
 
     fn as_object(&self) -> Option<Members<'a>> {
         match *self {
@@ -87,10 +87,10 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
         }
     }
 
-    fn as_number(&self) -> Option<Figure<'a>> {
+    fn as_number(&self) -> Option<FieldNumber<'a>> {
         match *self {
-            FieldValue::Read(json::Value { node: json::Node::Number, raw }) => number(raw).map(Cow::Owned).map(Figure),
-            FieldValue::Given(serde_json::Value::Number(number)) => Some(Figure(Cow::Borrowed(number))),
+            FieldValue::Read(json::Value { node: json::Node::Number, raw }) => number(raw).map(Cow::Owned).map(FieldNumber),
+            FieldValue::Given(serde_json::Value::Number(number)) => Some(FieldNumber(Cow::Borrowed(number))),
             FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
     }
@@ -182,10 +182,10 @@ pub(super) enum Members<'a> {
     Given(&'a Map<String, serde_json::Value>),
 }
 
-impl<'a> Object<'a, Sent> for Members<'a> {
+impl<'a> Object<'a, FieldsJson> for Members<'a> {
     type Node = FieldValue<'a>;
     type MemberName = &'a str;
-    type MembersIter = EachMember<'a>;
+    type MembersIter = MembersIter<'a>;
 
     fn len(&self) -> usize {
         match self {
@@ -205,23 +205,23 @@ impl<'a> Object<'a, Sent> for Members<'a> {
         }
     }
 
-    fn members(&self) -> EachMember<'a> {
+    fn members(&self) -> MembersIter<'a> {
         match *self {
-            Self::Whole(members) => EachMember::Whole(members.iter()),
-            Self::Read(members) => EachMember::Read(members.iter()),
-            Self::Given(members) => EachMember::Given(members.iter()),
+            Self::Whole(members) => MembersIter::Whole(members.iter()),
+            Self::Read(members) => MembersIter::Read(members.iter()),
+            Self::Given(members) => MembersIter::Given(members.iter()),
         }
     }
 }
 
 /// An iterator over the members of an object.
-pub(super) enum EachMember<'a> {
+pub(super) enum MembersIter<'a> {
     Whole(std::slice::Iter<'a, (&'a str, FieldValue<'a>)>),
     Read(std::slice::Iter<'a, json::Member<'a>>),
     Given(serde_json::map::Iter<'a>),
 }
 
-impl<'a> Iterator for EachMember<'a> {
+impl<'a> Iterator for MembersIter<'a> {
     type Item = (&'a str, FieldValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -240,9 +240,9 @@ pub(super) enum Elements<'a> {
     Given(&'a [serde_json::Value]),
 }
 
-impl<'a> Array<'a, Sent> for Elements<'a> {
+impl<'a> Array<'a, FieldsJson> for Elements<'a> {
     type Node = FieldValue<'a>;
-    type ElementsIter = EachElement<'a>;
+    type ElementsIter = ElementsIter<'a>;
 
     fn len(&self) -> usize {
         match self {
@@ -251,21 +251,21 @@ impl<'a> Array<'a, Sent> for Elements<'a> {
         }
     }
 
-    fn elements(&self) -> EachElement<'a> {
+    fn elements(&self) -> ElementsIter<'a> {
         match *self {
-            Self::Read(elements) => EachElement::Read(elements.iter()),
-            Self::Given(elements) => EachElement::Given(elements.iter()),
+            Self::Read(elements) => ElementsIter::Read(elements.iter()),
+            Self::Given(elements) => ElementsIter::Given(elements.iter()),
         }
     }
 }
 
 /// An iterator over the elements of an array.
-pub(super) enum EachElement<'a> {
+pub(super) enum ElementsIter<'a> {
     Read(std::slice::Iter<'a, json::Value<'a>>),
     Given(std::slice::Iter<'a, serde_json::Value>),
 }
 
-impl<'a> Iterator for EachElement<'a> {
+impl<'a> Iterator for ElementsIter<'a> {
     type Item = FieldValue<'a>;
 
     fn next(&mut self) -> Option<FieldValue<'a>> {
@@ -278,9 +278,9 @@ impl<'a> Iterator for EachElement<'a> {
 
 /// A number of a value.
 #[derive(Debug, Clone)]
-pub(super) struct Figure<'a>(pub(super) Cow<'a, Number>);
+pub(super) struct FieldNumber<'a>(pub(super) Cow<'a, Number>);
 
-impl JsonNumber for Figure<'_> {
+impl JsonNumber for FieldNumber<'_> {
     fn as_u64(&self) -> Option<u64> {
         self.0.as_u64()
     }
@@ -309,15 +309,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_shown_as_the_validator_wants_them() {
+    fn field_values_conform_to_the_validator() {
         let document = conformance::document();
-        conformance::assert_conformance::<Sent>(&FieldValue::Given(&document));
+        conformance::assert_conformance::<FieldsJson>(&FieldValue::Given(&document));
         let text = document.to_string();
         let read = json::read(text.as_bytes()).unwrap();
-        conformance::assert_conformance::<Sent>(&FieldValue::Read(&read));
+        conformance::assert_conformance::<FieldsJson>(&FieldValue::Read(&read));
         let json::Node::Object(json::Object(members)) = &read.node else { panic!("no object") };
         let whole = Whole(members.iter().map(|member| (&*member.name, FieldValue::Read(&member.value))).collect());
-        conformance::assert_conformance::<Sent>(&FieldValue::Whole(&whole));
+        conformance::assert_conformance::<FieldsJson>(&FieldValue::Whole(&whole));
         assert_eq!(FieldValue::Whole(&whole).to_value().as_ref(), &document);
     }
 }

@@ -17,7 +17,7 @@ fn warns_of_merchant(text: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn ordinary_rules_warn_of_nothing() {
+fn ordinary_rules_have_no_warnings() {
     let rules = Rules::small()
         .with("shops/off.toml", format!("active = false\n{SHOP}"))
         .with("shops/unused.json", "{\"type\": \"object\"}")
@@ -28,7 +28,7 @@ fn ordinary_rules_warn_of_nothing() {
 }
 
 #[test]
-fn merchants_that_nobody_can_use() {
+fn merchants_whose_requests_are_all_refused() {
     let key = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"two\"\n";
     let from = "allowed_ips = [\"::1\"]\n";
     warns_of_merchant("name = \"M\"\n[shops.s]\n", "1:1", "has no `[[api_keys]]`");
@@ -40,7 +40,7 @@ fn merchants_that_nobody_can_use() {
 }
 
 #[test]
-fn a_remote_engine_has_rules_of_its_own() {
+fn with_a_remote_engine_shops_are_optional() {
     let merchant = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nallowed_ips = [\"::1\"]\n";
     let rules = Rules::small().with("merchants/m.toml", merchant);
     assert_eq!(rules.warnings().len(), 1);
@@ -49,7 +49,7 @@ fn a_remote_engine_has_rules_of_its_own() {
 }
 
 #[test]
-fn gateways_that_leave_a_door_open() {
+fn security_gaps_of_gateways() {
     let gateway = |text: &str, place: &str, message: &str| warns("gateway.toml", text, place, message);
     gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "`store.url` has sslmode=prefer, which is also the default");
     let reached = "[server]\npublic_url = \"https://pay.example\"\n[callbacks]\nallow_private_addresses";
@@ -67,7 +67,7 @@ fn gateways_that_leave_a_door_open() {
 }
 
 #[test]
-fn what_is_wrong_already_is_not_warned_of() {
+fn errors_suppress_warnings() {
     for (text, column) in [("[\"10.0.0.1/8\"]", 16), ("\"::1\"", 15)] {
         let merchant = MERCHANT.replace("[\"203.0.113.0/24\"]", text);
         let refused = Rules::small().with("merchants/m.toml", merchant).refused();
@@ -83,22 +83,25 @@ fn what_is_wrong_already_is_not_warned_of() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_no_missing_one() {
+fn an_unreadable_file_is_not_reported_as_missing() {
     let bytes = b"\xff";
     let merchant = format!("default_shop = \"s\"\n{MERCHANT}[v1]\ndialect = \"d\"\n");
-    let whole = |rules: Rules| rules.refused().len();
-    assert_eq!(whole(Rules::small().with("merchants/m.toml", &merchant).with("dialects/d.toml", bytes)), 1);
-    assert_eq!(whole(Rules::small().with("shops/s.toml", bytes)), 1);
-    assert_eq!(whole(Rules::small().with("shops/s.toml", "currency = \"EUR\n")), 1);
+    let number_of_problems = |rules: Rules| rules.refused().len();
+    assert_eq!(
+        number_of_problems(Rules::small().with("merchants/m.toml", &merchant).with("dialects/d.toml", bytes)),
+        1
+    );
+    assert_eq!(number_of_problems(Rules::small().with("shops/s.toml", bytes)), 1);
+    assert_eq!(number_of_problems(Rules::small().with("shops/s.toml", "currency = \"EUR\n")), 1);
     let shop = format!("{SHOP}[payin]\nschema = \"s.json\"\n");
-    assert_eq!(whole(Rules::small().with("shops/s.toml", &shop).with("shops/s.json", bytes)), 1);
+    assert_eq!(number_of_problems(Rules::small().with("shops/s.toml", &shop).with("shops/s.json", bytes)), 1);
     let listed = r#"{"type": "object", "properties": {"a": {"x-allowed-list": "l"}}}"#;
     let rules = Rules::small().with("shops/s.toml", &shop).with("shops/s.json", listed);
-    assert_eq!(whole(rules.with("lists/l.txt", bytes)), 1);
+    assert_eq!(number_of_problems(rules.with("lists/l.txt", bytes)), 1);
 }
 
 #[test]
-fn retries_begin_before_they_are_given_up() {
+fn retries_start_before_give_up_after() {
     let message = "give_up_after` must not be shorter than";
     let gateway = |text: &str, place: &str| {
         Rules::small().with("gateway.toml", text).one_problem(&format!("gateway.toml:{place}"), message);
@@ -112,7 +115,7 @@ fn retries_begin_before_they_are_given_up() {
 }
 
 #[test]
-fn callbacks_are_given_up_before_they_are_forgotten() {
+fn callbacks_fail_before_they_are_forgotten() {
     let gateway = |text: &str, place: &str, message: &str| {
         Rules::small().with("gateway.toml", text).one_problem(&format!("gateway.toml:{place}"), message);
     };
@@ -124,7 +127,7 @@ fn callbacks_are_given_up_before_they_are_forgotten() {
 }
 
 #[test]
-fn what_a_schema_requires_can_be_sent() {
+fn required_members_are_named_in_properties() {
     let schema = |direction: &str, schema: &str| {
         let shop = format!("{SHOP}[{direction}]\nschema = \"s.json\"\n");
         Rules::small().with("shops/s.toml", shop).with("shops/s.json", schema)

@@ -14,7 +14,7 @@ fn amount(text: &str) -> Amount {
 }
 
 #[test]
-fn a_shop_without_checks_refuses_nobody() {
+fn a_shop_without_checks_refuses_no_customer() {
     for silent in ["", "[checks]\n", "[checks]\nrefused_addresses = []\nrefused_accounts = []\n[checks.payin]\n"] {
         let shop = loaded(silent);
         let checks: &PaymentChecks = &shop.checks;
@@ -52,7 +52,7 @@ fn lists_and_limits_are_read() {
 }
 
 #[test]
-fn what_is_wrong_has_its_place() {
+fn problems_have_places() {
     for (checks, place, message) in [
         ("checks = 1\n", "1:10", "`checks` must be a table, not an integer"),
         ("[checks]\nrefused_address = []\n", "2:1", "did you mean `refused_addresses`?"),

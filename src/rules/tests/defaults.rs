@@ -8,7 +8,7 @@ use crate::domain::Currency;
 use crate::rules::{AccountRule, CallbackStyle, EngineRules, IdPolicy, ProviderRules, StoreUrl, UnknownFields};
 
 #[test]
-fn of_the_gateway() {
+fn gateway_defaults() {
     let rules = Rules::bare();
     let base = rules.0.path();
     let gateway = rules.load().gateway;
@@ -46,7 +46,7 @@ fn of_the_gateway() {
 }
 
 #[test]
-fn of_a_shop() {
+fn shop_defaults() {
     let rules = Rules::small().load();
     let shop = &rules.shops["s"];
     assert_eq!(shop.currency, Currency::new("EUR").unwrap());
@@ -58,7 +58,7 @@ fn of_a_shop() {
 }
 
 #[test]
-fn of_a_merchant() {
+fn merchant_defaults() {
     let rules = Rules::small().load();
     let merchant = &rules.merchants["m"];
     assert_eq!(&*merchant.name, "m");
@@ -78,7 +78,7 @@ fn of_a_merchant() {
 }
 
 #[test]
-fn what_is_stated_counts() {
+fn stated_values_replace_defaults() {
     let gateway = "\
         [server]\nlisten = \"[::1]:0\"\npublic_url = \"https://pay.example.com/\"\nshutdown_grace = \"250ms\"\n\
         [tls]\ncertificate = \"/etc/x.pem\"\nclient_ca = \"clients.pem\"\n\
@@ -135,7 +135,7 @@ fn a_remote_engine() {
 }
 
 #[test]
-fn of_v1_traffic_stated() {
+fn stated_v1_values_replace_defaults() {
     let merchant = "name = \"M\"\ndefault_shop = \"s\"\n[shops.s]\npayout = false\n\
         [v1]\ncallbacks = \"v1\"\ncallback_url = \"http://a.example/cb\"\nallow_http_callbacks = true\n\
         return_url = \"http://a.example/\"\nnon_numeric_user_id = \"omit\"\nunknown_fields = \"ignore\"\n\

@@ -14,11 +14,11 @@ static VALIDATORS: LazyLock<[Validator; 5]> =
     LazyLock::new(|| FileKind::ALL.map(|kind| jsonschema::validator_for(&file_schema(kind)).unwrap()));
 
 /// Converts a TOML value to JSON as editors do: dates become strings, and floats that are not finite become null.
-pub(in crate::rules) fn seen(value: toml::Value) -> Value {
+pub(in crate::rules) fn to_json(value: toml::Value) -> Value {
     match value {
         toml::Value::Datetime(date) => Value::String(date.to_string()),
-        toml::Value::Array(elements) => elements.into_iter().map(seen).collect(),
-        toml::Value::Table(keys) => keys.into_iter().map(|(key, value)| (key, seen(value))).collect(),
+        toml::Value::Array(elements) => elements.into_iter().map(to_json).collect(),
+        toml::Value::Table(keys) => keys.into_iter().map(|(key, value)| (key, to_json(value))).collect(),
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(number) => number.into(),
         toml::Value::Float(number) => number.into(),
@@ -28,7 +28,7 @@ pub(in crate::rules) fn seen(value: toml::Value) -> Value {
 
 /// Returns why the schema of its kind refuses a file; `None` if it accepts it.
 fn refusal(kind: FileKind, text: &str) -> Option<String> {
-    let document = seen(toml::Value::Table(text.parse().unwrap()));
+    let document = to_json(toml::Value::Table(text.parse().unwrap()));
     let error = VALIDATORS[kind as usize].validate(&document).err()?;
     Some(format!("{}: {error}", error.instance_path()))
 }
@@ -57,7 +57,7 @@ fn files(directory: &Path) -> Vec<(FileKind, std::path::PathBuf)> {
 
 /// Asserts that files that load fit their schemas. The tests of this module call it for every directory that they load.
 #[track_caller]
-pub(super) fn fit(directory: &Path) {
+pub(super) fn assert_fits(directory: &Path) {
     for (kind, path) in files(directory) {
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(refusal(kind, text.trim_start_matches('\u{feff}')), None, "{} loads", path.display());
@@ -70,7 +70,7 @@ fn shipped() -> std::path::PathBuf {
 
 #[test]
 fn the_shipped_files_name_their_schemas_and_fit_them() {
-    fit(&shipped());
+    assert_fits(&shipped());
     assert!(files(&shipped()).len() > 4);
     for (kind, path) in files(&shipped()) {
         let text = fs::read_to_string(&path).unwrap();
@@ -81,7 +81,7 @@ fn the_shipped_files_name_their_schemas_and_fit_them() {
 }
 
 #[test]
-fn schemas_beside_the_rules_are_no_rules() {
+fn schema_files_are_ignored() {
     let rules = Rules::small();
     let version = rules.load().version;
     for kind in FileKind::ALL {
@@ -286,7 +286,7 @@ pub(super) fn keys(kind: FileKind) -> BTreeMap<String, Value> {
 }
 
 /// Returns the path of every key of a file.
-fn stated(text: &str) -> Vec<String> {
+fn key_paths(text: &str) -> Vec<String> {
     fn below(path: &str, value: &Value, keys: &mut Vec<String>) {
         let free = ["shops.", "balance.opening."].contains(&path);
         for (name, value) in value.as_object().into_iter().flatten() {
@@ -299,28 +299,28 @@ fn stated(text: &str) -> Vec<String> {
         }
     }
     let mut keys = Vec::new();
-    below("", &seen(toml::Value::Table(text.parse().unwrap())), &mut keys);
+    below("", &to_json(toml::Value::Table(text.parse().unwrap())), &mut keys);
     keys
 }
 
 #[test]
-fn whole_files_load_and_say_every_key() {
-    let mut seen = Vec::new();
+fn complete_files_load_and_have_every_key() {
+    let mut to_json = Vec::new();
     for (kind, text) in WHOLE {
         loads(kind, text).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(refusal(kind, text), None);
-        seen.extend(stated(text).into_iter().map(|path| (kind.as_str(), path)));
+        to_json.extend(key_paths(text).into_iter().map(|path| (kind.as_str(), path)));
     }
     for kind in FileKind::ALL {
         for path in keys(kind).keys() {
-            let not_to_be_had = path == "tls.client_ca";
-            assert!(not_to_be_had || seen.contains(&(kind.as_str(), path.clone())), "{}: {path}", kind.as_str());
+            let not_loadable = path == "tls.client_ca";
+            assert!(not_loadable || to_json.contains(&(kind.as_str(), path.clone())), "{}: {path}", kind.as_str());
         }
     }
 }
 
 #[test]
-fn every_key_is_explained_by_examples_that_hold() {
+fn every_key_has_a_description_and_valid_examples() {
     for kind in FileKind::ALL {
         let schema = file_schema(kind);
         assert!(jsonschema::draft202012::meta::is_valid(&schema));
@@ -343,13 +343,13 @@ fn unsupported_words_are_not_offered() {
 }
 
 /// Returns a document in which every key with a default is written out.
-fn filled(schema: &Value, stated: &Value) -> Value {
-    let mut whole = stated.clone();
+fn filled(schema: &Value, key_paths: &Value) -> Value {
+    let mut whole = key_paths.clone();
     for (name, key) in schema["properties"].as_object().into_iter().flatten() {
-        let below = filled(key, stated.get(name).unwrap_or(&json!({})));
+        let below = filled(key, key_paths.get(name).unwrap_or(&json!({})));
         let default = key.get("default").cloned();
         let nested = (key["type"] == "object" && key["required"].is_null()).then_some(below.clone());
-        match stated.get(name) {
+        match key_paths.get(name) {
             Some(_) => whole[name] = below,
             None => whole[name] = default.or(nested).unwrap_or_default(),
         }
@@ -373,7 +373,7 @@ fn filled(schema: &Value, stated: &Value) -> Value {
 }
 
 #[test]
-fn defaults_that_are_written_down_change_nothing() {
+fn written_defaults_change_nothing() {
     const HTTP_SHOP: &str =
         "currency = \"EUR\"\n[provider]\nkind = \"http\"\nurl = \"https://p.example\"\nsecret = \"s\"\n";
     for (kind, text) in [
@@ -383,9 +383,9 @@ fn defaults_that_are_written_down_change_nothing() {
         (FileKind::Shop, HTTP_SHOP),
         (FileKind::Dialect, ""),
     ] {
-        let whole = filled(&file_schema(kind), &seen(toml::Value::Table(text.parse().unwrap())));
+        let whole = filled(&file_schema(kind), &to_json(toml::Value::Table(text.parse().unwrap())));
         let whole = toml::to_string(&whole).unwrap();
-        assert!(stated(&whole).len() > stated(text).len() + 1, "{whole}");
+        assert!(key_paths(&whole).len() > key_paths(text).len() + 1, "{whole}");
         let [bare, whole] = [text, &whole].map(|text| {
             let rules = rules_with(kind, text);
             let loaded = rules.load();
@@ -403,7 +403,7 @@ fn defaults_that_are_written_down_change_nothing() {
 }
 
 #[test]
-fn what_a_schema_can_know_is_refused_by_it() {
+fn schemas_refuse_detectable_errors() {
     use FileKind::{Dialect, Gateway, Merchant, Shop};
     let shop = |more: &str| format!("currency = \"EUR\"\n{more}\n");
     for (kind, text, place) in [
@@ -468,8 +468,8 @@ fn what_a_schema_can_know_is_refused_by_it() {
 
 /// Generates values for keys, right and wrong.
 fn values() -> impl Strategy<Value = toml::Value> {
-    let stated = FileKind::ALL.into_iter().flat_map(|kind| keys(kind).into_values());
-    let shown: Vec<toml::Value> = stated
+    let key_paths = FileKind::ALL.into_iter().flat_map(|kind| keys(kind).into_values());
+    let shown: Vec<toml::Value> = key_paths
         .flat_map(|key| {
             let examples = key["examples"].as_array().cloned().unwrap_or_default();
             let words = key["enum"].as_array().cloned().unwrap_or_default();
@@ -541,7 +541,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 384, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_schema_refuses_is_refused(
+    fn the_reader_refuses_what_a_schema_refuses(
         (kind, text) in prop::sample::select(WHOLE.to_vec()),
         place in 0..40_usize,
         done in changes(),

@@ -11,7 +11,7 @@ fn dialect(text: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn stated_in_full() {
+fn a_complete_dialect() {
     let text = "[signature]\napi_key = \"Key\"\nsignature = \"Sign\"\ntimestamp = \"Time\"\ntimestamp_format = \"unix-ms\"\n\
         window = \"30s\"\npayload = \"{body}\"\nalgorithm = \"hmac-sha512\"\nencoding = \"base64\"\n\
         [routes]\npayin = \"POST /shop/in\"\npayout = \"POST /shop/out\"\npayin_status = \"GET /shop/in\"\n\
@@ -46,7 +46,7 @@ fn a_route_that_cannot_be_read_is_one_problem() {
 }
 
 #[test]
-fn that_share_routes_share_headers() {
+fn dialects_that_share_routes_share_headers() {
     let rules = Rules::small().with("dialects/d.toml", "[statuses]\nPENDING = \"new\"").load();
     let endpoints = &rules.v1_routes["/api/v1/payin"][0].endpoints;
     assert_eq!(endpoints, &[("d".into(), Endpoint::Payin), ("v1".into(), Endpoint::Payin)]);
@@ -55,14 +55,14 @@ fn that_share_routes_share_headers() {
         .one_problem("dialects/d.toml:2:13", "the dialects `d` and `v1` share the route POST /api/v1/payin");
     let elsewhere = "[signature]\ntimestamp = \"At\"\n[routes]\npayin = \"POST /a/in\"\npayout = \"POST /a/out\"\n\
         payin_status = \"GET /a/in\"\npayout_status = \"GET /a/out\"\nbalance = \"GET /a/b\"\ntransactions = \"GET /a/t\"";
-    let spoken = |text: String| Rules::small().with("dialects/v1.toml", "").with("dialects/d.toml", text);
-    spoken(elsewhere.to_owned()).load();
+    let used = |text: String| Rules::small().with("dialects/v1.toml", "").with("dialects/d.toml", text);
+    used(elsewhere.to_owned()).load();
     // A path with two endpoints of the same method is shared too.
-    spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions"))
+    used(elsewhere.replace("GET /a/b", "GET /api/v1/transactions"))
         .one_problem("dialects/d.toml:2:13", "so their `[signature]` must name the same headers");
-    spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
+    used(elsewhere.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
     // With different methods it is not shared.
-    let rules = spoken(elsewhere.replace("GET /a/b", "GET /api/v1/payin")).load();
+    let rules = used(elsewhere.replace("GET /a/b", "GET /api/v1/payin")).load();
     let routes = &rules.v1_routes["/api/v1/payin"];
     let found: Vec<_> = routes.iter().map(|route| (route.method.as_str(), &*route.endpoints[0].0)).collect();
     assert_eq!(found, [("GET", "d"), ("POST", "v1")]);
@@ -107,7 +107,7 @@ fn a_header_that_cannot_be_read_is_one_problem() {
 }
 
 #[test]
-fn wrong_in_themselves() {
+fn problems_of_single_dialects() {
     dialect("[signature]\napi_key = \"X Key\"", "2:11", "must be a header name");
     dialect("[signature]\ntimestamp = \"x-signature\"", "2:13", "must be three different headers");
     for name in [

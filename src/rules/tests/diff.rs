@@ -179,7 +179,7 @@ const CHOICES: Choices = &[
 
 /// Keys without effect on the rule set of an embedded engine, whose changes are reported nevertheless. A different
 /// secret file counts as a different key, without its content being read.
-const WITHOUT_MEANING: &[&str] = &["engine.timeout", "engine.callback_signature"];
+const WITHOUT_EFFECT: &[&str] = &["engine.timeout", "engine.callback_signature"];
 
 const SCHEMAS: [(&str, &str); 3] = [
     ("shops/a.json", r#"{"properties":{"a":{"type":"string","x-allowed-list":"l"}}}"#),
@@ -187,7 +187,7 @@ const SCHEMAS: [(&str, &str); 3] = [
     ("shops/c.json", r#"{"properties":{"a":{"type":"integer"},"b":{"default":1}},"required":["a"]}"#),
 ];
 
-fn written(choices: &[usize]) -> Rules {
+fn rules_with_choices(choices: &[usize]) -> Rules {
     let mut files: BTreeMap<&str, (String, String)> = BTreeMap::new();
     for ((file, key, values), choice) in CHOICES.iter().zip(choices) {
         let value = values[*choice % values.len()];
@@ -230,7 +230,7 @@ fn store(url: &StoreUrl) -> String {
 }
 
 /// Returns everything in the rule set as text, in a fixed order, including secrets.
-fn meaning(rules: &Rules, set: &RuleSet) -> String {
+fn rule_set_text(rules: &Rules, set: &RuleSet) -> String {
     let mut text = String::new();
     let gateway = &set.gateway;
     let tokens = (secrets(gateway.admin_token.as_ref()), secrets(gateway.pages.secret.as_ref()));
@@ -308,12 +308,12 @@ fn addresses(set: &AddressSet) -> String {
 fn side(side: &ShopSide) -> String {
     let members =
         [json!({}), json!({"a": "x"}), json!({"a": "y"}), json!({"a": "z"}), json!({"a": 1}), json!({"b": 2})];
-    let answer = |members: &Value| side.schema.as_ref().map(|schema| answer(schema, "m", members));
-    format!("{:?} {:?}", side.browser_return, members.iter().map(answer).collect::<Vec<_>>())
+    let validated = |members: &Value| side.schema.as_ref().map(|schema| validated(schema, "m", members));
+    format!("{:?} {:?}", side.browser_return, members.iter().map(validated).collect::<Vec<_>>())
 }
 
 /// Returns the members that a schema keeps and adds; `None` if it refuses them.
-fn answer(schema: &crate::rules::FieldsSchema, merchant: &str, members: &Value) -> Option<Map<String, Value>> {
+fn validated(schema: &crate::rules::FieldsSchema, merchant: &str, members: &Value) -> Option<Map<String, Value>> {
     let mut members = members.as_object().unwrap().clone();
     members.retain(|name, _| schema.kept().iter().any(|kept| **kept == **name));
     let added = schema.check(&merchant_id(merchant), given(&members)).ok()?;
@@ -327,17 +327,17 @@ fn read(rules: &Rules) -> Option<ReadRules> {
 
 /// Checks that the change of one key is reported exactly if it changes the compiled rules. Rejects cases with invalid
 /// rules.
-fn one_key(choices: &[usize], at: usize, other: usize) -> Result<(), TestCaseError> {
+fn check_one_key(choices: &[usize], at: usize, other: usize) -> Result<(), TestCaseError> {
     let mut changed = choices.to_vec();
     changed[at] = other;
-    let (old, new) = (written(choices), written(&changed));
+    let (old, new) = (rules_with_choices(choices), rules_with_choices(&changed));
     let (Some(one), Some(two)) = (read(&old), read(&new)) else { return Err(TestCaseError::reject("not valid")) };
     let found = diff(&one, &two);
-    let same = meaning(&old, &old.load()) == meaning(&new, &new.load());
+    let same = rule_set_text(&old, &old.load()) == rule_set_text(&new, &new.load());
     let (_, key, values) = CHOICES[at];
     let value = |choice: usize| values[choice % values.len()];
     let what = || format!("{key}: {} -> {}: {found:#?}", value(choices[at]), value(other));
-    if WITHOUT_MEANING.iter().any(|known| key.starts_with(known)) {
+    if WITHOUT_EFFECT.iter().any(|known| key.starts_with(known)) {
         prop_assert!(same || !found.is_empty(), "{}", what());
     } else {
         prop_assert_eq!(same, found.is_empty(), "{}", what());
@@ -375,11 +375,11 @@ fn a_database_is_reported_without_its_password() {
 
 /// Changes each key alone, from its default to every other value and spelling.
 #[test]
-fn each_key_is_reported_exactly_when_it_means_something_else() {
+fn each_key_is_reported_exactly_when_it_changes_the_rules() {
     let defaults = vec![0; CHOICES.len()];
     for (at, (_, key, values)) in CHOICES.iter().enumerate() {
         for other in 1..values.len() {
-            one_key(&defaults, at, other).unwrap_or_else(|why| panic!("{key}: {}: {why}", values[other]));
+            check_one_key(&defaults, at, other).unwrap_or_else(|why| panic!("{key}: {}: {why}", values[other]));
         }
     }
 }
@@ -389,12 +389,12 @@ proptest! {
 
     /// Changes one key while all others have random values.
     #[test]
-    fn a_change_is_reported_exactly_when_the_rules_mean_something_else(
+    fn a_random_change_is_reported_exactly_when_it_changes_the_rules(
         choices in proptest::collection::vec(0..8_usize, CHOICES.len()),
         at in any::<Index>(),
         other in 0..8_usize,
     ) {
-        one_key(&choices, at.index(CHOICES.len()), other)?;
+        check_one_key(&choices, at.index(CHOICES.len()), other)?;
     }
 }
 
@@ -484,7 +484,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 192, max_global_rejects: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_refusal_that_a_schema_brings_is_silent(
+    fn new_refusals_of_a_schema_are_reported(
         one in schema(),
         other in schema(),
         picks in proptest::collection::vec(any::<[Index; 3]>(), 20),
@@ -494,7 +494,7 @@ proptest! {
         let groups = diff(&before, &after);
         let changes: Vec<_> = groups.iter().flat_map(|group: &Group| &group.changes).collect();
         let (old, new) = (old.load(), new.load());
-        let of = |set: &RuleSet, members: &Value| answer(set.shops["s"].payin.schema.as_ref().unwrap(), "m", members);
+        let of = |set: &RuleSet, members: &Value| validated(set.shops["s"].payin.schema.as_ref().unwrap(), "m", members);
         for pick in picks {
             let mut members = json!({});
             for (name, index) in ["a", "b", "c"].into_iter().zip(pick) {

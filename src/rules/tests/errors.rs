@@ -17,7 +17,7 @@ fn gateway(text: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn in_the_gateway() {
+fn gateway_errors() {
     gateway("server = 1", "1:10", "`server` must be a table, not an integer");
     gateway("[server]\nlisten = \"localhost:1\"", "2:10", "`server.listen` must be an IP address and port");
     gateway("[server]\nlisten = \"127.0.0.1\"", "2:10", "`server.listen` must be an IP address and port");
@@ -104,7 +104,7 @@ fn shop(text: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn in_shops() {
+fn shop_errors() {
     shop("[provider]\nkind = \"sandbox\"", "1:1", "`currency` is required");
     shop("currency = \"EURO\"\n[provider]\nkind = \"sandbox\"", "1:12", "`currency` must be exactly 3 letters");
     shop("currency = \"EUR\"", "1:1", "`provider` is required");
@@ -130,7 +130,7 @@ fn merchant(text: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn in_merchants() {
+fn merchant_errors() {
     let key = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\n";
     merchant("", "1:1", "the merchant's file is empty");
     merchant("# cut short\n\n  # [[api_keys]]\n", "1:1", "the merchant's file is empty");
@@ -167,7 +167,7 @@ fn in_merchants() {
 }
 
 #[test]
-fn the_authority_that_is_about_to_be_made_may_be_missing() {
+fn a_ca_to_be_generated_may_be_missing() {
     let text = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n[callbacks]\ntrust = [\"../certs/ca.pem\"]\n";
     Rules::small().with("gateway.toml", text).load();
     let rules = Rules::small().with("gateway.toml", "[tls]\nclient_ca = \"nowhere.pem\"");
@@ -175,7 +175,7 @@ fn the_authority_that_is_about_to_be_made_may_be_missing() {
 }
 
 #[test]
-fn headers_of_http_are_no_dialects_headers() {
+fn dialects_cannot_use_reserved_headers() {
     for header in ["Host", "content-length", "Transfer-Encoding", "Connection", "Content-Type", "Expect"] {
         let text = format!("[signature]\nsignature = \"{header}\"");
         let rules = Rules::small().with("dialects/v1.toml", text);
@@ -190,7 +190,7 @@ fn api_keys_are_unique_across_merchants() {
 }
 
 #[test]
-fn a_wrong_shop_is_no_missing_shop() {
+fn a_wrong_shop_is_not_reported_as_missing() {
     let rules = Rules::small().with("shops/s.toml", "currency = 5\n[provider]\nkind = \"sandbox\"");
     rules.one_problem("shops/s.toml:1:12", "`currency` must be a string, not an integer");
 }

@@ -18,7 +18,7 @@ fn lines(files: &[(&str, &str)]) -> Vec<String> {
 
 /// Asserts that the problems of each file show exactly these lines.
 #[track_caller]
-fn show(cases: &[(&str, &str, &[&str])]) {
+fn assert_shown(cases: &[(&str, &str, &[&str])]) {
     for (name, text, expected) in cases {
         assert_eq!(lines(&[(name, text)]), *expected, "{text}");
     }
@@ -26,7 +26,7 @@ fn show(cases: &[(&str, &str, &[&str])]) {
 
 #[test]
 fn values_of_other_keys_are_shown() {
-    show(&[
+    assert_shown(&[
         ("shops/s.toml", "curency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n", &["curency = \"EUR\""]),
         ("gateway.toml", "[server]\nlisen = \"127.0.0.1:1\"\n", &["lisen = \"127.0.0.1:1\""]),
         ("gateway.toml", "limts = { body = \"1\" }\n", &["limts = { body = \"1\" }"]),
@@ -45,7 +45,7 @@ fn values_of_other_keys_are_shown() {
 
 #[test]
 fn values_whose_type_is_a_secret_are_hidden() {
-    show(&[
+    assert_shown(&[
         ("gateway.toml", "[admin]\ntoken = [5, \"hush\"]\n", &["token = [***, ***]"]),
         ("gateway.toml", "[pages]\nsecret = { x = \"hush\" }\n", &["secret = { x = *** }"]),
         ("gateway.toml", "[pages]\nsecret = [\n  \"\", # hush\n]\n", &["  ***, ***"]),
@@ -54,8 +54,8 @@ fn values_whose_type_is_a_secret_are_hidden() {
 }
 
 #[test]
-fn values_whose_keys_say_so_are_hidden() {
-    show(&[
+fn values_of_keys_named_for_secrets_are_hidden() {
+    assert_shown(&[
         ("gateway.toml", "secret = \"hush\"\n", &["secret = ***"]),
         ("gateway.toml", "Auth_TOKEN = \"hush\"\n", &["Auth_TOKEN = ***"]),
         ("gateway.toml", "[store]\npasswords = [\"hush\"]\n", &["passwords = [***]"]),
@@ -84,7 +84,7 @@ fn values_whose_keys_say_so_are_hidden() {
 }
 
 #[test]
-fn values_of_unknown_keys_that_resemble_such_are_hidden() {
+fn values_of_misspelt_secret_keys_are_hidden() {
     let key = |line: &str| format!("[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\n{line}\n");
     for (line, expected) in [
         ("v2_secet = \"hush\"", "v2_secet = ***"),
@@ -103,23 +103,23 @@ fn values_of_unknown_keys_that_resemble_such_are_hidden() {
     ] {
         assert_eq!(lines(&[("merchants/m.toml", &key(line))]), [expected]);
     }
-    show(&[("gateway.toml", "[store]\nkesy = [\n\"hush\"]\nkeys = [\n\"\"]\n", &["kesy = [", "***]"])]);
+    assert_shown(&[("gateway.toml", "[store]\nkesy = [\n\"hush\"]\nkeys = [\n\"\"]\n", &["kesy = [", "***]"])]);
 }
 
 #[test]
-fn no_known_key_is_taken_for_a_misspelt_one() {
-    let says = |key: &str| ["secret", "token", "key", "password"].iter().any(|word| key.contains(word));
+fn known_keys_are_not_hidden_as_misspelt() {
+    let names_a_secret = |key: &str| ["secret", "token", "key", "password"].iter().any(|word| key.contains(word));
     for kind in FileKind::ALL {
         for path in described::keys(kind).into_keys() {
             let name = path.rsplit('.').next().unwrap();
-            assert_eq!(crate::rules::problems::names_a_secret(name), says(name), "{path}");
+            assert_eq!(crate::rules::problems::names_a_secret(name), names_a_secret(name), "{path}");
         }
     }
 }
 
 #[test]
 fn the_urls_of_databases_are_hidden() {
-    show(&[
+    assert_shown(&[
         ("gateway.toml", "[store]\nurl = \"postgres://u:hush@h/db?sslmode=on\"\n", &["url = ***"]),
         ("gateway.toml", "[store]\nurl = \"Postgresql://u:hush@h/db\"\n", &["url = ***"]),
         ("gateway.toml", "[store]\nurl = \"mysql://u:hush@h/db\"\n", &["url = ***"]),
@@ -133,8 +133,8 @@ fn the_urls_of_databases_are_hidden() {
 }
 
 #[test]
-fn credentials_in_other_urls_are_hidden_and_the_rest_is_not() {
-    show(&[
+fn only_the_credentials_of_other_urls_are_hidden() {
+    assert_shown(&[
         ("gateway.toml", "[engine]\nurl = \"https://u:hush@h\"\n", &["url = \"https://***@h\""]),
         ("gateway.toml", "[engine]\nurl = 'https://hush@h/x@y'\n", &["url = 'https://***@y'"]),
         (
@@ -146,8 +146,8 @@ fn credentials_in_other_urls_are_hidden_and_the_rest_is_not() {
 }
 
 #[test]
-fn lines_that_are_no_toml_are_hidden() {
-    show(&[
+fn lines_of_invalid_toml_are_hidden() {
+    assert_shown(&[
         ("gateway.toml", "[server]\nlisten = 127.0.0.1:8443\n", &["listen = ***"]),
         ("gateway.toml", "[admin]\ntoken = hush\n", &["token = ***"]),
         ("gateway.toml", "hush\n", &["***"]),
@@ -166,14 +166,14 @@ fn lines_that_are_no_toml_are_hidden() {
 }
 
 #[test]
-fn of_other_files_nothing_is_a_secret() {
+fn nothing_is_hidden_in_other_files() {
     let shop = format!("{SHOP}[payin]\nschema = \"s.json\"\n");
     let schema = r#"{ "requierd": ["token"] }"#;
     assert_eq!(lines(&[("shops/s.toml", &shop), ("shops/s.json", schema)]), [schema]);
 }
 
 #[test]
-fn marks_stand_where_they_belong_beside_what_is_hidden() {
+fn marks_have_the_right_place_beside_hidden_values() {
     let rules = Rules::small().with("gateway.toml", "store = { keys = [\"hush\"], x = 1 }\n");
     let refused = rules.refused();
     let Some(Place { start, end, .. }) = refused.iter().map(|problem| problem.place.clone()).next_back() else {

@@ -11,7 +11,7 @@ const LARGE: usize = 64 << 10;
 const LONGEST: Duration = Duration::from_mins(2);
 
 /// Runs a function; fails the test if it does not return within [`LONGEST`].
-pub(super) fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) fn assert_ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, ended) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::spawn(move || {
         let result = run();
@@ -107,7 +107,7 @@ fn large_files_of_anything_are_read_and_reported_in_bounds() {
             let shown = text.get(..40).unwrap_or(&text).to_owned();
             let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");
             let rules = Rules::small().with("shops/s.toml", shop).with("shops/s.json", "{}").with(file, &text);
-            let reported = ends(&shown, move || {
+            let reported = assert_ends(&shown, move || {
                 rules.try_load().map_or_else(|problems| (problems.len(), problems.rendered()), |_| (0, String::new()))
             });
             assert!(reported.0 <= 101 + 3, "{file}, {shown}: {} problems", reported.0);
@@ -117,7 +117,7 @@ fn large_files_of_anything_are_read_and_reported_in_bounds() {
 }
 
 #[test]
-fn of_many_problems_some_are_reported_and_the_rest_counted() {
+fn the_number_of_reported_problems_is_limited() {
     let rules = Rules::small().with("merchants/n.toml", "x = 1\n");
     assert_eq!(rules.refused().len(), 1);
     let unknown = (0..250).map(|n| format!("key{n} = 1\n")).collect::<Vec<_>>().concat();
@@ -136,13 +136,13 @@ fn of_many_problems_some_are_reported_and_the_rest_counted() {
 /// Entries with a rule file's name that are no regular files, and could block or never end, are not read.
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_not_read() {
+fn special_files_are_not_read() {
     use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
     let fifo = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-    let reported = |rules: Rules| ends("not a regular file", move || rules.problems());
+    let reported = |rules: Rules| assert_ends("not a regular file", move || rules.problems());
     for place in ["merchants/n.toml", "shops/n.toml", "shops/n.json", "dialects/n.toml", "lists/n.txt", "lists/m/n.txt"]
     {
         let places = |make: &dyn Fn(&Path)| {
@@ -177,7 +177,7 @@ fn secrets_that_never_end_are_refused() {
         let rules = Rules::small().with("merchants/m.toml", MERCHANT.replace("\"two\"", &format!("\"{secret}\"")));
         fs::rename(&path, rules.0.path().join("pipe")).unwrap();
         fs::rename(path.with_file_name("huge"), rules.0.path().join("huge")).unwrap();
-        let problems = ends(secret, {
+        let problems = assert_ends(secret, {
             let (from, back) = (rules.0.path().to_owned(), path.parent().unwrap().to_owned());
             move || {
                 let problems = rules.problems();

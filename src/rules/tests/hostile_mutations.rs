@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::hostile_files::ends;
+use super::hostile_files::assert_ends;
 use super::*;
 use crate::clock::ManualClock;
 use crate::rules::{LiveRules, Loader, ReloadOutcome};
@@ -55,7 +55,7 @@ fn shipped() -> Vec<(String, Vec<u8>)> {
 }
 
 /// Returns a copy of the shipped rules, with a schema and a list that are in use.
-fn whole() -> Rules {
+fn copy_of_shipped() -> Rules {
     let rules = Rules::bare();
     for (name, bytes) in shipped() {
         rules.put(&name, bytes);
@@ -74,35 +74,37 @@ fn without_secrets() -> LoadOptions {
 /// another failure.
 fn put_in_place(place: &'static str, bytes: Vec<u8>) -> Result<(), String> {
     let shown = format!("{place} of {} bytes", bytes.len());
-    ends(&shown, move || {
-        let rules = whole();
+    assert_ends(&shown, move || {
+        let rules = copy_of_shipped();
         let mut loader = Loader::new(&rules.path(), without_secrets());
         let first = loader.load(UnixMillis(0), None).map_err(|problems| problems.to_string())?;
         let live = LiveRules::new(loader, first, Arc::new(ManualClock::at(UnixMillis(10_000))));
         let before = live.current();
         rules.put(place, &bytes);
-        let anew = load(&rules.path(), UnixMillis(10_000), Some(&before), without_secrets());
-        match (anew, live.reload()) {
-            (Ok(anew), ReloadOutcome::Loaded { version, .. }) => {
-                (anew.version == version).then_some(()).ok_or("another version after a reload than anew".to_owned())
+        let fresh = load(&rules.path(), UnixMillis(10_000), Some(&before), without_secrets());
+        match (fresh, live.reload()) {
+            (Ok(fresh), ReloadOutcome::Loaded { version, .. }) => {
+                (fresh.version == version).then_some(()).ok_or("another version after a reload than anew".to_owned())
             }
-            (Err(anew), ReloadOutcome::Refused(problems)) => {
+            (Err(fresh), ReloadOutcome::Refused(problems)) => {
                 if !Arc::ptr_eq(&before, &live.current()) {
                     return Err("refused rules serve".to_owned());
                 }
-                if problems.rendered().is_empty() || anew.to_string() != problems.to_string() {
-                    return Err(format!("other problems anew than after a reload:\n{anew}\n{problems}"));
+                if problems.rendered().is_empty() || fresh.to_string() != problems.to_string() {
+                    return Err(format!("other problems anew than after a reload:\n{fresh}\n{problems}"));
                 }
                 Ok(())
             }
-            (anew, reload) => Err(format!("anew {}, and then {reload:?}", if anew.is_ok() { "good" } else { "wrong" })),
+            (fresh, reload) => {
+                Err(format!("anew {}, and then {reload:?}", if fresh.is_ok() { "good" } else { "wrong" }))
+            }
         }
     })
 }
 
 /// A mutation of a file.
 #[derive(Debug, Clone)]
-enum Harm {
+enum Mutation {
     Flip(Index, u8),
     Cut(Index),
     Drop(Index, usize),
@@ -113,18 +115,18 @@ enum Harm {
 }
 
 /// Generates typing mistakes.
-fn slip() -> impl Strategy<Value = Harm> {
+fn typing_mistake() -> impl Strategy<Value = Mutation> {
     let keys = proptest::sample::select(vec![
         "\"", "'", "=", "[", "]", "{", "}", ",", "\n", "#", " ", ".", "\"\"\"", "x", "é",
     ]);
     prop_oneof![
-        (any::<Index>(), keys).prop_map(|(at, key)| Harm::Insert(at, key.as_bytes().to_vec())),
-        (any::<Index>(), 1..3_usize).prop_map(|(at, length)| Harm::Drop(at, length)),
-        any::<Index>().prop_map(Harm::Cut),
+        (any::<Index>(), keys).prop_map(|(at, key)| Mutation::Insert(at, key.as_bytes().to_vec())),
+        (any::<Index>(), 1..3_usize).prop_map(|(at, length)| Mutation::Drop(at, length)),
+        any::<Index>().prop_map(Mutation::Cut),
     ]
 }
 
-fn harm() -> impl Strategy<Value = Harm> {
+fn mutation() -> impl Strategy<Value = Mutation> {
     let piece = prop_oneof![
         proptest::collection::vec(any::<u8>(), 1..5),
         proptest::sample::select(vec![
@@ -149,38 +151,40 @@ fn harm() -> impl Strategy<Value = Harm> {
         .prop_map(|piece| piece.as_bytes().to_vec()),
     ];
     prop_oneof![
-        (any::<Index>(), 1..=255_u8).prop_map(|(at, mask)| Harm::Flip(at, mask)),
-        any::<Index>().prop_map(Harm::Cut),
-        (any::<Index>(), 1..80_usize).prop_map(|(at, length)| Harm::Drop(at, length)),
-        (any::<Index>(), piece).prop_map(|(at, piece)| Harm::Insert(at, piece)),
-        (any::<Index>(), 1..60_usize, 2..40_usize).prop_map(|(at, length, times)| Harm::Repeat(at, length, times)),
-        (any::<Index>(), any::<Index>(), any::<Index>()).prop_map(|(file, from, at)| Harm::Splice(file, from, at)),
-        (any::<Index>(), any::<Index>()).prop_map(|(one, other)| Harm::Swap(one, other)),
+        (any::<Index>(), 1..=255_u8).prop_map(|(at, mask)| Mutation::Flip(at, mask)),
+        any::<Index>().prop_map(Mutation::Cut),
+        (any::<Index>(), 1..80_usize).prop_map(|(at, length)| Mutation::Drop(at, length)),
+        (any::<Index>(), piece).prop_map(|(at, piece)| Mutation::Insert(at, piece)),
+        (any::<Index>(), 1..60_usize, 2..40_usize).prop_map(|(at, length, times)| Mutation::Repeat(at, length, times)),
+        (any::<Index>(), any::<Index>(), any::<Index>()).prop_map(|(file, from, at)| Mutation::Splice(file, from, at)),
+        (any::<Index>(), any::<Index>()).prop_map(|(one, other)| Mutation::Swap(one, other)),
     ]
 }
 
-fn harmed(mut bytes: Vec<u8>, harms: &[Harm], files: &[(String, Vec<u8>)]) -> Vec<u8> {
-    for harm in harms {
+fn mutated(mut bytes: Vec<u8>, mutations: &[Mutation], files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    for mutation in mutations {
         if bytes.is_empty() {
             bytes.push(b'\n');
         }
         let length = bytes.len();
-        match harm {
-            Harm::Flip(at, mask) => bytes[at.index(length)] ^= mask,
-            Harm::Cut(at) => bytes.truncate(at.index(length)),
-            Harm::Drop(at, some) => drop(bytes.drain(at.index(length)..(at.index(length) + some).min(length))),
-            Harm::Insert(at, piece) => drop(bytes.splice(at.index(length)..at.index(length), piece.iter().copied())),
-            Harm::Repeat(at, some, times) => {
+        match mutation {
+            Mutation::Flip(at, mask) => bytes[at.index(length)] ^= mask,
+            Mutation::Cut(at) => bytes.truncate(at.index(length)),
+            Mutation::Drop(at, some) => drop(bytes.drain(at.index(length)..(at.index(length) + some).min(length))),
+            Mutation::Insert(at, piece) => {
+                drop(bytes.splice(at.index(length)..at.index(length), piece.iter().copied()))
+            }
+            Mutation::Repeat(at, some, times) => {
                 let part = bytes[at.index(length)..(at.index(length) + some).min(length)].repeat(*times);
                 drop(bytes.splice(at.index(length)..at.index(length), part));
             }
-            Harm::Splice(file, from, at) => {
+            Mutation::Splice(file, from, at) => {
                 let other = &files[file.index(files.len())].1;
                 let from = from.index(other.len().max(1)).min(other.len());
                 bytes.truncate(at.index(length));
                 bytes.extend_from_slice(&other[from..]);
             }
-            Harm::Swap(one, other) => bytes.swap(one.index(length), other.index(length)),
+            Mutation::Swap(one, other) => bytes.swap(one.index(length), other.index(length)),
         }
     }
     bytes
@@ -190,25 +194,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_bytes_stop_what_serves(place in proptest::sample::select(PLACES.to_vec()), bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn no_bytes_replace_the_current_rules(place in proptest::sample::select(PLACES.to_vec()), bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         prop_assert_eq!(put_in_place(place, bytes), Ok(()));
     }
 
     #[test]
-    fn no_text_stops_what_serves(place in proptest::sample::select(PLACES.to_vec()), text in "\\PC{0,200}") {
+    fn no_text_replaces_the_current_rules(place in proptest::sample::select(PLACES.to_vec()), text in "\\PC{0,200}") {
         prop_assert_eq!(put_in_place(place, text.into_bytes()), Ok(()));
     }
 
     #[test]
-    fn no_broken_file_stops_what_serves(
+    fn no_broken_file_replaces_the_current_rules(
         file in any::<Index>(),
         place in proptest::option::of(proptest::sample::select(PLACES.to_vec())),
-        harms in proptest::collection::vec(harm(), 0..4),
+        mutations in proptest::collection::vec(mutation(), 0..4),
     ) {
         let files = shipped();
         let (name, bytes) = files[file.index(files.len())].clone();
         // Usually in its own place: in others most files fail early.
-        let place = place.filter(|_| harms.len() == 3);
+        let place = place.filter(|_| mutations.len() == 3);
         let place = place.or_else(|| PLACES.into_iter().find(|known| *known == name)).unwrap_or(match &name {
             name if name.starts_with("dialects") => "dialects/other.toml",
             name if name.starts_with("shops") && name.contains(".json") => "shops/s.json",
@@ -217,14 +221,14 @@ proptest! {
             name if name.starts_with("pages") => "pages/en.toml",
             _ => "merchants/demo.toml",
         });
-        prop_assert_eq!(put_in_place(place, harmed(bytes, &harms, &files)), Ok(()));
+        prop_assert_eq!(put_in_place(place, mutated(bytes, &mutations, &files)), Ok(()));
     }
 }
 
 /// A case found by the fuzzer: a cached merchant did not report that its shop could not be read, a newly compiled one
 /// did.
 #[test]
-fn a_shop_that_cannot_be_read_is_reported_alike_anew_and_by_a_reload() {
+fn load_and_reload_report_an_unreadable_shop_alike() {
     for bytes in [&b"currency = \"\x8b\""[..], b"\xff", b"currency = ", b""] {
         assert_eq!(put_in_place("shops/card-eur.toml", bytes.to_vec()), Ok(()));
     }
@@ -257,9 +261,9 @@ proptest! {
     /// Two typing mistakes never show a secret. (Except one that moves to a key without secrets, or whose key no longer
     /// resembles a key of a secret.)
     #[test]
-    fn no_broken_file_shows_a_secret(harms in proptest::collection::vec(slip(), 1..3)) {
+    fn no_broken_file_shows_a_secret(mutations in proptest::collection::vec(typing_mistake(), 1..3)) {
         let files = [("merchants/m.toml".to_owned(), SECRETS.as_bytes().to_vec())];
-        let broken = harmed(SECRETS.as_bytes().to_vec(), &harms, &files);
+        let broken = mutated(SECRETS.as_bytes().to_vec(), &mutations, &files);
         let rules = Rules::small();
         rules.put("merchants/m.toml", &broken);
         if let Err(problems) = load(&rules.path(), UnixMillis(0), None, without_secrets()) {
@@ -273,10 +277,10 @@ proptest! {
 /// merchant may lose its last keys. The loader cannot detect this; the watcher waits until a file is completely
 /// written.
 #[test]
-fn files_that_are_cut_anywhere_are_read() {
-    let (mut cut, mut taken) = (0_u32, 0_u32);
+fn truncated_files_are_read_or_refused() {
+    let (mut cut, mut loaded) = (0_u32, 0_u32);
     for (name, bytes) in shipped() {
-        let rules = whole();
+        let rules = copy_of_shipped();
         // Dialects are slow to compile, so they are removed where another file is cut.
         if !name.starts_with("dialects") {
             fs::remove_dir_all(rules.path().join("dialects")).unwrap();
@@ -287,10 +291,10 @@ fn files_that_are_cut_anywhere_are_read() {
         for end in (0..bytes.len()).step_by(bytes.len().div_ceil(100).max(1)) {
             rules.put(&name, &bytes[..end]);
             cut += 1;
-            taken += u32::from(loader.load(UnixMillis(0), None).is_ok());
+            loaded += u32::from(loader.load(UnixMillis(0), None).is_ok());
         }
         rules.put(&name, &bytes);
         assert!(loader.load(UnixMillis(i64::MAX), None).is_ok());
     }
-    assert!(taken < cut, "{taken} of {cut} load");
+    assert!(loaded < cut, "{loaded} of {cut} load");
 }

@@ -9,7 +9,7 @@ fn template(reply: &str, source: &str) -> Rules {
 }
 
 #[track_caller]
-fn taken(reply: &str, source: &str) {
+fn accepted(reply: &str, source: &str) {
     let result = template(reply, source).try_load();
     assert!(result.is_ok(), "{reply} = {source}: {}", result.unwrap_err());
 }
@@ -28,7 +28,7 @@ fn refused(reply: &str, source: &str, reason: &str, at: &str) {
 }
 
 #[test]
-fn what_runs_for_long_or_writes_much_is_stopped() {
+fn slow_and_large_templates_are_stopped() {
     for source in [
         "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}1",
         r#"{% for a in range(9000) %}{{ "x" * 1000 }}{% endfor %}"#,
@@ -41,7 +41,7 @@ fn what_runs_for_long_or_writes_much_is_stopped() {
 
 /// Loads in a thread with as small a stack as the process uses.
 #[test]
-fn what_is_nested_deep_does_not_go_over_the_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
     };
@@ -86,7 +86,7 @@ fn what_is_nested_deep_does_not_go_over_the_stack() {
 }
 
 #[test]
-fn what_replies_need_is_taken() {
+fn common_templates_are_accepted() {
     for source in [
         r#"{"offset": {{ (page - 1) * per_page }}}"#,
         r#"{"sum": {{ transactions|map(attribute="amount")|map(attribute="x", default=0)|sum }}}"#,
@@ -103,7 +103,7 @@ fn what_replies_need_is_taken() {
         "{\"rows\": {{ transactions }}, \"again\": {{ transactions|tojson }}}",
         "{\"some\": {{ transactions[:20] }}}",
     ] {
-        taken("transactions", source);
+        accepted("transactions", source);
     }
     for source in [
         r#"{"id": {{ "%012d"|format(transaction_id|int) }}}"#,
@@ -114,12 +114,12 @@ fn what_replies_need_is_taken() {
         r#"{% if external_id %}{% set name = external_id %}{% else %}{% set name = "" %}{% endif %}{"name": {{ name }}}"#,
         r#"{"host": {{ (redirect_url|split("/"))[2] }}, "power": {{ 2 ** 10 }}, "float": {{ 1e308 }}}"#,
     ] {
-        taken("payin", source);
+        accepted("payin", source);
     }
 }
 
 #[test]
-fn replies_that_say_a_member_twice_are_refused() {
+fn replies_with_duplicate_members_are_refused() {
     let twice = "does not render JSON: a member occurs twice";
     refused("error", r#"{"a": {{ code }}, "a": {{ code }}}"#, twice, "");
     refused("error", r#"[{"b": {"a": 1, "\u0061": 2}}]"#, twice, "");

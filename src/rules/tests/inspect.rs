@@ -17,7 +17,7 @@ fn pair(name: &str, from: (i32, u8, u8), to: (i32, u8, u8)) -> (String, String) 
     (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
-fn good() -> (String, String) {
+fn valid_pair() -> (String, String) {
     pair("localhost", (2026, 1, 1), (2027, 1, 1))
 }
 
@@ -32,7 +32,7 @@ fn rules(gateway: &str, certs: &[(&str, &str)]) -> Rules {
 
 /// Returns the problems, one line each: `severity place message`.
 fn found(rules: &Rules, check_secrets: bool) -> Vec<String> {
-    let serves = |tls: &TlsRules| {
+    let check_pair = |tls: &TlsRules| {
         assert!(tls.client_ca.is_none());
         let text = |path: &Path| fs::read_to_string(path).unwrap();
         if text(&tls.key).contains("PRIVATE") && !text(&tls.key).contains("other") {
@@ -41,7 +41,7 @@ fn found(rules: &Rules, check_secrets: bool) -> Vec<String> {
             Err("the key does not belong".to_owned())
         }
     };
-    let inspection = inspect(&rules.path(), NOW, LoadOptions { check_secrets }, &serves);
+    let inspection = inspect(&rules.path(), NOW, LoadOptions { check_secrets }, &check_pair);
     assert_eq!(
         inspection.rules.is_none(),
         inspection.problems.iter().any(|problem| problem.severity == Severity::Error)
@@ -55,7 +55,7 @@ fn found(rules: &Rules, check_secrets: bool) -> Vec<String> {
 }
 
 #[track_caller]
-fn finds(rules: &Rules, expected: &[&str]) {
+fn assert_found(rules: &Rules, expected: &[&str]) {
     let found = found(rules, true);
     let all = found.len() == expected.len()
         && found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected));
@@ -63,14 +63,14 @@ fn finds(rules: &Rules, expected: &[&str]) {
 }
 
 #[test]
-fn a_good_pair_is_fine() {
-    let (certificate, key) = good();
-    finds(&rules("", &[("server.pem", &certificate), ("server.key", &key)]), &[]);
-    finds(&rules("[tls]\ngenerate = true\n", &[]), &[]);
+fn a_valid_pair_has_no_problems() {
+    let (certificate, key) = valid_pair();
+    assert_found(&rules("", &[("server.pem", &certificate), ("server.key", &key)]), &[]);
+    assert_found(&rules("[tls]\ngenerate = true\n", &[]), &[]);
 }
 
 #[test]
-fn dates_are_looked_at() {
+fn validity_dates_are_checked() {
     for (from, to, message) in [
         ((2025, 1, 1), (2026, 6, 14), "expired on 2026-06-14"),
         ((2026, 6, 16), (2027, 1, 1), "is not valid before 2026-06-16"),
@@ -80,22 +80,22 @@ fn dates_are_looked_at() {
         let files = [("server.pem", certificate.as_str()), ("server.key", &key)];
         let expected =
             format!("warning gateway.toml:1:1: `tls.certificate`: the certificate in certs/server.pem {message}");
-        finds(&rules("", &files), &[&expected]);
+        assert_found(&rules("", &files), &[&expected]);
         let named = "[tls]\nkey = \"../certs/server.key\"\ncertificate = \"../certs/server.pem\"\n";
-        finds(&rules(named, &files), &[&expected.replace(":1:1:", ":3:15:")]);
+        assert_found(&rules(named, &files), &[&expected.replace(":1:1:", ":3:15:")]);
     }
     let (certificate, key) = pair("localhost", (2026, 1, 1), (2026, 6, 30));
-    finds(&rules("", &[("server.pem", &certificate), ("server.key", &key)]), &[]);
+    assert_found(&rules("", &[("server.pem", &certificate), ("server.key", &key)]), &[]);
     let (old, _) = pair("localhost", (2024, 1, 1), (2025, 1, 1));
-    let chain = format!("{}{old}", good().0);
-    finds(
+    let chain = format!("{}{old}", valid_pair().0);
+    assert_found(
         &rules("", &[("server.pem", &chain), ("server.key", &key)]),
         &["warning gateway.toml:1:1: `tls.certificate`: certificate 2 of 2 in certs/server.pem expired on 2025-01-01"],
     );
 }
 
 #[test]
-fn authorities_have_dates_too() {
+fn validity_dates_of_authorities_are_checked() {
     let (old, _) = pair("ca", (2024, 1, 1), (2025, 1, 1));
     let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/old.pem\"\n[engine]\ntrust = [\"../certs/old.pem\"]\n\
                    [callbacks]\ntrust = [\"../certs/old.pem\"]\n";
@@ -108,12 +108,12 @@ fn authorities_have_dates_too() {
         "warning gateway.toml:7:10: `callbacks.trust`: ",
         "warning shops/s.toml:6:10: `provider.trust`: ",
     ];
-    finds(&rules, &expected);
+    assert_found(&rules, &expected);
 }
 
 #[test]
-fn halves_are_reported() {
-    let (certificate, key) = good();
+fn incomplete_pairs_are_reported() {
+    let (certificate, key) = valid_pair();
     let other = format!("other\n{key}");
     let cut = &certificate[..certificate.len() / 2];
     let header = "[tls]\n";
@@ -144,9 +144,9 @@ fn halves_are_reported() {
             ],
         ),
     ] {
-        finds(&rules(header, &files), &expected);
+        assert_found(&rules(header, &files), &expected);
     }
-    finds(
+    assert_found(
         &rules("[tls]\ngenerate = true\n", &[("server.pem", &certificate)]),
         &["warning gateway.toml:1:1: `tls.key`: "],
     );
@@ -157,21 +157,24 @@ fn the_certificate_is_for_the_public_url() {
     let (certificate, key) = pair("pay.example.com", (2026, 1, 1), (2027, 1, 1));
     let files = [("server.pem", certificate.as_str()), ("server.key", &key)];
     let public = |url: &str| format!("[server]\npublic_url = \"{url}\"\n");
-    finds(&rules(&public("https://pay.example.com:8443"), &files), &[]);
-    finds(
+    assert_found(&rules(&public("https://pay.example.com:8443"), &files), &[]);
+    assert_found(
         &rules(&public("https://pya.example.com"), &files),
         &["warning gateway.toml:2:14: `server.public_url`: the certificate in certs/server.pem is not for \
          `pya.example.com`; it is for pay.example.com (did you mean `pay.example.com`?)"],
     );
-    finds(&rules("", &files), &["warning gateway.toml:1:1: `server.public_url`: "]);
+    assert_found(&rules("", &files), &["warning gateway.toml:1:1: `server.public_url`: "]);
     let (certificate, key) = pair("2001:db8::1", (2026, 1, 1), (2027, 1, 1));
     let files = [("server.pem", certificate.as_str()), ("server.key", &key)];
-    finds(&rules(&public("https://[2001:db8::1]:8443"), &files), &[]);
-    finds(&rules(&public("https://[2001:db8::2]"), &files), &["warning gateway.toml:2:14: `server.public_url`: "]);
+    assert_found(&rules(&public("https://[2001:db8::1]:8443"), &files), &[]);
+    assert_found(
+        &rules(&public("https://[2001:db8::2]"), &files),
+        &["warning gateway.toml:2:14: `server.public_url`: "],
+    );
 }
 
 #[test]
-fn without_secrets_files_may_be_missing_and_those_there_are_checked() {
+fn without_secrets_only_existing_files_are_checked() {
     let (old, key) = pair("localhost", (2024, 1, 1), (2025, 1, 1));
     let gateway = "[tls]\nclient_ca = \"../certs/none.pem\"\n[callbacks]\ntrust = [\"../certs/none.pem\"]\n";
     let merchant = MERCHANT.replace("\"two\"", "\"env:PAYBRIDGE_NOT_SET_ANYWHERE\"");
@@ -183,16 +186,16 @@ fn without_secrets_files_may_be_missing_and_those_there_are_checked() {
         "warning gateway.toml:1:1: `tls.certificate`: the certificate",
         "error gateway.toml:2:10: `callbacks.trust`: ",
     ];
-    let stated = found(&there, false);
+    let found = found(&there, false);
     assert!(
-        stated.len() == 2 && stated.iter().zip(expected).all(|(stated, start)| stated.starts_with(start)),
-        "{stated:#?}"
+        found.len() == 2 && found.iter().zip(expected).all(|(found, start)| found.starts_with(start)),
+        "{found:#?}"
     );
     drop(key);
 }
 
 #[test]
-fn certificates_are_looked_at_beside_wrong_rules() {
+fn certificates_are_checked_with_wrong_rules() {
     let rules = rules("[tls]\ngenerate = false\n", &[]).with("shops/s.toml", "currency = 1\n");
     let severities: Vec<_> =
         found(&rules, true).iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
@@ -205,16 +208,16 @@ const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
 
 /// Returns rules with a PostgreSQL store and a certificate.
 fn on_postgres(parameters: &str, more: &str) -> Rules {
-    let (certificate, key) = good();
+    let (certificate, key) = valid_pair();
     let store = format!("[store]\nurl = \"postgres://u:TOPSECRET@localhost/db{parameters}\"\n{more}");
     rules(&store, &[("server.pem", &certificate), ("server.key", &key)])
 }
 
 #[test]
-fn what_nodes_on_a_database_share_must_be_there() {
+fn keys_that_nodes_share_must_exist() {
     let rules = on_postgres("", "");
     let none = "does not exist, and with PostgreSQL it is not generated";
-    finds(
+    assert_found(
         &rules,
         &[
             &format!("warning gateway.toml:2:7: `pages.secret`: secrets/pages.key {none}"),
@@ -224,27 +227,30 @@ fn what_nodes_on_a_database_share_must_be_there() {
     assert_eq!(found(&rules, false), [""; 0]);
     rules.put("../secrets/store.key", KEY);
     rules.put("../secrets/pages.key", "short");
-    finds(&rules, &["warning gateway.toml:2:7: `pages.secret`: secrets/pages.key does not hold 32 bytes in base64"]);
+    assert_found(
+        &rules,
+        &["warning gateway.toml:2:7: `pages.secret`: secrets/pages.key does not hold 32 bytes in base64"],
+    );
     rules.put("../secrets/pages.key", KEY);
-    finds(&rules, &[]);
+    assert_found(&rules, &[]);
     let set = on_postgres("", "[pages]\nsecret = \"hush\"\n");
     set.put("../secrets/store.key", KEY);
-    finds(&set, &[]);
+    assert_found(&set, &[]);
 }
 
 #[test]
-fn the_authorities_of_a_database_must_be_there() {
+fn the_authorities_of_a_database_must_exist() {
     let keys = format!("keys = [\"{}\"]\n[pages]\nsecret = \"hush\"\n", KEY.trim());
     let rules = on_postgres("?sslmode=verify-full&sslrootcert=ca.pem", &keys);
     let path = "warning gateway.toml:2:7: `store.url`: sslrootcert: ca.pem";
-    finds(&rules, &[&format!("{path} cannot be read: ")]);
+    assert_found(&rules, &[&format!("{path} cannot be read: ")]);
     assert_eq!(found(&rules, false), [""; 0]);
     rules.put("ca.pem", "TOPSECRET");
-    finds(&rules, &[&format!("{path} holds no PEM certificate")]);
+    assert_found(&rules, &[&format!("{path} holds no PEM certificate")]);
     rules.put("ca.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-    finds(&rules, &[&format!("{path} holds a certificate that cannot be read")]);
+    assert_found(&rules, &[&format!("{path} holds a certificate that cannot be read")]);
     rules.put("ca.pem", pair("old", (2025, 1, 1), (2026, 1, 1)).0);
-    finds(&rules, &["warning gateway.toml:2:7: `sslrootcert`: the certificate in ca.pem"]);
-    rules.put("ca.pem", good().0);
-    finds(&rules, &[]);
+    assert_found(&rules, &["warning gateway.toml:2:7: `sslrootcert`: the certificate in ca.pem"]);
+    rules.put("ca.pem", valid_pair().0);
+    assert_found(&rules, &[]);
 }

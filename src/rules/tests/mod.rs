@@ -27,7 +27,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-pub(super) use described::seen;
+pub(super) use described::to_json;
 
 use super::{LoadOptions, Loader, Problem, Problems, RuleSet, Severity, load};
 use crate::domain::{MerchantId, UnixMillis};
@@ -77,7 +77,7 @@ impl Rules {
     fn try_load(&self) -> Result<RuleSet, Problems> {
         let loaded = load(&self.path(), UnixMillis(0), None, LoadOptions::default());
         if loaded.is_ok() {
-            described::fit(&self.path());
+            described::assert_fits(&self.path());
         }
         loaded
     }
@@ -155,7 +155,7 @@ fn the_shipped_dialect_is_the_built_in_one() {
 }
 
 #[test]
-fn only_names_of_the_contracts_forms_count() {
+fn files_with_other_names_are_ignored() {
     let wrong = "this is no TOML";
     let rules = Rules::small()
         .with("merchants/.hidden.toml", wrong)
@@ -212,7 +212,7 @@ fn files_that_cannot_be_read_are_named() {
 
 #[cfg(unix)]
 #[test]
-fn what_has_the_name_of_a_rule_file_and_is_none_is_a_problem() {
+fn entries_that_are_no_regular_files_are_problems() {
     use std::os::unix::fs::symlink;
     let link = |target: &str, name: &str| {
         let rules = Rules::small();

@@ -18,7 +18,7 @@ fn html(pages: &Pages, accept: &str, state: PageState) -> String {
 }
 
 /// Returns all that customers may see, as text.
-fn meaning(pages: &Pages) -> String {
+fn pages_text(pages: &Pages) -> String {
     let language = |language: &Language| {
         let Language { tag, direction, decimal, group, texts } = language;
         format!("{tag} {direction:?} {decimal:?} {group:?} {texts}\n")
@@ -31,7 +31,7 @@ fn meaning(pages: &Pages) -> String {
 fn five_languages_are_built_in() {
     let tags = |pages: &Pages| pages.languages().iter().map(|language| language.tag.to_string()).collect::<Vec<_>>();
     assert_eq!(tags(&built_in()), ["en", "ar", "de", "es", "fr"]);
-    assert_eq!(meaning(&Rules::small().load().pages), meaning(&built_in()));
+    assert_eq!(pages_text(&Rules::small().load().pages), pages_text(&built_in()));
 }
 
 /// Returns the path of a built-in language's file.
@@ -68,7 +68,7 @@ fn every_built_in_language_has_every_text() {
 }
 
 #[test]
-fn a_file_of_texts_says_what_is_other() {
+fn texts_of_a_file_replace_the_built_in_ones() {
     let rules = Rules::small()
         .with("pages/en.toml", "[preparing]\ntitle = \"Just a <second>\"\nhint = \"One\\ntwo\"\n")
         .with("pages/IT-ch.toml", "direction = \"rtl\"\ngroup = \"\"\n[actions]\nreturn = \"Indietro\"\n")
@@ -94,7 +94,7 @@ fn a_file_of_texts_says_what_is_other() {
 }
 
 #[test]
-fn what_is_wrong_with_texts_is_reported_in_its_place() {
+fn wrong_texts_are_reported_with_their_place() {
     let texts = |text: &str, place: &str, message: &str| {
         Rules::small().with("pages/it.toml", text).one_problem(&format!("pages/it.toml:{place}"), message);
     };
@@ -122,7 +122,7 @@ fn what_is_wrong_with_texts_is_reported_in_its_place() {
 }
 
 #[test]
-fn names_of_languages_are_tags_and_each_is_there_once() {
+fn language_files_have_unique_tags() {
     for name in ["english", "e", "en.us", "en_US", "en-"] {
         let rules = Rules::small().with(&format!("pages/{name}.toml"), "");
         rules.one_problem(&format!("pages/{name}.toml:1:1"), "is no language tag: two or three letters");
@@ -134,7 +134,7 @@ fn names_of_languages_are_tags_and_each_is_there_once() {
     let rules = rules.with("pages/it.toml", b"\xff");
     rules.one_problem("pages/it.toml:1:1", "is not UTF-8");
     let rules = Rules::small().with("pages/README.md", "x").with("pages/other.html", "{{").with("pages/.en.toml", "x");
-    assert_eq!(meaning(&rules.load().pages), meaning(&built_in()), "files with other names are ignored");
+    assert_eq!(pages_text(&rules.load().pages), pages_text(&built_in()), "files with other names are ignored");
 }
 
 fn brand(pages: &str) -> Rules {
@@ -142,7 +142,7 @@ fn brand(pages: &str) -> Rules {
 }
 
 #[test]
-fn the_header_says_whose_pages_they_are() {
+fn the_header_shows_the_brand() {
     let page = |rules: &Rules| html(&rules.load().pages, "en", PageState::Busy);
     assert!(!page(&Rules::small()).contains("<header>"));
     let named = page(&brand("name = \"A & <B>\""));
@@ -167,7 +167,7 @@ fn the_header_says_whose_pages_they_are() {
 }
 
 #[test]
-fn the_accent_colour_can_be_read() {
+fn the_accent_colour_has_enough_contrast() {
     let pages = brand("color = \"#0B5fff\"").load().pages;
     assert!(pages.style().contains("--main: #0b5fff;"), "{}", pages.style());
     assert!(html(&pages, "en", PageState::Busy).contains(&format!("<style>{}</style>", pages.style())));
@@ -206,11 +206,11 @@ fn broken_pages_keep_the_old_ones() {
     }
     fs::remove_dir_all(rules.path().join("pages")).unwrap();
     assert!(live.stale() && matches!(live.reload(), ReloadOutcome::Loaded { .. }));
-    assert_eq!(meaning(&live.current().pages), meaning(&built_in()));
+    assert_eq!(pages_text(&live.current().pages), pages_text(&built_in()));
 }
 
 #[test]
-fn merchants_and_shops_have_names_for_people() {
+fn merchants_and_shops_have_display_names() {
     let name = |name: &str| Rules::small().with("shops/s.toml", format!("name = \"{name}\"\n{SHOP}"));
     assert_eq!(&*Rules::small().load().shops["s"].name, "s");
     assert_eq!(&*name("Karten <EUR> \u{5d0}").load().shops["s"].name, "Karten <EUR> \u{5d0}");
@@ -224,7 +224,7 @@ fn merchants_and_shops_have_names_for_people() {
 }
 
 #[test]
-fn amounts_cannot_be_read_as_others() {
+fn separators_of_amounts_must_differ() {
     let reported = "`decimal` and `group` must differ";
     Rules::small().with("pages/en.toml", "decimal = \",\"").one_problem("pages/en.toml:1:1", reported);
     Rules::small().with("pages/it.toml", "decimal = \",\"").one_problem("pages/it.toml:1:1", reported);

@@ -38,7 +38,7 @@ fn an_http_provider_has_defaults() {
 }
 
 #[test]
-fn an_http_provider_takes_every_key() {
+fn all_keys_of_an_http_provider() {
     let rules = with_provider(
         "url = \"http://127.0.0.1:9000/\"\nsecret = [\"new\", \"file:provider.key\"]\ntrust = [\"../ca.pem\", \"b.pem\"]\n\
          timeout = \"100ms\"\nfirst_retry = \"2s\"\nmax_retry = \"2s\"\ngive_up_after = \"2h\"\n",
@@ -51,11 +51,11 @@ fn an_http_provider_takes_every_key() {
     let secrets: Vec<&[u8]> = provider.secrets.verifying().map(super::super::Secret::expose).collect();
     assert_eq!(secrets, [b"new", b"old"]);
     assert_eq!(provider.trust.len(), 3);
-    let elsewhere = loader.files_elsewhere();
+    let external_files = loader.files_elsewhere();
     for named in
         [rules.path().join("ca.pem"), rules.path().join("shops/b.pem"), rules.path().join("shops/provider.key")]
     {
-        assert!(elsewhere.contains(&named), "{elsewhere:?}");
+        assert!(external_files.contains(&named), "{external_files:?}");
     }
     assert_eq!(provider.timeout, Duration::from_millis(100));
     assert_eq!((provider.first_retry, provider.max_retry), (Duration::from_secs(2), Duration::from_secs(2)));
@@ -63,7 +63,7 @@ fn an_http_provider_takes_every_key() {
 }
 
 #[test]
-fn a_url_is_https_or_of_this_machine() {
+fn urls_are_https_or_loopback() {
     for good in [
         "https://a.example",
         "https://a.example:8443/x?y=z",
@@ -98,7 +98,7 @@ fn a_url_is_https_or_of_this_machine() {
 }
 
 #[test]
-fn what_is_wrong_has_its_place() {
+fn problems_have_places() {
     let url = "url = \"https://a.example\"\n";
     let secret = "secret = \"s\"\n";
     for (keys, place, message) in [

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::described::{keys, seen};
+use super::described::{keys, to_json};
 use super::*;
 use crate::rules::FileKind;
 
@@ -84,7 +84,7 @@ fn rows() -> BTreeMap<(&'static str, String), Row<'static>> {
 fn value(cell: &str) -> Option<Value> {
     let written = cell.strip_prefix('`')?.strip_suffix('`').filter(|written| !written.contains('`'))?;
     let document: toml::Table = format!("x = {written}").parse().ok()?;
-    Some(seen(document["x"].clone()))
+    Some(to_json(document["x"].clone()))
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn schemas_are_compiled_again_when_they_or_a_list_changed() {
 }
 
 #[test]
-fn what_needs_a_restart_is_named_and_stays() {
+fn keys_that_need_a_restart_are_named_and_not_applied() {
     let rules = Rules::small();
     let live = live(&rules);
     rules.put(
@@ -131,7 +131,7 @@ fn every_key_that_needs_a_restart_has_its_name() {
 }
 
 #[test]
-fn a_remote_engine_that_is_trusted_by_other_certificates_needs_a_restart() {
+fn changed_trust_in_a_remote_engine_needs_a_restart() {
     let rules = Rules::small();
     let certificate = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem();
     rules.put("ca.pem", certificate());
@@ -146,7 +146,7 @@ fn a_remote_engine_that_is_trusted_by_other_certificates_needs_a_restart() {
 }
 
 #[test]
-fn a_file_that_loses_its_text_is_half_a_save() {
+fn an_emptied_file_is_refused() {
     for (name, text) in [
         ("gateway.toml", "[limits]\nbody = 700"),
         ("dialects/v1.toml", "[requests]\nempty_list_is_object = true"),
@@ -180,7 +180,7 @@ fn a_file_that_loses_its_text_is_half_a_save() {
 }
 
 #[test]
-fn a_store_key_made_at_start_is_no_change() {
+fn a_generated_store_key_is_no_change() {
     let rules = Rules::small();
     let live = live(&rules);
     fs::create_dir(rules.0.path().join("secrets")).unwrap();
@@ -191,7 +191,7 @@ fn a_store_key_made_at_start_is_no_change() {
 }
 
 #[test]
-fn rate_limiters_keep_what_was_used() {
+fn rate_limiters_keep_their_usage() {
     let rules = Rules::small().with("merchants/m.toml", limited(5));
     let live = live(&rules);
     let limiter =
@@ -206,7 +206,7 @@ fn rate_limiters_keep_what_was_used() {
 }
 
 #[test]
-fn what_changed_since_the_last_reading_is_stale() {
+fn changed_files_make_the_rules_stale() {
     let rules = Rules::small();
     let live = live(&rules);
     assert!(!live.stale());
@@ -224,7 +224,7 @@ fn what_changed_since_the_last_reading_is_stale() {
 }
 
 #[test]
-fn what_is_kept_elsewhere_is_read_again() {
+fn external_files_are_read_again() {
     let rules = Rules::small().with("merchants/m.toml", MERCHANT.replace("\"two\"", "\"file:../../two.key\""));
     fs::write(rules.0.path().join("two.key"), "old").unwrap();
     let mut loader = Loader::new(&rules.path(), LoadOptions::default());
@@ -298,7 +298,7 @@ fn saves_of_every_kind_are_noticed() {
 
 #[cfg(unix)]
 #[test]
-fn exchanged_links_are_noticed() {
+fn replaced_links_are_noticed() {
     use std::os::unix::fs::symlink;
     let rules = Rules::small();
     let path = rules.path();
@@ -323,7 +323,7 @@ fn exchanged_links_are_noticed() {
 }
 
 #[test]
-fn an_exchanged_directory_is_watched_again() {
+fn a_replaced_directory_is_watched_again() {
     let rules = Rules::small();
     let (live, _, _watcher) = watched(&rules);
     let path = rules.path();
@@ -368,7 +368,7 @@ fn watched_file(path: std::path::PathBuf) -> (Watcher, Arc<Mutex<String>>) {
 
 #[cfg(unix)]
 #[test]
-fn a_watched_file_may_be_exchanged_in_every_way() {
+fn every_replacement_of_a_watched_file_is_noticed() {
     use std::os::unix::fs::symlink;
     let directory = tempfile::tempdir().unwrap();
     let certs = directory.path().join("certs");
@@ -399,15 +399,15 @@ fn a_watched_file_may_be_exchanged_in_every_way() {
 }
 
 #[test]
-fn the_watched_paths_are_asked_for_again() {
+fn the_watched_paths_are_updated() {
     let directory = tempfile::tempdir().unwrap();
     let first = directory.path().join("first");
     let second = directory.path().join("deep/second");
     fs::create_dir(directory.path().join("deep")).unwrap();
     let (paths, changes) = (Arc::new(Mutex::new(vec![first])), Arc::new(AtomicUsize::new(0)));
-    let (asked, counted) = (Arc::clone(&paths), Arc::clone(&changes));
+    let (read, counted) = (Arc::clone(&paths), Arc::clone(&changes));
     let watcher = Watcher::start(Watched {
-        paths: Box::new(move || asked.lock().unwrap().clone()),
+        paths: Box::new(move || read.lock().unwrap().clone()),
         stale: Box::new(|| false),
         on_change: Box::new(move || {
             counted.fetch_add(1, Ordering::SeqCst);
@@ -441,7 +441,7 @@ fn links_out_of_the_rules_are_followed() {
 
 #[cfg(unix)]
 #[test]
-fn a_linked_directory_that_is_made_anew_is_watched_again() {
+fn a_recreated_linked_directory_is_watched_again() {
     use std::os::unix::fs::symlink;
     let rules = Rules::small();
     let real = rules.0.path().join("generations/1");
@@ -461,7 +461,7 @@ fn a_linked_directory_that_is_made_anew_is_watched_again() {
     fs::remove_dir_all(&real).unwrap();
     fs::create_dir(&real).unwrap();
     fill("anew");
-    eventually("made anew", || names(&live) == "anew");
+    eventually("recreated", || names(&live) == "anew");
     fill("saved");
     eventually("a save in it", || names(&live) == "saved");
     fs::create_dir(rules.0.path().join("generations/2")).unwrap();

@@ -100,9 +100,9 @@ fn colours_are_for_terminals() {
     for (problem, colour, word) in [(error, "91m", "error"), (warning, "93m", "warning")] {
         let plain = problem.rendered();
         assert!(!plain.contains('\u{1b}') && plain.contains(&format!(": {word}: `")), "{plain}");
-        let painted = problem.styled();
-        assert!(painted.contains(colour), "{painted:?}");
-        let bare = escapes.replace_all(&painted, "").into_owned();
+        let styled = problem.styled();
+        assert!(styled.contains(colour), "{styled:?}");
+        let bare = escapes.replace_all(&styled, "").into_owned();
         assert_eq!(bare, plain, "colours are the only difference");
     }
 }
@@ -116,7 +116,7 @@ fn no_control_character_reaches_a_terminal() {
 }
 
 #[test]
-fn ends_are_known() {
+fn places_have_ends() {
     let rules = Rules::small().with("merchants/n.toml", MERCHANT);
     let refused = rules.refused();
     let problem = refused.iter().next().unwrap();
@@ -129,7 +129,7 @@ fn ends_are_known() {
 }
 
 #[test]
-fn what_stands_beside_a_secret_is_not_shown_and_a_header_is() {
+fn text_beside_a_secret_is_hidden_and_headers_are_shown() {
     let merchant = MERCHANT.replace("\"two\"", "\"\" # was hush");
     for (name, text, hidden, shown) in [
         ("merchants/m.toml", merchant.as_str(), "hush", "v2_secret = *** ***"),

@@ -27,7 +27,7 @@ fn refused(schema: &Value, members: &Value, path: &str, reason: &str) {
 }
 
 #[test]
-fn refusals_are_in_words_of_our_own() {
+fn refusals_have_the_gateways_wording() {
     let property = |property: Value| json!({ "type": "object", "properties": { "a": property } });
     let required = json!({ "type": "object", "required": ["a"], "properties": { "a": {} } });
     refused(&required, &json!({}), "a", "is required");
@@ -133,7 +133,7 @@ fn merchant_user_ip_is_always_accepted_and_never_filled_in() {
 }
 
 #[test]
-fn lists_are_the_merchants_own_where_there_are_any() {
+fn own_lists_replace_common_ones() {
     let schema = r##"{ "properties": {
         "bank": { "x-allowed-list": "banks" },
         "deep": { "properties": { "bank": { "$ref": "#/properties/bank" } } } } }"##;
@@ -273,7 +273,7 @@ fn names_that_apply_to_the_whole_object_are_kept() {
 }
 
 #[test]
-fn defaults_of_what_is_referred_to_count() {
+fn defaults_of_referenced_schemas_apply() {
     let schema = r##"{ "properties": { "a": { "$ref": "#/$defs/a" }, "b": { "$ref": "#/$defs/a", "default": "own" } },
         "$defs": { "a": { "$ref": "#/$defs/text" }, "text": { "type": "string", "default": "x" } } }"##;
     let added = Value::Object(checked(&with_schema(schema), "m", &json!({})).unwrap());
@@ -289,7 +289,7 @@ fn defaults_of_what_is_referred_to_count() {
 }
 
 #[test]
-fn lists_hold_wherever_a_schema_stands() {
+fn lists_apply_anywhere_in_a_schema() {
     let schema = r##"{ "properties": {
         "all": { "items": { "$ref": "#/$defs/bank" } }, "first": { "prefixItems": [{ "$ref": "#/$defs/bank" }] },
         "one": { "anyOf": [{ "x-allowed-list": "banks" }, { "type": "integer" }] },

@@ -18,7 +18,7 @@ fn secrets(rules: &Rules) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn from_everywhere_in_order() {
+fn secrets_of_all_sources_keep_their_order() {
     // Cargo sets this variable for every test.
     let name = std::env::var("CARGO_PKG_NAME").unwrap();
     assert_eq!(secrets(&with_secret("\"env:CARGO_PKG_NAME\"")), [name.as_bytes()]);
@@ -37,7 +37,7 @@ fn one_trailing_newline_is_dropped() {
 }
 
 #[test]
-fn that_cannot_be_had_are_problems() {
+fn unavailable_secrets_are_problems() {
     let place = "merchants/m.toml:3:13";
     with_secret("\"env:PAYBRIDGE_NO_SUCH_VARIABLE\"").one_problem(place, "`PAYBRIDGE_NO_SUCH_VARIABLE` is not set");
     with_secret("\"file:nowhere\"").one_problem(place, "nowhere does not exist");
@@ -49,7 +49,7 @@ fn that_cannot_be_had_are_problems() {
 }
 
 #[test]
-fn on_the_command_line_they_are_named_as_in_a_file() {
+fn secrets_on_the_command_line_have_the_same_form() {
     let name = std::env::var("CARGO_PKG_NAME").unwrap();
     assert_eq!(secret_named("env:CARGO_PKG_NAME").unwrap(), name.as_bytes());
     assert_eq!(secret_named("literal").unwrap(), b"literal");
@@ -67,7 +67,7 @@ fn on_the_command_line_they_are_named_as_in_a_file() {
 }
 
 #[test]
-fn every_one_that_cannot_be_had_is_named() {
+fn every_unavailable_secret_is_named() {
     let problems =
         with_secret("[\"file:nowhere\", \"a\", \"env:PAYBRIDGE_NO_SUCH_VARIABLE\", \"ENV:X\", \"\"]").problems();
     let [no_file, no_variable, reference, empty] = &problems[..] else { panic!("{problems:#?}") };
@@ -78,7 +78,7 @@ fn every_one_that_cannot_be_had_is_named() {
 }
 
 #[test]
-fn what_looks_like_a_reference_is_not_taken_for_a_secret() {
+fn misspelt_references_are_refused() {
     let place = "merchants/m.toml:3:13";
     for near in ["Env:HOME", "ENV:HOME", "FILE:x", "File:x", " env:HOME", "env :HOME", "\\tfile:x", " FILE : x", "ENV:"]
     {
@@ -99,7 +99,7 @@ fn what_looks_like_a_reference_is_not_taken_for_a_secret() {
 }
 
 #[test]
-fn are_not_asked_for_without_being_checked() {
+fn unchecked_secrets_are_placeholders() {
     let rules = with_secret("[\"env:PAYBRIDGE_NO_SUCH_VARIABLE\", \"file:nowhere\"]");
     let loaded = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
     let key = loaded.api_key("k").unwrap();
@@ -108,7 +108,7 @@ fn are_not_asked_for_without_being_checked() {
 }
 
 #[test]
-fn the_url_of_a_database_is_had_as_they_are() {
+fn database_urls_are_read_like_secrets() {
     let rules = Rules::small().with("gateway.toml", "[store]\nurl = \"file:../secrets/store.url\"\nconnections = 3\n");
     let write = |text: &str| {
         fs::create_dir_all(rules.0.path().join("secrets")).unwrap();
@@ -126,7 +126,7 @@ fn the_url_of_a_database_is_had_as_they_are() {
 }
 
 #[test]
-fn never_appear_in_problems() {
+fn secrets_never_appear_in_problems() {
     const SECRET: &str = "TOPSECRET";
     let files = [
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = { x = \"TOPSECRET\" }"),

@@ -19,9 +19,9 @@ use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
 /// How changes are found: by notifications only, or also by polling.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Leg {
-    Told,
-    Both,
+enum Detection {
+    Notifications,
+    WithPolling,
 }
 
 /// Watched rules, and the result of every reload.
@@ -29,7 +29,7 @@ struct Watching {
     live: Arc<LiveRules>,
     reloads: Arc<Mutex<Vec<Reload>>>,
     /// How often the watcher has checked whether the rules are stale.
-    looks: Arc<AtomicUsize>,
+    polls: Arc<AtomicUsize>,
     _watcher: Watcher,
 }
 
@@ -37,24 +37,24 @@ struct Watching {
 type Reload = Option<String>;
 
 impl Watching {
-    fn new(rules: &Rules, leg: Leg) -> Self {
-        Self::of(rules, leg, || {})
+    fn new(rules: &Rules, detection: Detection) -> Self {
+        Self::of(rules, detection, || {})
     }
 
     /// Starts a watcher; `meanwhile` runs in every reload, after the files were read.
-    fn of(rules: &Rules, leg: Leg, meanwhile: impl Fn() + Send + 'static) -> Self {
+    fn of(rules: &Rules, detection: Detection, meanwhile: impl Fn() + Send + 'static) -> Self {
         let clock = Arc::new(ManualClock::at(UnixMillis(7)));
         let (reader, first) = rules.loader();
         let live = Arc::new(LiveRules::new(reader, first, clock));
         let reloads: Arc<Mutex<Vec<Reload>>> = Arc::default();
-        let looks = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&looks);
-        let (path, looked) = (rules.path(), Arc::clone(&live));
+        let polls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&polls);
+        let (path, polled) = (rules.path(), Arc::clone(&live));
         let (reloaded, noted) = (Arc::clone(&live), Arc::clone(&reloads));
         let watcher = Watcher::start(Watched {
             paths: Box::new(move || vec![path.clone()]),
             stale: Box::new(move || {
-                let stale = leg == Leg::Both && looked.stale();
+                let stale = detection == Detection::WithPolling && polled.stale();
                 counted.fetch_add(1, Ordering::SeqCst);
                 stale
             }),
@@ -64,7 +64,7 @@ impl Watching {
                 meanwhile();
             }),
         });
-        Self { live, reloads, looks, _watcher: watcher.unwrap() }
+        Self { live, reloads, polls, _watcher: watcher.unwrap() }
     }
 
     /// Waits until a reload gives the merchant this name; returns all reloads until then.
@@ -81,7 +81,7 @@ impl Watching {
 }
 
 fn name(live: &LiveRules) -> String {
-    live.current().merchants.get("m").map_or_else(|| "nobody".to_owned(), |merchant| merchant.name.to_string())
+    live.current().merchants.get("m").map_or_else(|| "missing".to_owned(), |merchant| merchant.name.to_string())
 }
 
 fn named(name: &str) -> String {
@@ -108,14 +108,14 @@ const STALL: Duration = Duration::from_millis(300);
 /// Asserts that no reload found the merchant missing, unless it was missing for longer than a save takes.
 #[track_caller]
 fn assert_not_gone(reloads: &[Reload], absence: Duration) {
-    let gone = reloads.contains(&Some("nobody".into()));
+    let gone = reloads.contains(&Some("missing".into()));
     assert!(!gone || absence > STALL, "gone for {absence:?}: {reloads:?}");
 }
 
 #[test]
 fn vim_saves() {
     let rules = Rules::small();
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let (file, backup, swap) =
         (file(&rules), rules.path().join("merchants/m.toml~"), rules.path().join("merchants/.m.toml.swp"));
     let mut swapped = File::create(swap).unwrap();
@@ -132,9 +132,9 @@ fn vim_saves() {
 }
 
 #[test]
-fn an_editors_own_files_are_no_rules() {
+fn temporary_files_of_editors_are_ignored() {
     let rules = Rules::small();
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let merchants = rules.path().join("merchants");
     let mut swap = File::create(merchants.join(".m.toml.swp")).unwrap();
     fs::write(merchants.join("4913"), "").unwrap();
@@ -151,7 +151,7 @@ fn an_editors_own_files_are_no_rules() {
 #[test]
 fn sed_saves() {
     let rules = Rules::small().with("merchants/m.toml", named("before"));
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let status = Command::new("sed").args(["-i", "s/before/after/"]).arg(file(&rules)).status().unwrap();
     assert!(status.success());
     assert!(watching.until("after").iter().all(Option::is_some));
@@ -160,7 +160,7 @@ fn sed_saves() {
 #[test]
 fn half_a_file_is_never_served() {
     let rules = Rules::small().with("merchants/m.toml", named("whole"));
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let text = named("later");
     // The first half is a valid merchant, without keys.
     let (half, rest) = text.split_at(text.find("[[api_keys]]").unwrap());
@@ -185,7 +185,7 @@ fn half_a_file_is_never_served() {
 #[test]
 fn half_a_new_file_is_never_served() {
     let rules = Rules::small();
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let mut saved = File::create(rules.path().join("merchants/n.toml")).unwrap();
     saved.write_all(b"name = \"new\"\n").unwrap();
     thread::sleep(Duration::from_millis(1500));
@@ -198,7 +198,7 @@ fn half_a_new_file_is_never_served() {
 #[test]
 fn a_file_that_is_never_closed_is_read_in_the_end() {
     let rules = Rules::small().with("merchants/m.toml", named("whole"));
-    let watching = Watching::new(&rules, Leg::Both);
+    let watching = Watching::new(&rules, Detection::WithPolling);
     let mut open = File::create(file(&rules)).unwrap();
     open.write_all(named("open").as_bytes()).unwrap();
     watching.until("open");
@@ -208,15 +208,15 @@ fn a_file_that_is_never_closed_is_read_in_the_end() {
 }
 
 #[test]
-fn files_come_and_go() {
+fn files_may_be_added_and_removed() {
     let rules = Rules::small();
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     rules.put("merchants/n.toml", MERCHANT.replace("\"k\"", "\"l\""));
     eventually("a new file", || watching.live.current().merchants.len() == 2);
     fs::remove_file(rules.path().join("merchants/n.toml")).unwrap();
     eventually("a deleted file", || watching.live.current().merchants.len() == 1);
     fs::hard_link(file(&rules), rules.path().join("shops/hard.toml")).unwrap();
-    eventually("a hard link, which nobody closes", || watching.live.last_error().is_some());
+    eventually("a hard link, which is never closed", || watching.live.last_error().is_some());
 }
 
 /// Fills a directory with rules.
@@ -231,7 +231,7 @@ fn fill(directory: &Path, name: &str) {
 #[test]
 fn directories_are_replaced() {
     let rules = Rules::small();
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let (path, aside) = (rules.path(), rules.0.path().join("aside"));
     fs::create_dir(&aside).unwrap();
     fs::write(aside.join("m.toml"), named("renamed")).unwrap();
@@ -244,9 +244,9 @@ fn directories_are_replaced() {
     let before = watching.until("saved in it").len();
     let absence = Instant::now();
     fs::remove_dir_all(&path).unwrap();
-    fill(&path, "made anew");
+    fill(&path, "recreated");
     let absence = absence.elapsed();
-    assert_not_gone(&watching.until("made anew")[before..], absence);
+    assert_not_gone(&watching.until("recreated")[before..], absence);
     fs::write(file(&rules), named("saved there")).unwrap();
     watching.until("saved there");
 }
@@ -272,7 +272,7 @@ fn generations_are_swapped() {
     fs::remove_file(file(&rules)).unwrap();
     symlink("../..data/m.toml", file(&rules)).unwrap();
     symlink("..data/tls.crt", certs.join("tls.crt")).unwrap();
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let (certificate, served) = (certs.join("tls.crt"), Arc::new(Mutex::new(String::new())));
     let (read, noted) = (certificate.clone(), Arc::clone(&served));
     let _certificates = Watcher::start(Watched {
@@ -288,9 +288,9 @@ fn generations_are_swapped() {
 }
 
 #[test]
-fn a_file_replaced_again_and_again_is_read_meanwhile() {
+fn a_file_that_is_replaced_repeatedly_is_read_meanwhile() {
     let rules = Rules::small();
-    let watching = Watching::new(&rules, Leg::Told);
+    let watching = Watching::new(&rules, Detection::Notifications);
     let next = rules.path().join("merchants/.next");
     let (mut saves, until) = (0, Instant::now() + Duration::from_secs(2));
     let mut meanwhile = 0;
@@ -311,7 +311,7 @@ fn a_change_during_a_reload_leads_to_another() {
     let gate = Arc::new((Mutex::new(false), Condvar::new()));
     let rules = Rules::small();
     let inside = Arc::clone(&gate);
-    let watching = Watching::of(&rules, Leg::Told, move || {
+    let watching = Watching::of(&rules, Detection::Notifications, move || {
         let open = inside.0.lock().unwrap();
         drop(inside.1.wait_while(open, |open| !*open).unwrap());
     });
@@ -329,9 +329,9 @@ fn a_change_during_a_reload_leads_to_another() {
 }
 
 #[test]
-fn a_storm_is_few_reloads() {
+fn many_changes_cause_few_reloads() {
     let rules = Rules::small();
-    let watching = Watching::new(&rules, Leg::Both);
+    let watching = Watching::new(&rules, Detection::WithPolling);
     let began = Instant::now();
     for number in 0..5000 {
         rules.put(&format!("lists/l{number}.txt"), "a\n");
@@ -347,56 +347,56 @@ fn a_storm_is_few_reloads() {
 }
 
 #[test]
-fn what_nobody_tells_of_is_found() {
+fn changes_without_notifications_are_found() {
     let rules = Rules::small();
     let outside = rules.0.path().join("outside.toml");
     fs::hard_link(file(&rules), &outside).unwrap();
-    let watching = Watching::new(&rules, Leg::Both);
+    let watching = Watching::new(&rules, Detection::WithPolling);
     for round in ["written by its other name", "written there again"] {
         fs::write(&outside, named(round)).unwrap();
         watching.until(round);
     }
     fs::write(&outside, "nmae = 1").unwrap();
     eventually("refused", || watching.live.last_error().is_some());
-    let looks = || watching.looks.load(Ordering::SeqCst);
-    let next_look = || {
-        let now = looks();
-        eventually("a look", || looks() > now);
+    let polls = || watching.polls.load(Ordering::SeqCst);
+    let next_poll = || {
+        let now = polls();
+        eventually("a poll", || polls() > now);
     };
-    next_look();
+    next_poll();
     let count = watching.count();
-    next_look();
-    next_look();
+    next_poll();
+    next_poll();
     assert_eq!(watching.count(), count, "a wrong file causes one reload, not one for every poll");
 }
 
 #[test]
-fn looking_is_no_change_and_finding_for_ever_is_bounded() {
+fn polling_causes_no_reload_and_staleness_limited_reloads() {
     let directory = tempfile::tempdir().unwrap();
-    let (looks, reloads) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (polls, reloads) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let always = Arc::new(AtomicBool::new(false));
-    let (looked, asked, counted) = (Arc::clone(&looks), Arc::clone(&always), Arc::clone(&reloads));
+    let (polled, is_stale, counted) = (Arc::clone(&polls), Arc::clone(&always), Arc::clone(&reloads));
     let path = directory.path().to_owned();
     let _watcher = Watcher::start(Watched {
         paths: Box::new(move || vec![path.clone()]),
         stale: Box::new(move || {
-            looked.fetch_add(1, Ordering::SeqCst);
-            asked.load(Ordering::SeqCst)
+            polled.fetch_add(1, Ordering::SeqCst);
+            is_stale.load(Ordering::SeqCst)
         }),
         on_change: Box::new(move || {
             counted.fetch_add(1, Ordering::SeqCst);
         }),
     })
     .unwrap();
-    eventually("looks", || looks.load(Ordering::SeqCst) > 3);
+    eventually("polls", || polls.load(Ordering::SeqCst) > 3);
     assert_eq!(reloads.load(Ordering::SeqCst), 0);
     always.store(true, Ordering::SeqCst);
     eventually("found", || reloads.load(Ordering::SeqCst) > 2);
-    assert!(reloads.load(Ordering::SeqCst) < looks.load(Ordering::SeqCst), "no reload without a poll");
+    assert!(reloads.load(Ordering::SeqCst) < polls.load(Ordering::SeqCst), "no reload without a poll");
 }
 
 #[test]
-fn a_panic_in_a_reload_ends_nothing() {
+fn a_panic_in_a_reload_does_not_stop_the_watcher() {
     let rules = Rules::small();
     let path = rules.path();
     let calls = Arc::new(AtomicUsize::new(0));
@@ -417,7 +417,7 @@ fn a_panic_in_a_reload_ends_nothing() {
 const INSIDE: &str = "PAYBRIDGE_TEST_NAMESPACE";
 
 /// Runs `inside` in a new process with its own namespaces, by running the test there again.
-fn in_namespaces(test: &str, inside: fn()) {
+fn run_in_namespaces(test: &str, inside: fn()) {
     if std::env::var_os(INSIDE).is_some() {
         return inside();
     }
@@ -436,13 +436,13 @@ fn in_namespaces(test: &str, inside: fn()) {
 
 #[test]
 fn a_bind_mounted_file_is_found() {
-    in_namespaces("a_bind_mounted_file_is_found", || {
+    run_in_namespaces("a_bind_mounted_file_is_found", || {
         let rules = Rules::small();
         let outside = rules.0.path().join("outside.toml");
         fs::write(&outside, named("mounted")).unwrap();
         let mounted = Command::new("mount").arg("--bind").args([&outside, &file(&rules)]).status().unwrap();
         assert!(mounted.success());
-        let watching = Watching::new(&rules, Leg::Both);
+        let watching = Watching::new(&rules, Detection::WithPolling);
         assert_eq!(name(&watching.live), "mounted");
         for round in ["written outside", "and again"] {
             fs::write(&outside, named(round)).unwrap();
@@ -452,11 +452,11 @@ fn a_bind_mounted_file_is_found() {
 }
 
 #[test]
-fn without_a_watching_service_looking_serves() {
-    in_namespaces("without_a_watching_service_looking_serves", || {
+fn polling_works_without_inotify() {
+    run_in_namespaces("polling_works_without_inotify", || {
         fs::write("/proc/sys/user/max_inotify_instances", "0").unwrap();
         let rules = Rules::small();
-        let watching = Watching::new(&rules, Leg::Both);
+        let watching = Watching::new(&rules, Detection::WithPolling);
         for round in ["found", "and again"] {
             fs::write(file(&rules), named(round)).unwrap();
             watching.until(round);
