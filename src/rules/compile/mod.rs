@@ -1,7 +1,6 @@
 //! Compiles raw tables into the types that serve requests. Compilation never stops at a problem: what is wrong is left
 //! out, and the problem is noted.
 
-mod advice;
 mod certificates;
 mod dialect;
 mod gateway;
@@ -13,6 +12,7 @@ mod provider;
 mod routes;
 pub(super) mod secrets;
 mod shop;
+mod warnings;
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;

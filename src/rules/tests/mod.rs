@@ -1,6 +1,5 @@
 //! Tests that load whole rules directories and check the rule sets or problems.
 
-mod advice;
 mod checks;
 mod defaults;
 mod described;
@@ -20,6 +19,7 @@ mod reload;
 mod rendering;
 mod schemas;
 mod secrets;
+mod warnings;
 mod watching;
 
 use std::fs;
