@@ -178,7 +178,7 @@ impl StructureCheck {
             ("$ref", _) => self.add_problem("must point into this file, such as \"#/$defs/name\"", None),
             ("format", Some(name)) if self.unknown_depth == 0 => self.format(name),
             ("format", None) if self.unknown_depth == 0 => {
-                self.add_problem("must be the name of a format, a string", None)
+                self.add_problem("must be the name of a format, a string", None);
             }
             (ALLOWED_LIST, Some(name)) => self.lists.push((self.at.clone(), name.to_owned())),
             (ALLOWED_LIST, None) => self.add_problem("must be the name of a list, a string", None),
