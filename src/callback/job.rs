@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::letter::{self, Unsendable};
+use super::message::{self, Unsendable};
 use super::send::{SentCallback, send};
 use super::targets::ProbeResult;
 use crate::backoff;
@@ -34,38 +34,40 @@ pub(super) struct WorkerContext {
 
 impl WorkerContext {
     /// Does a job and records the outcome. If the store fails, the job is done again after its lease.
-    pub(super) async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
+    pub(super) async fn run(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         match &job.news {
-            ResultChange::Entry(entry) if !is_final(entry) => self.ask(rules, &job, JournalEntry::clone(entry)).await,
+            ResultChange::Entry(entry) if !is_final(entry) => {
+                self.query_engine(rules, &job, JournalEntry::clone(entry)).await
+            }
             // The result is known by now: the callback moves to the merchant's own queue.
             ResultChange::Entry(_) if job.target == CallbackTarget::Engine => {
                 (ProbeResult::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
             }
-            ResultChange::Entry(_) | ResultChange::Operation(_) => self.tell(rules, &job).await,
+            ResultChange::Entry(_) | ResultChange::Operation(_) => self.deliver(rules, &job).await,
         }
     }
 
     /// Queries a remote engine for the result that it announced.
-    async fn ask(
+    async fn query_engine(
         &self,
         rules: &RuleSet,
         job: &CallbackJob,
         entry: JournalEntry,
     ) -> (ProbeResult, Result<(), StoreError>) {
-        let stated = match &self.remote {
-            Some(remote) => remote.announced(rules, entry).await.map_err(|failure| unasked(&failure)),
+        let update = match &self.remote {
+            Some(remote) => remote.announced(rules, entry).await.map_err(|failure| query_failure(&failure)),
             None => Err((ProbeResult::Nothing, "the engine is embedded now".to_owned())),
         };
         let now = self.clock.now();
-        match stated {
+        match update {
             Ok(EngineCallback::Known) => (ProbeResult::Lives, self.store.callback_ready(job.id, now).await),
             Ok(EngineCallback::Gone) => (ProbeResult::Lives, self.store.drop_callback(job.lease()).await),
-            Ok(EngineCallback::Pending) => (ProbeResult::Lives, self.ask_again(rules, job, None).await),
-            Err((sign, cause)) => {
+            Ok(EngineCallback::Pending) => (ProbeResult::Lives, self.query_again(rules, job, None).await),
+            Err((probe, cause)) => {
                 if self.throttle.due((job.target.clone(), "engine")).is_some() {
                     tracing::warn!(%cause, "the engine does not return a result that it announced; the query is repeated");
                 }
-                (sign, self.ask_again(rules, job, Some(cause)).await)
+                (probe, self.query_again(rules, job, Some(cause)).await)
             }
         }
     }
@@ -73,7 +75,7 @@ impl WorkerContext {
     /// Schedules another query, until the callback is given up. Then, if the engine stated no result, the callback is
     /// dropped; if the engine gave no usable reply, the callback is marked failed. The cause is recorded like a
     /// delivery attempt.
-    async fn ask_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
+    async fn query_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
         let now = self.clock.now();
         let due = next_time(&rules.gateway.callbacks, job.lease(), None, now, self.random.number());
         let Some(cause) = cause else {
@@ -89,29 +91,29 @@ impl WorkerContext {
     }
 
     /// Sends a callback.
-    async fn tell(&self, rules: &RuleSet, job: &CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
+    async fn deliver(&self, rules: &RuleSet, job: &CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         let callbacks = &rules.gateway.callbacks;
         let id = job.id.to_string();
-        let sent = match letter::compose(rules, &id, &job.news, self.clock.now()) {
-            Ok(letter) => send(&self.outbound, callbacks, letter, &*self.clock).await,
+        let sent = match message::compose(rules, &id, &job.news, self.clock.now()) {
+            Ok(message) => send(&self.outbound, callbacks, message, &*self.clock).await,
             Err(unsendable) => self.not_sent(&unsendable),
         };
         let now = self.clock.now();
         let next = next(callbacks, job.lease(), &sent, now, self.random.number());
         self.count(job, &sent, next);
-        (sent.sign, self.store.callback_tried(job.lease(), sent.tried, next).await)
+        (sent.probe, self.store.callback_tried(job.lease(), sent.tried, next).await)
     }
 
     fn not_sent(&self, unsendable: &Unsendable) -> SentCallback {
         let outcome = TryOutcome::Error(unsendable.to_string().into());
         let tried = CallbackTry { at: self.clock.now(), duration: Duration::ZERO, outcome };
-        SentCallback { tried, retry_after: None, sign: ProbeResult::Nothing, word: "unsendable" }
+        SentCallback { tried, retry_after: None, probe: ProbeResult::Nothing, label: "unsendable" }
     }
 
     /// Counts an attempt and logs it, throttled for each target and kind of failure.
     fn count(&self, job: &CallbackJob, sent: &SentCallback, next: CallbackNext) {
-        self.metrics.callback_try(sent.word);
-        if sent.sign != ProbeResult::Nothing {
+        self.metrics.callback_try(sent.label);
+        if sent.probe != ProbeResult::Nothing {
             self.metrics.callback_sent(sent.tried.duration);
         }
         let (receiver, attempts) = (job.target.as_str(), job.attempts.saturating_add(1));
@@ -125,7 +127,7 @@ impl WorkerContext {
                 tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was delivered");
             }
             CallbackNext::RetryAt(_) => {
-                if self.throttle.due((job.target.clone(), sent.word)).is_some() {
+                if self.throttle.due((job.target.clone(), sent.label)).is_some() {
                     tracing::info!(callback = %job.id, merchant, receiver, attempts, outcome,
                         "a callback was not accepted; it will be sent again, like others to this target");
                 } else {
@@ -144,7 +146,7 @@ impl WorkerContext {
 }
 
 /// Returns what a failed query reveals about the engine, and the cause as text for operators. Causes contain no values.
-fn unasked(failure: &ApiError) -> (ProbeResult, String) {
+fn query_failure(failure: &ApiError) -> (ProbeResult, String) {
     match failure {
         ApiError::EngineUnreachable { cause } => {
             (ProbeResult::Silent, format!("not sent: the engine cannot be reached: {cause}"))

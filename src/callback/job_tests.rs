@@ -21,8 +21,8 @@ fn sent(outcome: TryOutcome, retry_after: Option<u64>) -> SentCallback {
     SentCallback {
         tried: CallbackTry { at: START, duration: Duration::ZERO, outcome },
         retry_after: retry_after.map(Duration::from_secs),
-        sign: ProbeResult::Lives,
-        word: "failed",
+        probe: ProbeResult::Lives,
+        label: "failed",
     }
 }
 
@@ -44,7 +44,7 @@ fn any_2xx_ends_it_and_410_ends_it_as_failed() {
 }
 
 #[test]
-fn everything_else_is_tried_again() {
+fn everything_else_is_retried() {
     let retried = |outcome| matches!(after(0, outcome, None), CallbackNext::RetryAt(at) if at > START);
     for status in [100, 199, 300, 301, 304, 307, 400, 401, 404, 409, 411, 429, 500, 503, 599] {
         assert!(retried(TryOutcome::Status(status)), "{status}");
@@ -65,7 +65,7 @@ fn retry_after_counts_within_the_longest_wait() {
 
 proptest! {
     #[test]
-    fn the_last_try_is_at_the_end_and_none_behind_it(attempts: u32, passed in 0_u64..300_000, random: u64, retry_after: Option<u16>) {
+    fn the_last_attempt_is_at_give_up_after(attempts: u32, passed in 0_u64..300_000, random: u64, retry_after: Option<u16>) {
         let (rules, now) = (rules(), START.plus(Duration::from_secs(passed)));
         let last = START.plus(rules.give_up_after);
         let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds.into()));

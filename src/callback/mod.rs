@@ -12,8 +12,8 @@
 //! result.
 
 mod job;
-mod letter;
 pub mod listing;
+mod message;
 pub mod relay;
 mod sample;
 mod send;

@@ -31,8 +31,8 @@ pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<RelayTar
 /// Parses sixteen bytes in lowercase hexadecimal.
 fn code_of(text: &str) -> Option<Fingerprint> {
     let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let plain = text.len() == 32 && text.bytes().all(digits);
-    plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(|number| Fingerprint(number.to_be_bytes()))
+    let valid = text.len() == 32 && text.bytes().all(digits);
+    valid.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(|number| Fingerprint(number.to_be_bytes()))
 }
 
 /// Returns the API key whose secrets an engine signs a callback with, and these secrets. It is the key that created the
@@ -55,8 +55,8 @@ pub async fn take(
     addressee: &RelayTarget,
     body: &SignedBody,
 ) -> Result<Bytes, ApiError> {
-    let stated = read_object(body.bytes())?;
-    let order_id = required_parsed("order_id", &stated, |text| Ok(text.to_owned()))?;
+    let object = read_object(body.bytes())?;
+    let order_id = required_parsed("order_id", &object, |text| Ok(text.to_owned()))?;
     if order_id != addressee.order_id.as_str() {
         return Err(ApiError::NotFound);
     }

@@ -2,7 +2,7 @@
 
 use http::{HeaderName, HeaderValue};
 
-use super::letter::{self, CallbackMessage, Message, Unsendable};
+use super::message::{self, CallbackMessage, MessageContext, Unsendable};
 use super::send::send;
 use crate::clock::{Clock, Random};
 use crate::domain::{Amount, CallbackUrl, Currency, Direction, InvalidValue, OperationView, OrderId, Status};
@@ -99,45 +99,45 @@ pub async fn sample(
     outbound: &Outbound,
     clock: &dyn Clock,
     random: &dyn Random,
-    wanted: &Sample<'_>,
+    request: &Sample<'_>,
 ) -> Result<Sampled, SampleError> {
-    let merchant = wanted.merchant;
-    let api_key = match wanted.api_key {
+    let merchant = request.merchant;
+    let api_key = match request.api_key {
         Some(key) if !merchant.api_keys.iter().any(|own| *own.key == *key) => return Err(SampleError::NoSuchKey),
         key => key.unwrap_or_default(),
     };
-    let kind = wanted.kind.unwrap_or(match merchant.v1.callbacks {
+    let kind = request.kind.unwrap_or(match merchant.v1.callbacks {
         CallbackStyle::V1 => SampleKind::V1,
         CallbackStyle::V2 => SampleKind::V2,
     });
-    let url = wanted.url.or(merchant.v1.callback_url.as_ref()).ok_or(SampleError::NoAddress)?;
+    let url = request.url.or(merchant.v1.callback_url.as_ref()).ok_or(SampleError::NoAddress)?;
     if kind == SampleKind::V2 && url.is_plain_http() {
         return Err(SampleError::PlainHttp);
     }
     let number = random.number();
     let id = format!("sample_{number:016x}{:016x}", random.number());
     let order_id = OrderId::new(&format!("sample-{number:016x}"))?;
-    let message = Message { id: &id, merchant, api_key, url, now: clock.now() };
-    let letter = match kind {
-        SampleKind::V2 => letter::in_v2(&message, &order_id)?,
-        SampleKind::V1 => letter::in_v1(&message, &shown(rules, merchant, order_id, &message)?)?,
+    let context = MessageContext { id: &id, merchant, api_key, url, now: clock.now() };
+    let message = match kind {
+        SampleKind::V2 => message::compose_v2(&context, &order_id)?,
+        SampleKind::V1 => message::compose_v1(&context, &sample_view(rules, merchant, order_id, &context)?)?,
     };
-    let body = String::from_utf8_lossy(&letter.body).into_owned();
-    let sent = send(outbound, &rules.gateway.callbacks, marked(letter), clock).await;
+    let body = String::from_utf8_lossy(&message.body).into_owned();
+    let sent = send(outbound, &rules.gateway.callbacks, mark(message), clock).await;
     Ok(Sampled { id, kind, url: url.clone(), body, tried: sent.tried })
 }
 
-fn marked(mut letter: CallbackMessage) -> CallbackMessage {
-    letter.headers.push((SAMPLE, HeaderValue::from_static("true")));
-    letter
+fn mark(mut message: CallbackMessage) -> CallbackMessage {
+    message.headers.push((SAMPLE, HeaderValue::from_static("true")));
+    message
 }
 
 /// Returns the sample's operation: a successful deposit of 1.00 in the merchant's default shop.
-fn shown(
+fn sample_view(
     rules: &RuleSet,
     merchant: &Merchant,
     order_id: OrderId,
-    message: &Message<'_>,
+    context: &MessageContext<'_>,
 ) -> Result<OperationView, SampleError> {
     let shop = merchant.default_shop.as_ref();
     let currency = shop.and_then(|shop| rules.shops.get(shop)).map(|shop| shop.currency);
@@ -150,6 +150,6 @@ fn shown(
         currency: currency.map_or_else(|| Currency::new("EUR"), Ok)?,
         shop_code: shop.map_or("sample", |shop| shop.as_str()).into(),
         account_number: None,
-        created_at: message.now,
+        created_at: context.now,
     })
 }

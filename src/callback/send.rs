@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::letter::CallbackMessage;
+use super::message::CallbackMessage;
 use super::targets::ProbeResult;
 use crate::clock::Clock;
 use crate::outbound::{AnswerBody, EgressPolicy, Outbound, OutboundError, OutboundRequest};
@@ -26,33 +26,33 @@ pub(super) struct SentCallback {
     /// How long the receiver asks to wait.
     pub retry_after: Option<Duration>,
     /// What the attempt revealed about the target.
-    pub sign: ProbeResult,
+    pub probe: ProbeResult,
     /// The outcome's label in the metrics.
-    pub word: &'static str,
+    pub label: &'static str,
 }
 
 /// Sends a callback as the rules in force require. Redirects are not followed.
 pub(super) async fn send(
     outbound: &Outbound,
     rules: &CallbackRules,
-    letter: CallbackMessage,
+    message: CallbackMessage,
     clock: &dyn Clock,
 ) -> SentCallback {
     let (at, watch) = (clock.now(), Stopwatch::start());
-    let question = OutboundRequest {
-        url: letter.url.as_str(),
+    let request = OutboundRequest {
+        url: message.url.as_str(),
         trust: &rules.trust,
-        headers: &letter.headers,
-        body: Some(letter.body.clone()),
+        headers: &message.headers,
+        body: Some(message.body.clone()),
         timeout: rules.timeout,
         reach: if rules.allow_private_addresses { EgressPolicy::Anywhere } else { EgressPolicy::PublicOnly },
         answer: AnswerBody::Drained(ANSWER_READ),
     };
-    let answer = outbound.ask(question, at).await;
+    let answer = outbound.ask(request, at).await;
     let tried = |outcome| CallbackTry { at, duration: watch.elapsed(), outcome };
     match answer {
         Ok(answer) => {
-            let word = match answer.status {
+            let label = match answer.status {
                 200..=299 => "delivered",
                 410 => "gone",
                 300..=399 => "redirect",
@@ -60,11 +60,11 @@ pub(super) async fn send(
                 _ => "failed",
             };
             let tried = tried(TryOutcome::Status(answer.status));
-            let sign = if tried.duration < SLOW { ProbeResult::Lives } else { ProbeResult::Slow };
-            SentCallback { tried, retry_after: answer.retry_after, sign, word }
+            let probe = if tried.duration < SLOW { ProbeResult::Lives } else { ProbeResult::Slow };
+            SentCallback { tried, retry_after: answer.retry_after, probe, label }
         }
         Err(error) => {
-            let (sign, word) = match &error {
+            let (probe, label) = match &error {
                 OutboundError::Unusable(_) => (ProbeResult::Nothing, "unusable"),
                 OutboundError::Forbidden(_) => (ProbeResult::Nothing, "forbidden"),
                 OutboundError::Crowded => (ProbeResult::Nothing, "crowded"),
@@ -73,7 +73,7 @@ pub(super) async fn send(
                 OutboundError::Timeout => (ProbeResult::Silent, "timeout"),
             };
             let text: String = error.to_string().chars().take(LONGEST_ERROR).collect();
-            SentCallback { tried: tried(TryOutcome::Error(text.into())), retry_after: None, sign, word }
+            SentCallback { tried: tried(TryOutcome::Error(text.into())), retry_after: None, probe, label }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! together.
 //!
 //! ```text
-//!            answers                                  no answer, FAILURES times in a row
+//!            answers                                  no answer, OPEN_AFTER times in a row
 //! closed <------------- open, probed one at a time <------------------------------------ closed
 //! ```
 //!
@@ -26,15 +26,15 @@ const FIRST_WINDOW: usize = 4;
 /// The most callbacks in flight to one target.
 const LARGEST_WINDOW: usize = 64;
 /// The most callbacks in flight in all.
-pub(super) const IN_ALL: usize = 1024;
+pub(super) const MAX_IN_FLIGHT: usize = 1024;
 /// After this many attempts in a row without an answer, a target is [`TargetHealth::Dead`].
-const DEAD: u32 = 3;
+const DEAD_AFTER: u32 = 3;
 /// After this many attempts in a row without an answer, a target's circuit opens.
-const FAILURES: u32 = 5;
+const OPEN_AFTER: u32 = 5;
 /// The longest wait between two probes, whatever the rules set for retries.
 const LONGEST_PROBE_WAIT: Duration = Duration::from_mins(1);
 /// The most healthy targets that are remembered.
-const REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED: usize = 10_000;
 
 /// The health of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +45,16 @@ pub(super) enum TargetHealth {
     Fresh,
     /// It gave no answer once or twice, or a slow one, or an attempt failed before this process knew of it.
     Troubled,
-    /// It gave no answer [`DEAD`] times or more.
+    /// It gave no answer [`DEAD_AFTER`] times or more.
     Dead,
 }
 
 impl TargetHealth {
-    /// Returns the most callbacks in flight to targets of this health. The limits leave a part of [`IN_ALL`] to targets
+    /// Returns the most callbacks in flight to targets of this health. The limits leave a part of [`MAX_IN_FLIGHT`] to targets
     /// that answered lately.
     const fn limit(self) -> usize {
         match self {
-            Self::Proven => IN_ALL,
+            Self::Proven => MAX_IN_FLIGHT,
             Self::Fresh => 448,
             Self::Troubled => 192,
             Self::Dead => 128,
@@ -104,7 +104,7 @@ pub(super) struct Backoff {
 
 #[derive(Debug)]
 struct Target {
-    under_way: usize,
+    in_flight: usize,
     window: usize,
     /// Its last attempt was answered in time.
     proven: bool,
@@ -118,14 +118,14 @@ impl Target {
     /// Creates a target without history. `tried`: whether a callback that waits for it was attempted before.
     const fn unknown(tried: bool) -> Self {
         let window = if tried { 1 } else { FIRST_WINDOW };
-        Self { under_way: 0, window, proven: false, silent: 0, probe_at: None }
+        Self { in_flight: 0, window, proven: false, silent: 0, probe_at: None }
     }
 
-    const fn kind(&self, tried: bool) -> TargetHealth {
+    const fn health(&self, tried: bool) -> TargetHealth {
         match self.silent {
             0 if self.proven => TargetHealth::Proven,
             0 if !tried => TargetHealth::Fresh,
-            0..DEAD => TargetHealth::Troubled,
+            0..DEAD_AFTER => TargetHealth::Troubled,
             _ => TargetHealth::Dead,
         }
     }
@@ -133,12 +133,12 @@ impl Target {
 
 /// The callbacks in flight, by the health of their targets.
 #[derive(Debug, Clone, Copy, Default)]
-struct UnderWay([usize; 4]);
+struct InFlight([usize; 4]);
 
-impl UnderWay {
-    fn of(&mut self, kind: TargetHealth) -> &mut usize {
+impl InFlight {
+    fn of(&mut self, health: TargetHealth) -> &mut usize {
         let [proven, fresh, troubled, dead] = &mut self.0;
-        match kind {
+        match health {
             TargetHealth::Proven => proven,
             TargetHealth::Fresh => fresh,
             TargetHealth::Troubled => troubled,
@@ -155,64 +155,64 @@ impl UnderWay {
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     known: HashMap<CallbackTarget, Target>,
-    under_way: UnderWay,
+    in_flight: InFlight,
     open: usize,
 }
 
 impl Targets {
     /// Begins to distribute the free capacity.
     pub(super) const fn sharing(&self) -> Sharing<'_> {
-        Sharing { targets: self, under_way: self.under_way }
+        Sharing { targets: self, in_flight: self.in_flight }
     }
 
     /// Counts a started callback under this health.
-    pub(super) fn started(&mut self, target: &CallbackTarget, kind: TargetHealth) {
-        let unknown = || Target::unknown(kind != TargetHealth::Fresh);
-        self.known.entry(target.clone()).or_insert_with(unknown).under_way += 1;
-        *self.under_way.of(kind) += 1;
+    pub(super) fn started(&mut self, target: &CallbackTarget, health: TargetHealth) {
+        let unknown = || Target::unknown(health != TargetHealth::Fresh);
+        self.known.entry(target.clone()).or_insert_with(unknown).in_flight += 1;
+        *self.in_flight.of(health) += 1;
     }
 
     /// Records the end of a callback that was counted under a health, and what it revealed. `random` spreads the
     /// probes.
-    pub(super) fn landed(
+    pub(super) fn finished(
         &mut self,
-        (target, kind): (&CallbackTarget, TargetHealth),
-        sign: ProbeResult,
-        waits: Backoff,
+        (target, health): (&CallbackTarget, TargetHealth),
+        probe: ProbeResult,
+        retry_waits: Backoff,
         now: UnixMillis,
         random: u64,
     ) -> Option<CircuitChange> {
-        let under_way = self.under_way.of(kind);
-        *under_way = under_way.saturating_sub(1);
-        let of_target = self.known.get_mut(target)?;
-        of_target.under_way = of_target.under_way.saturating_sub(1);
-        let was_open = of_target.probe_at.is_some();
-        match sign {
+        let in_flight = self.in_flight.of(health);
+        *in_flight = in_flight.saturating_sub(1);
+        let state = self.known.get_mut(target)?;
+        state.in_flight = state.in_flight.saturating_sub(1);
+        let was_open = state.probe_at.is_some();
+        match probe {
             ProbeResult::Lives => {
-                (of_target.proven, of_target.silent, of_target.probe_at) = (true, 0, None);
-                of_target.window = (of_target.window + 1).min(LARGEST_WINDOW);
+                (state.proven, state.silent, state.probe_at) = (true, 0, None);
+                state.window = (state.window + 1).min(LARGEST_WINDOW);
             }
             // A slow target opens no circuit, but may not use the capacity of the fast ones: each callback holds it
             // almost as long as to a dead one.
             ProbeResult::Slow => {
-                (of_target.proven, of_target.silent, of_target.probe_at) = (false, 1, None);
-                of_target.window = (of_target.window / 2).max(1);
+                (state.proven, state.silent, state.probe_at) = (false, 1, None);
+                state.window = (state.window / 2).max(1);
             }
             ProbeResult::Silent => {
-                of_target.proven = false;
-                of_target.silent = of_target.silent.saturating_add(1);
-                of_target.window = (of_target.window / 2).max(1);
-                if of_target.silent >= FAILURES {
-                    of_target.window = 1;
-                    let longest = waits.longest.min(LONGEST_PROBE_WAIT);
+                state.proven = false;
+                state.silent = state.silent.saturating_add(1);
+                state.window = (state.window / 2).max(1);
+                if state.silent >= OPEN_AFTER {
+                    state.window = 1;
+                    let longest = retry_waits.longest.min(LONGEST_PROBE_WAIT);
                     let wait =
-                        backoff::wait(waits.first.min(longest), longest, of_target.silent - FAILURES, None, random);
-                    of_target.probe_at = Some(now.plus(wait));
+                        backoff::wait(retry_waits.first.min(longest), longest, state.silent - OPEN_AFTER, None, random);
+                    state.probe_at = Some(now.plus(wait));
                 }
             }
             ProbeResult::Nothing => {}
         }
-        match (was_open, of_target.probe_at.is_some()) {
+        match (was_open, state.probe_at.is_some()) {
             (false, true) => {
                 self.open += 1;
                 Some(CircuitChange::Opened)
@@ -226,12 +226,12 @@ impl Targets {
     }
 
     /// Forgets the silent targets that no callback waits for any more, and all healthy ones when there are too many.
-    pub(super) fn forget(&mut self, waited_for: &HashSet<&CallbackTarget>) {
-        let crowded = self.known.len() > REMEMBERED;
-        self.known.retain(|target, of_target| match of_target {
-            Target { under_way: 1.., .. } => true,
-            Target { silent: 1.., .. } => waited_for.contains(target),
-            Target { proven, .. } => *proven && !crowded,
+    pub(super) fn forget(&mut self, queued: &HashSet<&CallbackTarget>) {
+        let too_many = self.known.len() > MAX_REMEMBERED;
+        self.known.retain(|target, state| match state {
+            Target { in_flight: 1.., .. } => true,
+            Target { silent: 1.., .. } => queued.contains(target),
+            Target { proven, .. } => *proven && !too_many,
         });
         self.open = self.known.values().filter(|target| target.probe_at.is_some()).count();
     }
@@ -241,7 +241,7 @@ impl Targets {
         if self.open == 0 {
             return (0, Vec::new());
         }
-        let open = self.known.iter().filter(|(_, of_target)| of_target.probe_at.is_some());
+        let open = self.known.iter().filter(|(_, state)| state.probe_at.is_some());
         let mut targets: Vec<&CallbackTarget> = open.map(|(target, _)| target).collect();
         targets.sort_unstable();
         targets.truncate(at_most);
@@ -252,31 +252,31 @@ impl Targets {
 /// A distribution of the free capacity: each target is queried once.
 pub(super) struct Sharing<'a> {
     targets: &'a Targets,
-    under_way: UnderWay,
+    in_flight: InFlight,
 }
 
 impl Sharing<'_> {
     /// Returns how many callbacks may start for a queue's target, and counts them as started for the targets that
     /// follow.
-    pub(super) fn room(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Capacity {
+    pub(super) fn capacity(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Capacity {
         let unknown = Target::unknown(queue.tried);
-        let of_target = self.targets.known.get(&queue.target).unwrap_or(&unknown);
-        if let Some(at) = of_target.probe_at
-            && of_target.under_way == 0
+        let state = self.targets.known.get(&queue.target).unwrap_or(&unknown);
+        if let Some(at) = state.probe_at
+            && state.in_flight == 0
             && now < at
         {
             return Capacity::At(at);
         }
-        let kind = of_target.kind(queue.tried);
-        let in_all = IN_ALL.saturating_sub(self.under_way.all());
-        let used = *self.under_way.of(kind);
-        let left = kind.limit().saturating_sub(used).min(in_all);
+        let health = state.health(queue.tried);
+        let total_left = MAX_IN_FLIGHT.saturating_sub(self.in_flight.all());
+        let used = *self.in_flight.of(health);
+        let left = health.limit().saturating_sub(used).min(total_left);
         // One half of the capacity is for targets that need several places, the other half for one place each.
-        let shared = (kind.limit() / 2).saturating_sub(used).min(in_all);
-        let fair = if of_target.under_way == 0 { shared.max(left.min(1)) } else { shared };
-        let room = of_target.window.saturating_sub(of_target.under_way).min(fair);
-        *self.under_way.of(kind) += room;
-        if room == 0 { Capacity::Full } else { Capacity::For(room, kind) }
+        let shared = (health.limit() / 2).saturating_sub(used).min(total_left);
+        let fair = if state.in_flight == 0 { shared.max(left.min(1)) } else { shared };
+        let capacity = state.window.saturating_sub(state.in_flight).min(fair);
+        *self.in_flight.of(health) += capacity;
+        if capacity == 0 { Capacity::Full } else { Capacity::For(capacity, health) }
     }
 }
 
@@ -295,157 +295,168 @@ mod tests {
         CallbackQueue { target: target(name), due: NOW, tried }
     }
 
-    struct Desk {
+    struct Fixture {
         targets: Targets,
         now: UnixMillis,
     }
 
-    impl Desk {
+    impl Fixture {
         fn new() -> Self {
             Self { targets: Targets::default(), now: NOW }
         }
 
-        fn room(&self, name: &str) -> Capacity {
-            self.targets.sharing().room(&queue(name, false), self.now)
+        fn capacity(&self, name: &str) -> Capacity {
+            self.targets.sharing().capacity(&queue(name, false), self.now)
         }
 
         /// Starts as many as there is capacity for.
         fn start(&mut self, name: &str) -> (usize, TargetHealth) {
-            let Capacity::For(room, kind) = self.room(name) else { panic!("{name}: {:?}", self.room(name)) };
-            (0..room).for_each(|_| self.targets.started(&target(name), kind));
-            (room, kind)
+            let Capacity::For(capacity, health) = self.capacity(name) else {
+                panic!("{name}: {:?}", self.capacity(name))
+            };
+            (0..capacity).for_each(|_| self.targets.started(&target(name), health));
+            (capacity, health)
         }
 
-        fn tried(&mut self, name: &str, sign: ProbeResult) -> Option<CircuitChange> {
+        fn tried(&mut self, name: &str, probe: ProbeResult) -> Option<CircuitChange> {
             self.targets.started(&target(name), TargetHealth::Fresh);
-            self.targets.landed((&target(name), TargetHealth::Fresh), sign, WAITS, self.now, 0)
+            self.targets.finished((&target(name), TargetHealth::Fresh), probe, WAITS, self.now, 0)
         }
     }
 
     #[test]
-    fn a_window_grows_with_answers_and_shrinks_without() {
-        let mut desk = Desk::new();
-        assert_eq!(desk.room("a"), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
+    fn a_window_grows_with_answers_and_shrinks_without_them() {
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.capacity("a"), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
         for _ in 0..100 {
-            assert_eq!(desk.tried("a", ProbeResult::Lives), None);
+            assert_eq!(fixture.tried("a", ProbeResult::Lives), None);
         }
-        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW, TargetHealth::Proven));
-        desk.tried("a", ProbeResult::Silent);
-        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW / 2, TargetHealth::Troubled));
-        desk.tried("a", ProbeResult::Nothing);
-        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW / 2, TargetHealth::Troubled));
-        desk.tried("a", ProbeResult::Silent);
-        desk.tried("a", ProbeResult::Silent);
-        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW / 8, TargetHealth::Dead));
+        assert_eq!(fixture.capacity("a"), Capacity::For(LARGEST_WINDOW, TargetHealth::Proven));
+        fixture.tried("a", ProbeResult::Silent);
+        assert_eq!(fixture.capacity("a"), Capacity::For(LARGEST_WINDOW / 2, TargetHealth::Troubled));
+        fixture.tried("a", ProbeResult::Nothing);
+        assert_eq!(fixture.capacity("a"), Capacity::For(LARGEST_WINDOW / 2, TargetHealth::Troubled));
+        fixture.tried("a", ProbeResult::Silent);
+        fixture.tried("a", ProbeResult::Silent);
+        assert_eq!(fixture.capacity("a"), Capacity::For(LARGEST_WINDOW / 8, TargetHealth::Dead));
         for window in [4, 2, 1, 1] {
-            assert_eq!(desk.tried("a", ProbeResult::Slow), None);
-            assert_eq!(desk.room("a"), Capacity::For(window, TargetHealth::Troubled), "slow, but not dead");
+            assert_eq!(fixture.tried("a", ProbeResult::Slow), None);
+            assert_eq!(fixture.capacity("a"), Capacity::For(window, TargetHealth::Troubled), "slow, but not dead");
         }
     }
 
     #[test]
     fn a_dead_target_is_probed_one_at_a_time_with_doubling_waits() {
-        let mut desk = Desk::new();
-        for round in 1..FAILURES {
-            assert_eq!(desk.tried("a", ProbeResult::Silent), None, "{round}");
+        let mut fixture = Fixture::new();
+        for round in 1..OPEN_AFTER {
+            assert_eq!(fixture.tried("a", ProbeResult::Silent), None, "{round}");
         }
-        assert_eq!(desk.tried("a", ProbeResult::Silent), Some(CircuitChange::Opened));
-        assert_eq!(desk.targets.open(10), (1, vec![&target("a")]));
+        assert_eq!(fixture.tried("a", ProbeResult::Silent), Some(CircuitChange::Opened));
+        assert_eq!(fixture.targets.open(10), (1, vec![&target("a")]));
         // With `random` 0, a wait is half of its maximum.
         for seconds in [5, 10, 20, 40, 60, 60] {
-            let at = desk.now.plus(Duration::from_secs(seconds) / 2);
-            assert_eq!(desk.room("a"), Capacity::At(at), "{seconds}");
-            desk.now = at;
-            assert_eq!(desk.start("a"), (1, TargetHealth::Dead));
-            assert_eq!(desk.room("a"), Capacity::Full, "while it is probed");
+            let at = fixture.now.plus(Duration::from_secs(seconds) / 2);
+            assert_eq!(fixture.capacity("a"), Capacity::At(at), "{seconds}");
+            fixture.now = at;
+            assert_eq!(fixture.start("a"), (1, TargetHealth::Dead));
+            assert_eq!(fixture.capacity("a"), Capacity::Full, "while it is probed");
             assert_eq!(
-                desk.targets.landed((&target("a"), TargetHealth::Dead), ProbeResult::Silent, WAITS, desk.now, 0),
+                fixture.targets.finished(
+                    (&target("a"), TargetHealth::Dead),
+                    ProbeResult::Silent,
+                    WAITS,
+                    fixture.now,
+                    0
+                ),
                 None
             );
         }
-        assert!(matches!(desk.room("b"), Capacity::For(FIRST_WINDOW, _)), "other targets are unaffected");
-        assert_eq!(desk.tried("a", ProbeResult::Lives), Some(CircuitChange::Closed));
-        assert_eq!((desk.room("a"), desk.targets.open(10)), (Capacity::For(2, TargetHealth::Proven), (0, vec![])));
+        assert!(matches!(fixture.capacity("b"), Capacity::For(FIRST_WINDOW, _)), "other targets are unaffected");
+        assert_eq!(fixture.tried("a", ProbeResult::Lives), Some(CircuitChange::Closed));
+        assert_eq!(
+            (fixture.capacity("a"), fixture.targets.open(10)),
+            (Capacity::For(2, TargetHealth::Proven), (0, vec![]))
+        );
     }
 
     #[test]
-    fn however_many_are_silent_the_others_find_room() {
-        let mut desk = Desk::new();
+    fn silent_targets_leave_capacity_for_others() {
+        let mut fixture = Fixture::new();
         for _ in 0..3 {
-            desk.tried("proven", ProbeResult::Lives);
+            fixture.tried("proven", ProbeResult::Lives);
         }
-        desk.tried("troubled", ProbeResult::Silent);
-        let fill = |desk: &mut Desk, silences: usize, prefix: &str| {
-            for number in 0..2 * IN_ALL {
+        fixture.tried("troubled", ProbeResult::Silent);
+        let fill = |fixture: &mut Fixture, silences: usize, prefix: &str| {
+            for number in 0..2 * MAX_IN_FLIGHT {
                 let name = format!("{prefix}{number}");
                 for _ in 0..silences {
-                    desk.tried(&name, ProbeResult::Silent);
+                    fixture.tried(&name, ProbeResult::Silent);
                 }
-                if matches!(desk.room(&name), Capacity::For(..)) {
-                    desk.start(&name);
+                if matches!(fixture.capacity(&name), Capacity::For(..)) {
+                    fixture.start(&name);
                 }
             }
         };
-        fill(&mut desk, 3, "dead");
-        assert_eq!(desk.targets.under_way.all(), TargetHealth::Dead.limit());
-        assert!(matches!(desk.room("troubled"), Capacity::For(2, TargetHealth::Troubled)));
-        fill(&mut desk, 1, "silent");
-        assert!(matches!(desk.room("fresh"), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh)));
-        fill(&mut desk, 0, "new");
-        assert_eq!(desk.room("fresh"), Capacity::Full);
-        assert!(matches!(desk.room("proven"), Capacity::For(7, TargetHealth::Proven)));
-        let [proven, others @ ..] = desk.targets.under_way.0;
+        fill(&mut fixture, 3, "dead");
+        assert_eq!(fixture.targets.in_flight.all(), TargetHealth::Dead.limit());
+        assert!(matches!(fixture.capacity("troubled"), Capacity::For(2, TargetHealth::Troubled)));
+        fill(&mut fixture, 1, "silent");
+        assert!(matches!(fixture.capacity("fresh"), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh)));
+        fill(&mut fixture, 0, "new");
+        assert_eq!(fixture.capacity("fresh"), Capacity::Full);
+        assert!(matches!(fixture.capacity("proven"), Capacity::For(7, TargetHealth::Proven)));
+        let [proven, others @ ..] = fixture.targets.in_flight.0;
         assert_eq!((proven, others.iter().sum::<usize>()), (0, 768), "a quarter is left");
     }
 
     #[test]
-    fn what_was_tried_before_this_process_is_no_fresh_target() {
-        let desk = Desk::new();
-        let mut sharing = desk.targets.sharing();
-        assert_eq!(sharing.room(&queue("a", true), NOW), Capacity::For(1, TargetHealth::Troubled));
-        assert_eq!(sharing.room(&queue("b", false), NOW), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
+    fn a_target_with_earlier_attempts_is_not_fresh() {
+        let fixture = Fixture::new();
+        let mut sharing = fixture.targets.sharing();
+        assert_eq!(sharing.capacity(&queue("a", true), NOW), Capacity::For(1, TargetHealth::Troubled));
+        assert_eq!(sharing.capacity(&queue("b", false), NOW), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
     }
 
     #[test]
-    fn what_is_shared_out_at_once_counts_too() {
-        let desk = Desk::new();
-        let mut sharing = desk.targets.sharing();
+    fn capacity_given_out_in_one_round_counts() {
+        let fixture = Fixture::new();
+        let mut sharing = fixture.targets.sharing();
         let mut started = 0;
-        while let Capacity::For(room, _) = sharing.room(&queue(&format!("t{started}"), false), NOW) {
-            started += room;
+        while let Capacity::For(capacity, _) = sharing.capacity(&queue(&format!("t{started}"), false), NOW) {
+            started += capacity;
         }
         assert_eq!(started, TargetHealth::Fresh.limit());
     }
 
     #[test]
-    fn all_have_a_bound() {
-        let mut desk = Desk::new();
-        for number in 0..2 * IN_ALL {
+    fn the_total_is_bounded() {
+        let mut fixture = Fixture::new();
+        for number in 0..2 * MAX_IN_FLIGHT {
             let name = format!("t{number}");
-            desk.tried(&name, ProbeResult::Lives);
-            if matches!(desk.room(&name), Capacity::For(..)) {
-                desk.start(&name);
+            fixture.tried(&name, ProbeResult::Lives);
+            if matches!(fixture.capacity(&name), Capacity::For(..)) {
+                fixture.start(&name);
             }
         }
-        assert_eq!(desk.targets.under_way.all(), IN_ALL);
+        assert_eq!(fixture.targets.in_flight.all(), MAX_IN_FLIGHT);
     }
 
     #[test]
-    fn nothing_is_remembered_for_nothing() {
-        let mut desk = Desk::new();
-        desk.tried("well", ProbeResult::Lives);
-        for _ in 0..FAILURES {
-            desk.tried("dead", ProbeResult::Silent);
+    fn idle_targets_are_forgotten() {
+        let mut fixture = Fixture::new();
+        fixture.tried("well", ProbeResult::Lives);
+        for _ in 0..OPEN_AFTER {
+            fixture.tried("dead", ProbeResult::Silent);
         }
         let dead = target("dead");
-        desk.targets.forget(&HashSet::from([&dead]));
-        assert_eq!((desk.targets.open(0).0, desk.targets.known.len()), (1, 2));
-        desk.targets.forget(&HashSet::new());
-        assert!(desk.targets.open(0).0 == 0 && desk.targets.known.len() == 1, "a healthy target is remembered");
-        for number in 0..REMEMBERED {
-            desk.tried(&format!("t{number}"), ProbeResult::Lives);
+        fixture.targets.forget(&HashSet::from([&dead]));
+        assert_eq!((fixture.targets.open(0).0, fixture.targets.known.len()), (1, 2));
+        fixture.targets.forget(&HashSet::new());
+        assert!(fixture.targets.open(0).0 == 0 && fixture.targets.known.len() == 1, "a healthy target is remembered");
+        for number in 0..MAX_REMEMBERED {
+            fixture.tried(&format!("t{number}"), ProbeResult::Lives);
         }
-        desk.targets.forget(&HashSet::new());
-        assert!(desk.targets.known.is_empty());
+        fixture.targets.forget(&HashSet::new());
+        assert!(fixture.targets.known.is_empty());
     }
 }

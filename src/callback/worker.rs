@@ -26,18 +26,18 @@ const LEASE: Duration = Duration::from_secs(10);
 /// after this.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The pause between two reads of the queues is this many times what a read takes, up to [`LONGEST_SCAN_PAUSE`].
-const SCANS_APART: u32 = 3;
+const SCAN_PAUSE_FACTOR: u32 = 3;
 const LONGEST_SCAN_PAUSE: Duration = Duration::from_millis(100);
 /// How often the outbox is measured and cleaned up.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 /// The most callbacks that are expired at once.
 const EXPIRED_AT_ONCE: usize = 500;
 /// The most old callbacks of each kind that are deleted at once.
-const FORGOTTEN_AT_ONCE: usize = 500;
+const DELETED_AT_ONCE: usize = 500;
 /// The most open circuits that the metrics name.
 const NAMED_CIRCUITS: usize = 20;
 /// The interval between two log lines about one kind of failure of a target.
-const BETWEEN_LINES: Duration = Duration::from_mins(1);
+const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The dependencies of a [`CallbackWorker`].
 pub struct CallbackDeps {
@@ -59,16 +59,16 @@ pub struct CallbackDeps {
 
 /// Sends this process's share of the callbacks.
 pub struct CallbackWorker {
-    tools: Arc<WorkerContext>,
+    context: Arc<WorkerContext>,
     rules: CurrentRules,
     targets: Targets,
     /// The target of each running task, and its health when the task started.
     tasks: HashMap<Id, (CallbackTarget, TargetHealth)>,
-    looked: Option<Instant>,
+    maintained_at: Option<Instant>,
     /// Throttles log lines about rounds that failed in the store.
-    waiting: LogThrottle,
+    round_failures: LogThrottle,
     /// Throttles log lines about failed maintenance.
-    unseen: LogThrottle,
+    maintenance_failures: LogThrottle,
     /// How long the last read of the queues took.
     scan: Duration,
 }
@@ -79,25 +79,18 @@ type Done = (ProbeResult, Result<(), StoreError>);
 impl CallbackWorker {
     /// Creates a worker for the outbox of a store.
     #[must_use]
-    pub fn new(parts: CallbackDeps) -> Self {
-        let CallbackDeps { store, remote, rules, outbound, clock, random, metrics } = parts;
-        let tools = WorkerContext {
-            store,
-            remote,
-            outbound,
-            clock,
-            random,
-            metrics,
-            throttle: LogThrottle::new(BETWEEN_LINES),
-        };
+    pub fn new(deps: CallbackDeps) -> Self {
+        let CallbackDeps { store, remote, rules, outbound, clock, random, metrics } = deps;
+        let context =
+            WorkerContext { store, remote, outbound, clock, random, metrics, throttle: LogThrottle::new(LOG_INTERVAL) };
         Self {
-            tools: Arc::new(tools),
+            context: Arc::new(context),
             rules,
             targets: Targets::default(),
             tasks: HashMap::new(),
-            looked: None,
-            waiting: LogThrottle::default(),
-            unseen: LogThrottle::default(),
+            maintained_at: None,
+            round_failures: LogThrottle::default(),
+            maintenance_failures: LogThrottle::default(),
             scan: Duration::ZERO,
         }
     }
@@ -106,66 +99,66 @@ impl CallbackWorker {
     /// future at any await leaves the outbox sound too, but the callbacks that it claimed are sent again only after
     /// their leases.
     pub async fn run(mut self, mut stop: oneshot::Receiver<()>) {
-        let mut under_way = JoinSet::new();
+        let mut in_flight = JoinSet::new();
         while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
             // With many targets, the queues are not read again for each callback that finishes.
-            tokio::time::sleep((self.scan * SCANS_APART).min(LONGEST_SCAN_PAUSE)).await;
-            while let Some(landed) = under_way.try_join_next_with_id() {
-                self.landed(landed);
+            tokio::time::sleep((self.scan * SCAN_PAUSE_FACTOR).min(LONGEST_SCAN_PAUSE)).await;
+            while let Some(finished) = in_flight.try_join_next_with_id() {
+                self.finished(finished);
             }
-            let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
-                if let Some(left_out) = self.waiting.due(()) {
+            let wait = self.round(&mut in_flight).await.unwrap_or_else(|error| {
+                if let Some(left_out) = self.round_failures.due(()) {
                     tracing::warn!(%error, left_out, "callbacks wait: the store is unavailable");
                 }
                 LONGEST_WAIT
             });
             if !wait.is_zero() {
-                let store = Arc::clone(&self.tools.store);
+                let store = Arc::clone(&self.context.store);
                 // Any of them may wake it; the next round reads the outbox anyway.
                 tokio::select! {
                     _ = &mut stop => break,
-                    Some(landed) = under_way.join_next_with_id() => self.landed(landed),
+                    Some(finished) = in_flight.join_next_with_id() => self.finished(finished),
                     _ = tokio::time::timeout(wait, store.callbacks_queued().notified()) => {}
                 }
             }
         }
-        while let Some(landed) = under_way.join_next_with_id().await {
-            self.landed(landed);
+        while let Some(finished) = in_flight.join_next_with_id().await {
+            self.finished(finished);
         }
     }
 
     /// Claims and starts the callbacks that are due, as far as there is capacity. Returns how long until more can
     /// start; zero if there may be more now.
-    async fn round(&mut self, under_way: &mut JoinSet<Done>) -> Result<Duration, StoreError> {
+    async fn round(&mut self, in_flight: &mut JoinSet<Done>) -> Result<Duration, StoreError> {
         let rules = (self.rules)();
-        let now = self.tools.clock.now();
+        let now = self.context.clock.now();
         // A failure of maintenance must not keep callbacks from being sent.
-        if let Err(error) = self.look(&rules, now).await {
-            self.looked = Some(Instant::now());
-            if let Some(left_out) = self.unseen.due(()) {
+        if let Err(error) = self.maintain(&rules, now).await {
+            self.maintained_at = Some(Instant::now());
+            if let Some(left_out) = self.maintenance_failures.due(()) {
                 tracing::warn!(%error, left_out, "the outbox cannot be measured and cleaned up");
             }
         }
         let watch = Stopwatch::start();
-        let queues = self.tools.store.callback_queues().await?;
+        let queues = self.context.store.callback_queues().await?;
         self.scan = watch.elapsed();
         self.targets.forget(&queues.iter().map(|queue| &queue.target).collect());
         let (shares, wait) = self.shares(queues, now);
         if shares.is_empty() {
             return Ok(wait);
         }
-        let kinds: HashMap<CallbackTarget, TargetHealth> =
-            shares.iter().map(|(target, _, kind)| (target.clone(), *kind)).collect();
-        let shares = shares.into_iter().map(|(target, room, _)| (target, room)).collect();
+        let healths: HashMap<CallbackTarget, TargetHealth> =
+            shares.iter().map(|(target, _, health)| (target.clone(), *health)).collect();
+        let shares = shares.into_iter().map(|(target, count, _)| (target, count)).collect();
         let lease_until = now.plus(rules.gateway.callbacks.timeout.max(engine_timeout(&rules)) + LEASE);
-        let jobs = self.tools.store.claim_callbacks(CallbackClaim { shares, now, lease_until }).await?;
+        let jobs = self.context.store.claim_callbacks(CallbackClaim { shares, now, lease_until }).await?;
         let claimed = !jobs.is_empty();
         for job in jobs {
-            let (tools, rules, target) = (Arc::clone(&self.tools), Arc::clone(&rules), job.target.clone());
-            let kind = kinds.get(&target).copied().unwrap_or(TargetHealth::Troubled);
-            self.targets.started(&target, kind);
-            let task = under_way.spawn(async move { tools.work(&rules, job).await });
-            self.tasks.insert(task.id(), (target, kind));
+            let (context, rules, target) = (Arc::clone(&self.context), Arc::clone(&rules), job.target.clone());
+            let health = healths.get(&target).copied().unwrap_or(TargetHealth::Troubled);
+            self.targets.started(&target, health);
+            let task = in_flight.spawn(async move { context.run(&rules, job).await });
+            self.tasks.insert(task.id(), (target, health));
         }
         Ok(if claimed { Duration::ZERO } else { wait })
     }
@@ -191,8 +184,8 @@ impl CallbackWorker {
         due.sort_by_key(|queue| queue.due);
         let mut sharing = self.targets.sharing();
         for queue in due {
-            match sharing.room(&queue, now) {
-                Capacity::For(room, kind) => shares.push((queue.target, room, kind)),
+            match sharing.capacity(&queue, now) {
+                Capacity::For(count, health) => shares.push((queue.target, count, health)),
                 Capacity::At(at) => wait = wait.min(until(at)),
                 // The next task to finish wakes the worker.
                 Capacity::Full => {}
@@ -202,24 +195,24 @@ impl CallbackWorker {
     }
 
     /// Handles the end of a task.
-    fn landed(&mut self, landed: Result<(Id, Done), JoinError>) {
-        let (id, sign) = match landed {
-            Ok((id, (sign, recorded))) => {
+    fn finished(&mut self, finished: Result<(Id, Done), JoinError>) {
+        let (id, probe) = match finished {
+            Ok((id, (probe, recorded))) => {
                 if let Err(error) = recorded {
                     tracing::warn!(%error, "the outcome of a callback could not be recorded; it will be sent again");
                 }
-                (id, sign)
+                (id, probe)
             }
             Err(panic) => {
                 tracing::error!(%panic, "the task of a callback panicked; it will be sent again");
                 (panic.id(), ProbeResult::Nothing)
             }
         };
-        let Some((target, kind)) = self.tasks.remove(&id) else { return };
+        let Some((target, health)) = self.tasks.remove(&id) else { return };
         let callbacks = &(self.rules)().gateway.callbacks;
-        let waits = Backoff { first: callbacks.first_retry, longest: callbacks.max_retry };
-        let now = self.tools.clock.now();
-        match self.targets.landed((&target, kind), sign, waits, now, self.tools.random.number()) {
+        let backoff = Backoff { first: callbacks.first_retry, longest: callbacks.max_retry };
+        let now = self.context.clock.now();
+        match self.targets.finished((&target, health), probe, backoff, now, self.context.random.number()) {
             Some(CircuitChange::Opened) => {
                 tracing::warn!(
                     receiver = target.as_str(),
@@ -231,26 +224,26 @@ impl CallbackWorker {
             }
             None => return,
         }
-        self.tell_circuits();
+        self.report_circuits();
     }
 
-    fn tell_circuits(&self) {
+    fn report_circuits(&self) {
         let (open, targets) = self.targets.open(NAMED_CIRCUITS);
         let named: Vec<&str> = targets.into_iter().map(CallbackTarget::as_str).collect();
-        self.tools.metrics.callback_circuits(open, &named);
+        self.context.metrics.callback_circuits(open, &named);
     }
 
     /// Does periodic maintenance: expires callbacks that have waited too long for a dead target, deletes old ones, and
     /// measures the outbox. Callbacks that have waited for another reason, such as a gateway that was down, get their
     /// last attempt.
-    async fn look(&mut self, rules: &RuleSet, now: UnixMillis) -> Result<(), StoreError> {
-        if self.looked.is_some_and(|looked| looked.elapsed() < BETWEEN_LOOKS) {
+    async fn maintain(&mut self, rules: &RuleSet, now: UnixMillis) -> Result<(), StoreError> {
+        if self.maintained_at.is_some_and(|maintained_at| maintained_at.elapsed() < MAINTENANCE_INTERVAL) {
             return Ok(());
         }
         let callbacks = &rules.gateway.callbacks;
         // An attempted callback has its last attempt at `give_up_after`, and then this long to finish.
-        let patience = callbacks.give_up_after + callbacks.timeout + LEASE;
-        let queued_until = before(now, patience);
+        let lifetime = callbacks.give_up_after + callbacks.timeout + LEASE;
+        let queued_until = before(now, lifetime);
         let reason = "given up without another attempt: its target did not answer";
         let (_, open) = self.targets.open(usize::MAX);
         let targets: HashSet<CallbackTarget> = open.into_iter().cloned().collect();
@@ -258,22 +251,22 @@ impl CallbackWorker {
             0
         } else {
             let expiry = ExpireRequest { targets, queued_until, reason, limit: EXPIRED_AT_ONCE };
-            self.tools.store.expire_callbacks(expiry).await?
+            self.context.store.expire_callbacks(expiry).await?
         };
         if expired > 0 {
             tracing::warn!(
                 expired,
                 "callbacks to targets that do not answer have failed: see `paybridge callbacks list`"
             );
-            self.tools.metrics.callbacks_given_up(expired);
+            self.context.metrics.callbacks_given_up(expired);
         }
         let forgotten =
-            self.tools.store.forget_callbacks(before(now, callbacks.forget_after), FORGOTTEN_AT_ONCE).await?;
-        let size = self.tools.store.outbox_size().await?;
-        self.tools.metrics.outbox(size.pending, size.failed, size.oldest.map(|oldest| oldest.until(now)));
-        self.tell_circuits();
-        let done = expired < EXPIRED_AT_ONCE && forgotten < FORGOTTEN_AT_ONCE;
-        self.looked = done.then(Instant::now);
+            self.context.store.forget_callbacks(before(now, callbacks.forget_after), DELETED_AT_ONCE).await?;
+        let size = self.context.store.outbox_size().await?;
+        self.context.metrics.outbox(size.pending, size.failed, size.oldest.map(|oldest| oldest.until(now)));
+        self.report_circuits();
+        let done = expired < EXPIRED_AT_ONCE && forgotten < DELETED_AT_ONCE;
+        self.maintained_at = done.then(Instant::now);
         Ok(())
     }
 }

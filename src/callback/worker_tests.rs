@@ -15,7 +15,7 @@ const OK: &str = "200 OK\r\nContent-Length: 0\r\n\r\n";
 const BUSY: &str = "503 Busy\r\nRetry-After: 40\r\nContent-Length: 0\r\n\r\n";
 const GONE: &str = "410 Gone\r\nContent-Length: 0\r\n\r\n";
 /// No answer; the connection stays open.
-const SILENCE: &str = "";
+const NO_REPLY: &str = "";
 
 const CALLBACKS: &str = "[store]\nurl = \"sqlite:../store.db\"\nkeys = [\"file:../store.key\"]\n[callbacks]\n\
     timeout = \"300ms\"\nfirst_retry = \"4s\"\nmax_retry = \"20s\"\ngive_up_after = \"1m\"\nallow_private_addresses = true\n";
@@ -38,23 +38,23 @@ payout = true
 /// A receiver over plain http, whose answers a test sets.
 struct Receiver {
     url: String,
-    says: Arc<Mutex<&'static str>>,
+    reply: Arc<Mutex<&'static str>>,
     /// The `X-Callback-Id` of each received callback.
-    came: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
 }
 
 impl Receiver {
-    async fn start(says: &'static str) -> Self {
-        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), says)
+    async fn start(reply: &'static str) -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), reply)
     }
 
-    fn on(listener: TcpListener, says: &'static str) -> Self {
+    fn on(listener: TcpListener, reply: &'static str) -> Self {
         let url = format!("http://{}/cb", listener.local_addr().unwrap());
-        let (says, came) = (Arc::new(Mutex::new(says)), Arc::new(Mutex::new(Vec::new())));
-        let receiver = Self { url, says: Arc::clone(&says), came: Arc::clone(&came) };
+        let (reply, received) = (Arc::new(Mutex::new(reply)), Arc::new(Mutex::new(Vec::new())));
+        let receiver = Self { url, reply: Arc::clone(&reply), received: Arc::clone(&received) };
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let (says, came) = (Arc::clone(&says), Arc::clone(&came));
+                let (reply, received) = (Arc::clone(&reply), Arc::clone(&received));
                 tokio::spawn(async move {
                     let mut bytes = Vec::new();
                     loop {
@@ -65,12 +65,12 @@ impl Receiver {
                         }
                         let text = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
                         let id = text.split_once("x-callback-id: ").unwrap().1.split("\r\n").next().unwrap().to_owned();
-                        came.lock().unwrap().push(id);
-                        let says = *says.lock().unwrap();
-                        if says == SILENCE {
+                        received.lock().unwrap().push(id);
+                        let reply = *reply.lock().unwrap();
+                        if reply == NO_REPLY {
                             std::future::pending::<()>().await;
                         }
-                        stream.write_all(format!("HTTP/1.1 {says}").as_bytes()).await.unwrap();
+                        stream.write_all(format!("HTTP/1.1 {reply}").as_bytes()).await.unwrap();
                     }
                 });
             }
@@ -79,33 +79,33 @@ impl Receiver {
     }
 
     /// Returns an address on a port that refuses connections.
-    async fn nowhere() -> String {
+    async fn unreachable_url() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}/cb", listener.local_addr().unwrap())
     }
 
-    fn say(&self, says: &'static str) {
-        *self.says.lock().unwrap() = says;
+    fn set_reply(&self, reply: &'static str) {
+        *self.reply.lock().unwrap() = reply;
     }
 
-    fn came(&self) -> Vec<String> {
-        self.came.lock().unwrap().clone()
+    fn received(&self) -> Vec<String> {
+        self.received.lock().unwrap().clone()
     }
 }
 
-struct Desk {
+struct Fixture {
     world: World,
     worker: CallbackWorker,
-    under_way: JoinSet<Done>,
+    in_flight: JoinSet<Done>,
     rules: Arc<Mutex<Arc<RuleSet>>>,
 }
 
-impl Desk {
+impl Fixture {
     fn new() -> Self {
         let world = World::with(&[("gateway.toml", CALLBACKS), ("merchants/acme.toml", ACME)]);
         let rules = Arc::new(Mutex::new(world.rules()));
         let worker = Self::worker(&world, &rules);
-        Self { world, worker, under_way: JoinSet::new(), rules }
+        Self { world, worker, in_flight: JoinSet::new(), rules }
     }
 
     fn worker(world: &World, rules: &Arc<Mutex<Arc<RuleSet>>>) -> CallbackWorker {
@@ -146,11 +146,11 @@ impl Desk {
     }
 
     /// Works until nothing is in flight or due at the current time of the clock.
-    async fn work(&mut self) {
+    async fn run(&mut self) {
         loop {
-            let wait = self.worker.round(&mut self.under_way).await.unwrap();
-            match self.under_way.join_next_with_id().await {
-                Some(landed) => self.worker.landed(landed),
+            let wait = self.worker.round(&mut self.in_flight).await.unwrap();
+            match self.in_flight.join_next_with_id().await {
+                Some(finished) => self.worker.finished(finished),
                 None if wait.is_zero() => {}
                 None => return,
             }
@@ -173,35 +173,35 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn a_result_is_reported_once() {
-    let (mut desk, receiver) = (Desk::new(), Receiver::start(OK).await);
-    let id = desk.failed("o-1", &receiver.url).await;
-    desk.work().await;
-    let (record, tries) = desk.callback(id).await;
+async fn a_result_is_delivered_once() {
+    let (mut fixture, receiver) = (Fixture::new(), Receiver::start(OK).await);
+    let id = fixture.failed("o-1", &receiver.url).await;
+    fixture.run().await;
+    let (record, tries) = fixture.callback(id).await;
     assert_eq!((record.state, record.is_v1, record.order_id.as_str()), (CallbackState::Delivered, true, "o-1"));
     assert!(matches!(&tries[..], [CallbackTry { at: START, outcome: TryOutcome::Status(200), .. }]), "{tries:?}");
-    desk.world.clock.advance(Duration::from_hours(24));
-    desk.work().await;
-    assert_eq!(receiver.came(), [id.to_string()]);
+    fixture.world.clock.advance(Duration::from_hours(24));
+    fixture.run().await;
+    assert_eq!(receiver.received(), [id.to_string()]);
 }
 
 #[tokio::test]
-async fn a_dead_receiver_is_tried_with_growing_waits_until_it_is_given_up() {
-    let (mut desk, url) = (Desk::new(), Receiver::nowhere().await);
-    let id = desk.failed("o-1", &url).await;
+async fn a_dead_receiver_is_retried_with_growing_waits_until_it_is_given_up() {
+    let (mut fixture, url) = (Fixture::new(), Receiver::unreachable_url().await);
+    let id = fixture.failed("o-1", &url).await;
     let mut waits = Vec::new();
     loop {
         // Once the circuit is open, an attempt may have to wait for the time of a probe.
         let mut later = 0;
-        while desk.state(id).await.1 as usize == waits.len() {
-            desk.work().await;
-            desk.world.clock.advance(Duration::from_secs(1));
+        while fixture.state(id).await.1 as usize == waits.len() {
+            fixture.run().await;
+            fixture.world.clock.advance(Duration::from_secs(1));
             later += 1;
             assert!(later <= 21, "the longest wait is exceeded");
         }
-        desk.work().await;
-        let now = desk.world.clock.now();
-        let (record, tries) = desk.callback(id).await;
+        fixture.run().await;
+        let now = fixture.world.clock.now();
+        let (record, tries) = fixture.callback(id).await;
         assert_eq!(tries.len(), waits.len() + 1, "one attempt at each time");
         assert!(matches!(&tries.last().unwrap().outcome, TryOutcome::Error(text) if text.starts_with("no connection")));
         if record.state == CallbackState::Failed {
@@ -212,100 +212,103 @@ async fn a_dead_receiver_is_tried_with_growing_waits_until_it_is_given_up() {
             break;
         }
         waits.push(tries.last().unwrap().at.until(record.due).as_secs_f64());
-        desk.advance_to(UnixMillis(record.due.0 - 1));
-        assert!(desk.world.clock.now() > now || record.due <= now);
+        fixture.advance_to(UnixMillis(record.due.0 - 1));
+        assert!(fixture.world.clock.now() > now || record.due <= now);
         if record.due > now {
-            desk.work().await;
-            assert_eq!(desk.state(id).await.1 as usize, waits.len(), "not before it is due");
+            fixture.run().await;
+            assert_eq!(fixture.state(id).await.1 as usize, waits.len(), "not before it is due");
         }
-        desk.advance_to(record.due);
+        fixture.advance_to(record.due);
     }
     for (wait, longest) in waits.iter().zip([4.0, 8.0, 16.0, 20.0]) {
         assert!((longest / 2.0..=longest).contains(wait), "{waits:?}");
     }
-    desk.world.clock.advance(Duration::from_hours(24));
-    let before = desk.state(id).await;
-    desk.work().await;
-    assert_eq!(desk.state(id).await, before, "there are no more attempts");
-    assert_eq!(desk.world.engine.store().resend_callback(id, desk.world.clock.now()).await.unwrap(), Resent::Queued);
-    desk.work().await;
-    assert_eq!(desk.state(id).await, (CallbackState::Pending, before.1 + 1), "give_up_after counts anew");
+    fixture.world.clock.advance(Duration::from_hours(24));
+    let before = fixture.state(id).await;
+    fixture.run().await;
+    assert_eq!(fixture.state(id).await, before, "there are no more attempts");
+    assert_eq!(
+        fixture.world.engine.store().resend_callback(id, fixture.world.clock.now()).await.unwrap(),
+        Resent::Queued
+    );
+    fixture.run().await;
+    assert_eq!(fixture.state(id).await, (CallbackState::Pending, before.1 + 1), "give_up_after counts anew");
 }
 
 #[tokio::test]
-async fn retry_after_is_honoured_within_the_longest_wait_and_gone_ends_it() {
-    let (mut desk, receiver) = (Desk::new(), Receiver::start(BUSY).await);
-    let id = desk.failed("o-1", &receiver.url).await;
-    desk.work().await;
-    let (record, _) = desk.callback(id).await;
+async fn retry_after_is_honoured_within_the_longest_wait_and_410_ends_it() {
+    let (mut fixture, receiver) = (Fixture::new(), Receiver::start(BUSY).await);
+    let id = fixture.failed("o-1", &receiver.url).await;
+    fixture.run().await;
+    let (record, _) = fixture.callback(id).await;
     assert_eq!(record.due, START.plus(Duration::from_secs(20)), "40 s were requested, max_retry is 20 s");
-    receiver.say(GONE);
-    desk.advance_to(record.due);
-    desk.work().await;
-    assert_eq!(desk.state(id).await, (CallbackState::Failed, 2));
-    assert_eq!(receiver.came(), [id.to_string(), id.to_string()], "all attempts have the same id");
+    receiver.set_reply(GONE);
+    fixture.advance_to(record.due);
+    fixture.run().await;
+    assert_eq!(fixture.state(id).await, (CallbackState::Failed, 2));
+    assert_eq!(receiver.received(), [id.to_string(), id.to_string()], "all attempts have the same id");
 }
 
 #[tokio::test]
-async fn a_dead_target_holds_up_nobody_and_gets_a_connection_now_and_then() {
-    let (mut desk, dead, receiver) = (Desk::new(), Receiver::nowhere().await, Receiver::start(OK).await);
+async fn a_dead_target_delays_no_other_and_is_probed_occasionally() {
+    let (mut fixture, dead, receiver) = (Fixture::new(), Receiver::unreachable_url().await, Receiver::start(OK).await);
     let mut waiting = Vec::new();
     for number in 0..40 {
-        waiting.push(desk.failed(&format!("dead-{number}"), &dead).await);
+        waiting.push(fixture.failed(&format!("dead-{number}"), &dead).await);
     }
-    let live = desk.failed("live", &receiver.url).await;
-    desk.work().await;
-    assert_eq!(desk.state(live).await, (CallbackState::Delivered, 1));
-    let tries = async |desk: &Desk| {
+    let live = fixture.failed("live", &receiver.url).await;
+    fixture.run().await;
+    assert_eq!(fixture.state(live).await, (CallbackState::Delivered, 1));
+    let tries = async |fixture: &Fixture| {
         let mut tries = 0;
         for id in &waiting {
-            tries += desk.state(*id).await.1;
+            tries += fixture.state(*id).await.1;
         }
         tries
     };
-    let first = tries(&desk).await;
+    let first = tries(&fixture).await;
     assert!((5..=8).contains(&first), "one window, then the circuit opens: {first}");
-    desk.world.clock.advance(Duration::from_secs(4));
-    desk.work().await;
-    assert_eq!(tries(&desk).await, first + 1, "one probe");
-    let (open, named) = desk.worker.targets.open(5);
+    fixture.world.clock.advance(Duration::from_secs(4));
+    fixture.run().await;
+    assert_eq!(tries(&fixture).await, first + 1, "one probe");
+    let (open, named) = fixture.worker.targets.open(5);
     assert_eq!((open, named.len()), (1, 1));
-    desk.reload();
-    desk.world.clock.advance(Duration::from_secs(90));
-    desk.worker.looked = None;
-    desk.work().await;
+    fixture.reload();
+    fixture.world.clock.advance(Duration::from_secs(90));
+    fixture.worker.maintained_at = None;
+    fixture.run().await;
     for id in &waiting {
-        assert_eq!(desk.state(*id).await.0, CallbackState::Failed, "none waits longer than give_up_after");
+        assert_eq!(fixture.state(*id).await.0, CallbackState::Failed, "none waits longer than give_up_after");
     }
 }
 
 #[tokio::test]
-async fn what_was_cut_off_between_sending_and_recording_is_sent_again_under_its_name() {
-    let (mut desk, receiver) = (Desk::new(), Receiver::start(SILENCE).await);
-    let id = desk.failed("o-1", &receiver.url).await;
-    desk.worker.round(&mut desk.under_way).await.unwrap();
-    while receiver.came().is_empty() {
+async fn a_callback_interrupted_before_it_is_recorded_is_resent_with_its_id() {
+    let (mut fixture, receiver) = (Fixture::new(), Receiver::start(NO_REPLY).await);
+    let id = fixture.failed("o-1", &receiver.url).await;
+    fixture.worker.round(&mut fixture.in_flight).await.unwrap();
+    while receiver.received().is_empty() {
         tokio::task::yield_now().await;
     }
     // As if the process died here.
-    desk.under_way.shutdown().await;
-    desk.worker = Desk::worker(&desk.world, &desk.rules);
-    receiver.say(OK);
-    desk.work().await;
-    assert_eq!(desk.state(id).await, (CallbackState::Pending, 0), "it is still leased");
-    assert_eq!(desk.world.engine.store().resend_callback(id, START).await.unwrap(), Resent::UnderWay);
-    desk.world.clock.advance(LEASE + Duration::from_millis(300));
-    desk.work().await;
-    assert_eq!(desk.state(id).await, (CallbackState::Delivered, 1));
-    assert_eq!(receiver.came(), [id.to_string(), id.to_string()]);
+    fixture.in_flight.shutdown().await;
+    fixture.worker = Fixture::worker(&fixture.world, &fixture.rules);
+    receiver.set_reply(OK);
+    fixture.run().await;
+    assert_eq!(fixture.state(id).await, (CallbackState::Pending, 0), "it is still leased");
+    assert_eq!(fixture.world.engine.store().resend_callback(id, START).await.unwrap(), Resent::UnderWay);
+    fixture.world.clock.advance(LEASE + Duration::from_millis(300));
+    fixture.run().await;
+    assert_eq!(fixture.state(id).await, (CallbackState::Delivered, 1));
+    assert_eq!(receiver.received(), [id.to_string(), id.to_string()]);
 }
 
 #[tokio::test]
-async fn a_silent_receiver_is_given_up_after_the_timeout() {
-    let (mut desk, receiver) = (Desk::new(), Receiver::start(SILENCE).await);
-    let id = desk.failed("o-1", &receiver.url).await;
-    desk.work().await;
-    let (record, tries) = desk.callback(id).await;
+async fn an_attempt_ends_after_the_timeout() {
+    let (mut fixture, receiver) = (Fixture::new(), Receiver::start(NO_REPLY).await);
+    let id = fixture.failed("o-1", &receiver.url).await;
+    fixture.run().await;
+    let (record, tries) = fixture.callback(id).await;
     assert_eq!(
         (record.state, &tries[0].outcome),
         (CallbackState::Pending, &TryOutcome::Error("no answer in time".into()))
@@ -313,43 +316,43 @@ async fn a_silent_receiver_is_given_up_after_the_timeout() {
 }
 
 #[tokio::test]
-async fn rules_that_cannot_tell_are_waited_for() {
-    let (mut desk, receiver) = (Desk::new(), Receiver::start(OK).await);
-    let id = desk.failed("o-1", &receiver.url).await;
-    desk.world.edit("merchants/acme.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"s\"\nallowed_ips = []\n");
-    desk.reload();
-    desk.work().await;
-    let (record, tries) = desk.callback(id).await;
+async fn a_callback_that_the_rules_cannot_send_waits_for_a_reload() {
+    let (mut fixture, receiver) = (Fixture::new(), Receiver::start(OK).await);
+    let id = fixture.failed("o-1", &receiver.url).await;
+    fixture.world.edit("merchants/acme.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"s\"\nallowed_ips = []\n");
+    fixture.reload();
+    fixture.run().await;
+    let (record, tries) = fixture.callback(id).await;
     let TryOutcome::Error(text) = &tries[0].outcome else { panic!("{tries:?}") };
     assert!(record.state == CallbackState::Pending && text.contains("plain http"), "{text}");
-    desk.world.edit("merchants/acme.toml", ACME);
-    desk.reload();
-    desk.advance_to(record.due);
-    desk.work().await;
-    assert_eq!(desk.state(id).await, (CallbackState::Delivered, 2));
-    assert_eq!(receiver.came().len(), 1);
+    fixture.world.edit("merchants/acme.toml", ACME);
+    fixture.reload();
+    fixture.advance_to(record.due);
+    fixture.run().await;
+    assert_eq!(fixture.state(id).await, (CallbackState::Delivered, 2));
+    assert_eq!(receiver.received().len(), 1);
 }
 
 #[tokio::test]
-async fn a_worker_that_is_stopped_finishes_what_is_under_way() {
-    let (desk, receiver) = (Desk::new(), Receiver::start(OK).await);
-    let id = desk.failed("o-1", &receiver.url).await;
+async fn a_stopped_worker_finishes_callbacks_in_flight() {
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(OK).await);
+    let id = fixture.failed("o-1", &receiver.url).await;
     let (stop, stopped) = oneshot::channel();
-    let running = tokio::spawn(Desk::worker(&desk.world, &desk.rules).run(stopped));
-    while receiver.came().is_empty() {
+    let running = tokio::spawn(Fixture::worker(&fixture.world, &fixture.rules).run(stopped));
+    while receiver.received().is_empty() {
         tokio::task::yield_now().await;
     }
     drop(stop);
     running.await.unwrap();
-    assert_eq!(desk.state(id).await, (CallbackState::Delivered, 1));
+    assert_eq!(fixture.state(id).await, (CallbackState::Delivered, 1));
 }
 
 #[tokio::test]
-async fn what_waited_for_a_gateway_that_was_down_has_its_try() {
-    let (mut desk, receiver, dead) = (Desk::new(), Receiver::start(OK).await, Receiver::nowhere().await);
-    let (well, late) = (desk.failed("well", &receiver.url).await, desk.failed("late", &dead).await);
-    desk.world.clock.advance(Duration::from_hours(24));
-    desk.work().await;
-    assert_eq!(desk.state(well).await, (CallbackState::Delivered, 1));
-    assert_eq!(desk.state(late).await, (CallbackState::Failed, 1), "one attempt, and no time for another");
+async fn a_callback_delayed_by_downtime_gets_its_attempt() {
+    let (mut fixture, receiver, dead) = (Fixture::new(), Receiver::start(OK).await, Receiver::unreachable_url().await);
+    let (well, late) = (fixture.failed("well", &receiver.url).await, fixture.failed("late", &dead).await);
+    fixture.world.clock.advance(Duration::from_hours(24));
+    fixture.run().await;
+    assert_eq!(fixture.state(well).await, (CallbackState::Delivered, 1));
+    assert_eq!(fixture.state(late).await, (CallbackState::Failed, 1), "one attempt, and no time for another");
 }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fitting_request_id_is_kept() {
+    fn a_valid_request_id_is_kept() {
         let longest = "x".repeat(128);
         for kept in ["1", "req-42/a:b\"~!", &longest] {
             let id = RequestId::of(&headers(&REQUEST_ID, &[kept.as_bytes()]), &Sevens);
@@ -144,9 +144,9 @@ mod tests {
         }
         let good = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         assert_eq!(trace(&[good, good]), None, "sent twice");
-        let passed =
+        let forwarded =
             |values: &[&[u8]]| passing(&RequestId::Drawn([b'r'; 32]), &headers(&TRACEPARENT, values)).traceparent;
-        assert_eq!(passed(&[good]).unwrap().as_bytes(), good);
-        assert_eq!(passed(&[b"00-0"]), None, "an invalid traceparent is not forwarded");
+        assert_eq!(forwarded(&[good]).unwrap().as_bytes(), good);
+        assert_eq!(forwarded(&[b"00-0"]), None, "an invalid traceparent is not forwarded");
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tower_service::Service;
 
 use super::counted::Counted;
-use super::reach::EgressPolicy;
+use super::egress::EgressPolicy;
 use super::resolver::{Forbidden, Lookups, Resolver};
 
 /// A pool of connections. Clones share it.
@@ -28,20 +28,20 @@ pub(super) type Client = hyper_util::client::legacy::Client<Connector, Full<Byte
 
 /// How long an idle connection is kept: to hosts that the rules name, and to all others, of which there may be any
 /// number.
-const IDLE: Duration = Duration::from_mins(1);
-const IDLE_PUBLIC: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+const IDLE_TIMEOUT_PUBLIC: Duration = Duration::from_secs(10);
 /// How long a new connection waits for its permit.
-const PLACE_WAIT: Duration = Duration::from_secs(1);
+const PERMIT_WAIT: Duration = Duration::from_secs(1);
 /// How long establishing a connection may take, TLS included. A request that finds another connection leaves the one it
 /// began to complete in the background, and a peer that never finishes the handshake would hold it for ever.
-const CONNECTING: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most idle connections to a host.
 const IDLE_CONNECTIONS: usize = 32;
-/// The largest head of an answer, in bytes.
+/// The largest head of a response, in bytes.
 const LARGEST_HEAD: u16 = 32 * 1024;
-/// An HTTP/2 connection with requests on it whose peer is silent for this long is asked whether it lives, and given as
-/// long to answer: else every request would wait for a dead connection of the pool.
-const SILENCE: Duration = Duration::from_secs(4);
+/// How long the peer of an HTTP/2 connection with open requests may be silent before it is pinged, and how long it then
+/// has to answer. Otherwise every request would wait for a dead connection of the pool.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(4);
 
 /// The options of all clients with one egress policy, and what they share.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ pub(super) struct ClientOptions {
     pub reach: EgressPolicy,
     pub lookups: Arc<Lookups>,
     /// Permits for open connections; `None`: unlimited, because the rules name the hosts.
-    pub places: Option<Arc<Semaphore>>,
+    pub permits: Option<Arc<Semaphore>>,
 }
 
 /// The error when no connection permit is free.
@@ -61,8 +61,8 @@ pub(super) struct PoolExhausted;
 ///
 /// # Errors
 /// As [`https`].
-pub(super) fn plain(way: &ClientOptions) -> Result<Client, rustls::Error> {
-    https(&[], &[], way)
+pub(super) fn plain(options: &ClientOptions) -> Result<Client, rustls::Error> {
+    https(&[], &[], options)
 }
 
 /// Builds a client for HTTPS that trusts these certificates.
@@ -72,7 +72,7 @@ pub(super) fn plain(way: &ClientOptions) -> Result<Client, rustls::Error> {
 pub(super) fn https(
     system: &[CertificateDer<'static>],
     extra: &[CertificateDer<'static>],
-    way: &ClientOptions,
+    options: &ClientOptions,
 ) -> Result<Client, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(system.iter().cloned());
@@ -80,7 +80,7 @@ pub(super) fn https(
     if unusable > 0 {
         tracing::warn!(unusable, "some certificates that the rules trust cannot be used");
     }
-    Ok(build(tls(roots)?, way.clone()))
+    Ok(build(tls(roots)?, options.clone()))
 }
 
 /// Loads the system's trusted roots, on a blocking thread because it reads files.
@@ -101,8 +101,8 @@ fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn build(tls: ClientConfig, way: ClientOptions) -> Client {
-    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(way.reach, Arc::clone(&way.lookups)));
+fn build(tls: ClientConfig, options: ClientOptions) -> Client {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(options.reach, Arc::clone(&options.lookups)));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     let connector =
@@ -111,22 +111,22 @@ fn build(tls: ClientConfig, way: ClientOptions) -> Client {
     client
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(if way.places.is_some() { IDLE_PUBLIC } else { IDLE })
+        .pool_idle_timeout(if options.permits.is_some() { IDLE_TIMEOUT_PUBLIC } else { IDLE_TIMEOUT })
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .http1_max_buf_size(LARGEST_HEAD.into())
         .http2_max_header_list_size(LARGEST_HEAD.into())
-        .http2_keep_alive_interval(SILENCE)
-        .http2_keep_alive_timeout(SILENCE)
+        .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .http2_keep_alive_timeout(KEEP_ALIVE_INTERVAL)
         // Retries only requests of which no byte was written, so that nothing can be sent twice.
         .retry_canceled_requests(true);
-    client.build(Connector { way, inner: connector })
+    client.build(Connector { options, inner: connector })
 }
 
-/// Connects within [`CONNECTING`], and only to addresses that the egress policy allows. The resolver checks the
+/// Connects within [`CONNECT_TIMEOUT`], and only to addresses that the egress policy allows. The resolver checks the
 /// addresses of names; addresses that are written in the URL do not pass through it, so they are checked here.
 #[derive(Clone)]
 pub(super) struct Connector {
-    way: ClientOptions,
+    options: ClientOptions,
     inner: HttpsConnector<HttpConnector<Resolver>>,
 }
 
@@ -142,24 +142,24 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        if let Some(host) = written_address(&uri).filter(|address| !self.way.reach.allows(*address)) {
+        if let Some(host) = literal_address(&uri).filter(|address| !self.options.reach.allows(*address)) {
             return Box::pin(async move { Err(Forbidden(host.to_string()).into()) });
         }
-        let (places, connecting) = (self.way.places.clone(), self.inner.call(uri));
+        let (permits, connecting) = (self.options.permits.clone(), self.inner.call(uri));
         Box::pin(async move {
-            let place = match places {
-                Some(places) => {
-                    Some(tokio::time::timeout(PLACE_WAIT, places.acquire_owned()).await.map_err(|_| PoolExhausted)??)
-                }
+            let permit = match permits {
+                Some(permits) => Some(
+                    tokio::time::timeout(PERMIT_WAIT, permits.acquire_owned()).await.map_err(|_| PoolExhausted)??,
+                ),
                 None => None,
             };
-            Ok(Counted::new(tokio::time::timeout(CONNECTING, connecting).await??, place))
+            Ok(Counted::new(tokio::time::timeout(CONNECT_TIMEOUT, connecting).await??, permit))
         })
     }
 }
 
 /// Returns the host if it is written as an IP address.
-fn written_address(uri: &Uri) -> Option<IpAddr> {
+fn literal_address(uri: &Uri) -> Option<IpAddr> {
     let host = uri.host()?;
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     bare.unwrap_or(host).parse().ok()

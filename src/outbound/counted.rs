@@ -12,13 +12,13 @@ use tokio::sync::OwnedSemaphorePermit;
 /// A connection with its permit.
 pub(super) struct Counted<T> {
     inner: T,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl<T> Counted<T> {
     /// Wraps a connection that returns its permit when it is closed; `None`: it needs no permit.
-    pub(super) const fn new(inner: T, place: Option<OwnedSemaphorePermit>) -> Self {
-        Self { inner, _place: place }
+    pub(super) const fn new(inner: T, permit: Option<OwnedSemaphorePermit>) -> Self {
+        Self { inner, _permit: permit }
     }
 }
 

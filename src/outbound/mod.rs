@@ -7,7 +7,7 @@
 
 mod client;
 mod counted;
-mod reach;
+mod egress;
 mod resolver;
 mod retry_after;
 
@@ -27,7 +27,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::domain::UnixMillis;
 use client::{Client, ClientOptions, PoolExhausted};
-pub use reach::{EgressPolicy, is_public};
+pub use egress::{EgressPolicy, is_public};
 use resolver::{Forbidden, ResolveError};
 
 /// The most clients that are kept, one for each set of trusted certificates and egress policy. Rules name a handful; a
@@ -38,7 +38,7 @@ const CLIENTS: usize = 64;
 const PUBLIC_CONNECTIONS: usize = 2048;
 
 /// How long the body of a drained response is read, so that its connection can be reused.
-const DRAINING: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest error text, in bytes: parts of it come from the other side.
 const LONGEST_CAUSE: usize = 300;
 
@@ -116,28 +116,28 @@ pub enum OutboundError {
 #[derive(Default)]
 pub struct Outbound {
     /// In the order of their last use, the most recent last.
-    clients: Mutex<VecDeque<(Kind, Client)>>,
+    clients: Mutex<VecDeque<(ClientKey, Client)>>,
     /// Whether [`Outbound::retire`] was called: connections are not kept any more.
     retired: AtomicBool,
     system_roots: OnceCell<Arc<[CertificateDer<'static>]>>,
-    ways: Ways,
+    options: PolicyOptions,
 }
 
 /// The client options of each egress policy. Hosts that the rules name have lookups and connections of their own, so
 /// that silent hosts of others cannot use them up.
-struct Ways {
+struct PolicyOptions {
     anywhere: ClientOptions,
     public: ClientOptions,
 }
 
-impl Default for Ways {
+impl Default for PolicyOptions {
     fn default() -> Self {
         Self {
-            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), places: None },
+            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), permits: None },
             public: ClientOptions {
                 reach: EgressPolicy::PublicOnly,
                 lookups: Arc::default(),
-                places: Some(Arc::new(Semaphore::new(PUBLIC_CONNECTIONS))),
+                permits: Some(Arc::new(Semaphore::new(PUBLIC_CONNECTIONS))),
             },
         }
     }
@@ -145,7 +145,7 @@ impl Default for Ways {
 
 /// The requests that share a client, and so its connections.
 #[derive(Clone, PartialEq, Eq)]
-struct Kind {
+struct ClientKey {
     trust: Trust,
     reach: EgressPolicy,
 }
@@ -154,7 +154,7 @@ struct Kind {
 #[derive(Clone, PartialEq, Eq)]
 enum Trust {
     /// None: it speaks plain HTTP.
-    Nobody,
+    Nothing,
     /// The system's roots and these.
     SystemAnd(Arc<[CertificateDer<'static>]>),
 }
@@ -164,22 +164,25 @@ impl Outbound {
     ///
     /// # Errors
     /// [`OutboundError`] says why there is no response.
-    pub async fn ask(&self, question: OutboundRequest<'_>, now: UnixMillis) -> Result<OutboundResponse, OutboundError> {
-        let deadline = Instant::now() + question.timeout;
+    pub async fn ask(&self, request: OutboundRequest<'_>, now: UnixMillis) -> Result<OutboundResponse, OutboundError> {
+        let deadline = Instant::now() + request.timeout;
         let exchange = async {
             let uri: Uri =
-                question.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
-            let client = self.client(&uri, question.trust, question.reach).await?;
-            client.request(request(uri, question.headers, question.body)).await.map_err(|error| no_reply(&error))
+                request.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
+            let client = self.client(&uri, request.trust, request.reach).await?;
+            client
+                .request(build_request(uri, request.headers, request.body))
+                .await
+                .map_err(|error| request_error(&error))
         };
         let reply = timeout_at(deadline, exchange).await.unwrap_or(Err(OutboundError::Timeout))?;
         let (head, body) = reply.into_parts();
-        let body = match question.answer {
+        let body = match request.answer {
             AnswerBody::Whole(limit) => {
                 timeout_at(deadline, read(body, limit)).await.unwrap_or(Err(OutboundError::Timeout))?
             }
             AnswerBody::Drained(limit) => {
-                drain(body, limit, deadline.min(Instant::now() + DRAINING)).await;
+                drain(body, limit, deadline.min(Instant::now() + DRAIN_TIMEOUT)).await;
                 Bytes::new()
             }
         };
@@ -203,12 +206,12 @@ impl Outbound {
         reach: EgressPolicy,
     ) -> Result<Client, OutboundError> {
         let plain = uri.scheme_str() == Some("http");
-        let trust = if plain { Trust::Nobody } else { Trust::SystemAnd(Arc::clone(trust)) };
-        let kind = Kind { trust, reach };
-        if let Some(client) = self.known(&kind) {
+        let trust = if plain { Trust::Nothing } else { Trust::SystemAnd(Arc::clone(trust)) };
+        let key = ClientKey { trust, reach };
+        if let Some(client) = self.cached(&key) {
             return Ok(client);
         }
-        let client = self.make(&kind).await.map_err(|error| OutboundError::Unusable(error.to_string()))?;
+        let client = self.build(&key).await.map_err(|error| OutboundError::Unusable(error.to_string()))?;
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if self.retired.load(Ordering::Acquire) {
             return Ok(client);
@@ -216,27 +219,27 @@ impl Outbound {
         if clients.len() >= CLIENTS {
             clients.pop_front();
         }
-        clients.push_back((kind, client.clone()));
+        clients.push_back((key, client.clone()));
         Ok(client)
     }
 
-    async fn make(&self, kind: &Kind) -> Result<Client, rustls::Error> {
-        let way = match kind.reach {
-            EgressPolicy::Anywhere => &self.ways.anywhere,
-            EgressPolicy::PublicOnly => &self.ways.public,
+    async fn build(&self, key: &ClientKey) -> Result<Client, rustls::Error> {
+        let options = match key.reach {
+            EgressPolicy::Anywhere => &self.options.anywhere,
+            EgressPolicy::PublicOnly => &self.options.public,
         };
-        match &kind.trust {
-            Trust::Nobody => client::plain(way),
+        match &key.trust {
+            Trust::Nothing => client::plain(options),
             Trust::SystemAnd(extra) => {
                 let system = self.system_roots.get_or_init(client::system_roots).await;
-                client::https(system, extra, way)
+                client::https(system, extra, options)
             }
         }
     }
 
-    fn known(&self, kind: &Kind) -> Option<Client> {
+    fn cached(&self, key: &ClientKey) -> Option<Client> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = clients.iter().position(|(known, _)| known == kind)?;
+        let at = clients.iter().position(|(cached, _)| cached == key)?;
         let entry = clients.remove(at)?;
         let client = entry.1.clone();
         clients.push_back(entry);
@@ -244,7 +247,7 @@ impl Outbound {
     }
 }
 
-fn request(uri: Uri, headers: &[(HeaderName, HeaderValue)], body: Option<Bytes>) -> Request<Full<Bytes>> {
+fn build_request(uri: Uri, headers: &[(HeaderName, HeaderValue)], body: Option<Bytes>) -> Request<Full<Bytes>> {
     let method = if body.is_some() { Method::POST } else { Method::GET };
     let mut request = Request::new(Full::new(body.unwrap_or_default()));
     let all = request.headers_mut();
@@ -278,7 +281,7 @@ async fn drain(body: Incoming, limit: usize, until: Instant) {
     let _ = timeout_at(until, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }
 
-fn no_reply(error: &hyper_util::client::legacy::Error) -> OutboundError {
+fn request_error(error: &hyper_util::client::legacy::Error) -> OutboundError {
     if let Some(Forbidden(host)) = chain(error).find_map(forbidden) {
         return OutboundError::Forbidden(host.clone());
     }
@@ -308,14 +311,14 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 /// was sent or received: of HTTP/2 only the error code is shown, because the debug data beside it is the other side's
 /// and may be anything.
 fn causes(error: &(dyn Error + 'static)) -> String {
-    let stated = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
+    let text = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
         Some(h2::Reason::NO_ERROR) => "the other side shut the connection down".to_owned(),
         Some(reason) => reason.description().to_owned(),
         // The library's text is advice for authors of servers.
         None if is_closed(error) => "the other side closed the connection".to_owned(),
         None => error.to_string(),
     };
-    let mut causes = chain(error).map(stated).collect::<Vec<_>>().join(": ");
+    let mut causes = chain(error).map(text).collect::<Vec<_>>().join(": ");
     causes.truncate(causes.floor_char_boundary(LONGEST_CAUSE));
     causes
 }

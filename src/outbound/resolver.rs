@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service;
 
-use super::reach::EgressPolicy;
+use super::egress::EgressPolicy;
 
 /// The most names that are looked up at once.
 const LOOKUPS: usize = 64;
@@ -83,33 +83,33 @@ impl Lookups {
 
     async fn look_up(self: Arc<Self>, name: Name, lookup: Arc<Lookup>) {
         let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
-        if self.is_forgotten(&name, &lookup) {
+        if self.is_abandoned(&name, &lookup) {
             return;
         }
-        let found = self.resolve_aside(name.clone(), permit).await;
+        let found = self.resolve_blocking(name.clone(), permit).await;
         self.running().remove(&name);
         lookup.send_replace(Some(found));
     }
 
     /// Resolves a name on a blocking thread. The thread holds the permit: a caller that stops waiting releases neither.
-    async fn resolve_aside(&self, name: Name, permit: OwnedSemaphorePermit) -> Found {
+    async fn resolve_blocking(&self, name: Name, permit: OwnedSemaphorePermit) -> Found {
         let resolve = self.resolve;
-        let aside = tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             resolve(name.as_str())
         });
-        aside.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(Arc::new)
+        task.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(Arc::new)
     }
 
     /// Reports whether all callers left while the lookup waited for its permit; if so, removes it, so that no caller
     /// joins it any more.
-    fn is_forgotten(&self, name: &Name, lookup: &Lookup) -> bool {
+    fn is_abandoned(&self, name: &Name, lookup: &Lookup) -> bool {
         let mut running = self.running();
-        let forgotten = lookup.receiver_count() == 0;
-        if forgotten {
+        let abandoned = lookup.receiver_count() == 0;
+        if abandoned {
             running.remove(name);
         }
-        forgotten
+        abandoned
     }
 
     fn running(&self) -> MutexGuard<'_, HashMap<Name, Arc<Lookup>>> {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_may_be_reached_is_dialled() {
+    async fn only_allowed_addresses_are_returned() {
         let both = resolved(EgressPolicy::PublicOnly, "both.example").await.unwrap();
         assert_eq!(both, addresses(&["8.8.8.8", "2a00::1"]));
         assert_eq!(resolved(EgressPolicy::Anywhere, "both.example").await.unwrap().len(), 5);
@@ -206,15 +206,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn few_addresses_of_a_name_are_dialled() {
+    async fn the_addresses_of_a_name_are_limited() {
         for reach in [EgressPolicy::Anywhere, EgressPolicy::PublicOnly] {
             assert_eq!(resolved(reach, "many.example").await.unwrap().len(), ADDRESSES);
         }
     }
 
     /// Waits until the condition holds; lookups run on threads of their own.
-    async fn until(mut holds: impl FnMut() -> bool) {
-        while !holds() {
+    async fn until(mut condition: impl FnMut() -> bool) {
+        while !condition() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -231,9 +231,9 @@ mod tests {
             fake("both.example")
         }
         let lookups = Arc::new(Lookups::by(silent));
-        let ask = |host: String| tokio::spawn(Arc::clone(&lookups).find(name(&host)));
-        let waiting: Vec<_> = (0..LOOKUPS + 9).map(|number| ask(format!("{number}.example"))).collect();
-        let again: Vec<_> = (0..20).map(|_| ask("0.example".to_owned())).collect();
+        let find = |host: String| tokio::spawn(Arc::clone(&lookups).find(name(&host)));
+        let waiting: Vec<_> = (0..LOOKUPS + 9).map(|number| find(format!("{number}.example"))).collect();
+        let again: Vec<_> = (0..20).map(|_| find("0.example".to_owned())).collect();
         until(|| STARTED.load(Ordering::SeqCst) == LOOKUPS && lookups.running().len() == LOOKUPS + 9).await;
         // A caller that leaves frees no thread, and its name is not looked up if the lookup has not begun.
         waiting.iter().for_each(tokio::task::JoinHandle::abort);

@@ -46,40 +46,40 @@ async fn canned(reply: &'static str, closes: bool) -> String {
     url
 }
 
-async fn answered(reply: &'static str) -> Result<OutboundResponse, OutboundError> {
+async fn response_to(reply: &'static str) -> Result<OutboundResponse, OutboundError> {
     let url = canned(reply, true).await;
     Outbound::default().ask(post(&url, &Arc::default()), NOW).await
 }
 
 #[tokio::test]
-async fn any_status_is_an_answer_and_no_redirect_is_followed() {
+async fn any_status_is_a_response_and_no_redirect_is_followed() {
     let moved = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 2\r\n\r\nno";
-    let answer = answered(moved).await.unwrap();
+    let answer = response_to(moved).await.unwrap();
     assert_eq!((answer.status, &answer.body[..], answer.retry_after), (302, &b"no"[..], None));
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n";
-    let answer = answered(busy).await.unwrap();
+    let answer = response_to(busy).await.unwrap();
     assert_eq!((answer.status, answer.retry_after), (503, Some(Duration::from_secs(7))));
 }
 
 #[tokio::test]
-async fn an_answer_is_bounded_however_it_is_framed() {
+async fn a_response_is_bounded_however_it_is_framed() {
     let fits = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n0123456789abcdef";
-    assert_eq!(answered(fits).await.unwrap().body.len(), 16);
+    assert_eq!(response_to(fits).await.unwrap().body.len(), 16);
     for too_long in [
         "HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n0123456789abcdefg",
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n1\r\ng\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\n\r\n0123456789abcdefg",
     ] {
-        assert!(matches!(answered(too_long).await, Err(OutboundError::TooLong)), "{too_long}");
+        assert!(matches!(response_to(too_long).await, Err(OutboundError::TooLong)), "{too_long}");
     }
 }
 
 #[tokio::test]
-async fn what_breaks_off_is_no_answer() {
+async fn an_incomplete_response_is_an_error() {
     for broken in ["", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nConte"]
     {
-        let error = answered(broken).await.unwrap_err();
+        let error = response_to(broken).await.unwrap_err();
         assert!(matches!(error, OutboundError::Unreachable(_)), "{broken}: {error}");
     }
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
@@ -88,7 +88,7 @@ async fn what_breaks_off_is_no_answer() {
 }
 
 #[tokio::test]
-async fn the_time_is_for_the_whole_answer() {
+async fn the_timeout_covers_the_whole_response() {
     for silent in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"] {
         let url = canned(silent, false).await;
         let trust = Arc::default();
@@ -98,12 +98,12 @@ async fn the_time_is_for_the_whole_answer() {
 }
 
 #[tokio::test]
-async fn connections_have_their_number_and_an_idle_one_counts() {
-    let places = Some(Arc::new(Semaphore::new(1)));
+async fn connections_are_limited_and_idle_ones_count() {
+    let permits = Some(Arc::new(Semaphore::new(1)));
     let outbound = Outbound {
-        ways: Ways {
-            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), places },
-            ..Ways::default()
+        options: PolicyOptions {
+            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), permits },
+            ..PolicyOptions::default()
         },
         ..Outbound::default()
     };
@@ -160,7 +160,7 @@ async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[Certificat
 }
 
 #[tokio::test]
-async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_reported_to() {
+async fn https_uses_http_2_if_offered_and_trusts_the_given_roots() {
     for (alpn, reported) in
         [(&["h2", "http/1.1"][..], "HTTP/2.0 yes"), (&["http/1.1"], "HTTP/1.1 yes"), (&[], "HTTP/1.1 yes")]
     {
@@ -174,8 +174,9 @@ async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_reported_t
         }
         let get = OutboundRequest { headers: &headers, body: None, ..post(&url, &ca) };
         assert_eq!(outbound.ask(get, NOW).await.unwrap().body, reported, "{alpn:?}");
-        let nobody = Arc::default();
-        let error = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
+        let no_roots = Arc::default();
+        let error =
+            outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &no_roots) }, NOW).await.unwrap_err();
         assert!(error.to_string().contains("UnknownIssuer"), "{error}");
         let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
         assert_eq!(answer.body, reported, "a failure with one set of roots does not affect another");
@@ -196,10 +197,7 @@ async fn clients_are_kept_within_a_bound() {
     }
     let clients = outbound.clients.lock().unwrap();
     assert_eq!(clients.len(), CLIENTS);
-    assert!(
-        clients.iter().any(|(known, _)| known.trust == Trust::SystemAnd(trust(0))),
-        "recently used clients are kept"
-    );
+    assert!(clients.iter().any(|(key, _)| key.trust == Trust::SystemAnd(trust(0))), "recently used clients are kept");
 }
 
 #[tokio::test]
@@ -225,7 +223,7 @@ async fn the_head_decides_where_the_body_is_drained() {
 }
 
 #[tokio::test]
-async fn a_drained_answer_needs_its_head_in_time() {
+async fn a_drained_response_needs_its_head_in_time() {
     let (url, trust) = (canned("HTTP/1.1 200 OK\r\n", false).await, Arc::default());
     let timeout = Duration::from_millis(300);
     let drained = OutboundRequest { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
@@ -233,7 +231,7 @@ async fn a_drained_answer_needs_its_head_in_time() {
 }
 
 #[tokio::test]
-async fn what_is_not_public_is_not_connected_to() {
+async fn addresses_that_are_not_public_are_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let trust = Arc::default();
@@ -261,16 +259,16 @@ async fn what_is_not_public_is_not_connected_to() {
     }
     // None of them connected: the first connection is that of an allowed request.
     let url = format!("http://127.0.0.1:{port}/first");
-    let asks = tokio::spawn(async move { Outbound::default().ask(post(&url, &Arc::default()), NOW).await });
+    let sending = tokio::spawn(async move { Outbound::default().ask(post(&url, &Arc::default()), NOW).await });
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut head = [0; 11];
     stream.read_exact(&mut head).await.unwrap();
     assert_eq!(&head, b"POST /first");
-    asks.abort();
+    sending.abort();
 }
 
 #[tokio::test]
-async fn a_connection_of_one_reach_serves_no_other() {
+async fn connections_are_not_shared_between_policies() {
     let directory = tempfile::tempdir().unwrap();
     let (url, ca) = tls_server(directory.path(), &["h2"]).await;
     let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
@@ -283,8 +281,8 @@ async fn a_connection_of_one_reach_serves_no_other() {
 }
 
 #[tokio::test]
-async fn errors_hold_nothing_of_what_was_stated() {
-    const SAID: &[&str] = &["secret", "?", "{", "x-"];
+async fn errors_contain_nothing_of_the_request() {
+    const SENT: &[&str] = &["secret", "?", "{", "x-"];
     let headers = [(HeaderName::from_static("x-secret"), HeaderValue::from_static("secret"))];
     for reply in [
         "",
@@ -301,12 +299,12 @@ async fn errors_hold_nothing_of_what_was_stated() {
             .await
             .unwrap_err();
         let text = error.to_string();
-        assert!(SAID.iter().all(|stated| !text.contains(stated)), "{reply:?}: {text}");
+        assert!(SENT.iter().all(|part| !text.contains(part)), "{reply:?}: {text}");
     }
 }
 
 #[tokio::test]
-async fn what_an_http_2_server_writes_beside_its_code_is_not_repeated() {
+async fn http_2_debug_data_is_not_repeated() {
     const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
     const GO_AWAY: &[u8] = b"\0\0\x0e\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0bsecret";
     let (near, mut far) = tokio::io::duplex(64 * 1024);

@@ -3,15 +3,14 @@
 use crate::domain::{AccountNumber, Outcome, Status};
 use crate::error::RequestError;
 
-/// The account that Pay pays from.
+/// The payer's account in a deposit completed by Pay.
 const PAYER: &str = "4111111111111111";
 
-/// What the form sends, and under which name.
+/// The name of the form's field, and the error for a wrong value.
 const DECISION: &str = "decision";
-
 const NO_DECISION: &str = "must be sent once, as `pay` or `decline`";
 
-/// The customer's choice on the sandbox's page.
+/// The decision made on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The deposit succeeds.
@@ -24,7 +23,7 @@ impl Decision {
     /// Reads the form's `application/x-www-form-urlencoded` body; other members are ignored.
     ///
     /// # Errors
-    /// `decision` is missing, repeated, or neither `pay` nor `decline`.
+    /// `decision` is missing, sent twice, or neither `pay` nor `decline`.
     pub fn read(body: &[u8]) -> Result<Self, RequestError> {
         let mut values = body.split(|byte| *byte == b'&').filter_map(|pair| {
             let rest = pair.strip_prefix(DECISION.as_bytes())?;

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
 
 impl PageRequest {
-    /// Returns the response to the browser.
+    /// Answers the request.
     ///
     /// # Errors
     /// [`AdmissionError::Link`] if the deposit does not exist (any more); or the store is unavailable.

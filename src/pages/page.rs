@@ -13,18 +13,18 @@ use crate::engine::{Engine, NextAction};
 use crate::error::{AdmissionError, ApiError};
 use crate::rules::{PageState, RuleSet};
 
-/// How often the preparing page comes again, in seconds.
+/// How often the preparing page reloads, in seconds.
 pub(super) const PREPARING_SECONDS: u64 = 2;
-/// How often the page comes again that waits for a result.
+/// How often the page that waits for a result reloads, in seconds.
 pub(super) const STOPPED_SECONDS: u64 = 15;
-/// How long a result stands before the page goes on to the return link. Browsers put what comes after a second at most in
-/// the page's place in their history, so that going back from the merchant does not send the form again.
+/// How long a result is shown before the page goes to the return link, in seconds. Browsers replace the page in their
+/// history if the next one follows within a second, so that going back from the merchant does not send the form again.
 pub(super) const FINISHED_SECONDS: u64 = 1;
 
 /// The kinds of signed links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkKind {
-    /// `/pay/`: where the merchant sends its customer.
+    /// `/pay/`: the page to which the merchant sends its customer.
     Entry,
     /// `/return/`: back to the merchant.
     Return,
@@ -33,7 +33,7 @@ pub enum LinkKind {
 }
 
 impl LinkKind {
-    /// The first segment of its path.
+    /// Returns the first segment of its path.
     #[must_use]
     pub const fn segment(self) -> &'static str {
         match self {
@@ -44,18 +44,18 @@ impl LinkKind {
     }
 }
 
-/// What a browser asks for, by a link that was verified.
+/// A request for a page, by a verified link.
 #[derive(Debug)]
 pub struct PageRequest {
-    /// Which kind of link.
+    /// The kind of the link.
     pub kind: LinkKind,
-    /// What it says.
+    /// The content of the link.
     pub link: Link,
-    /// Path and query as sent.
+    /// The path and query as sent.
     pub target: RedirectUrl,
-    /// When it was asked.
+    /// The time of the request.
     pub now: UnixMillis,
-    /// What was chosen on the sandbox's page.
+    /// The decision made on the sandbox's page, if any.
     pub decision: Option<Decision>,
     /// The rules of the request.
     pub rules: Arc<RuleSet>,
@@ -65,7 +65,7 @@ impl PageRequest {
     /// Verifies a link. `target` is the path and query exactly as received.
     ///
     /// # Errors
-    /// [`AdmissionError::Link`]: it was not issued like this, was altered, or is too late.
+    /// [`AdmissionError::Link`]: the link was not issued, was altered, or has expired.
     pub fn verified(
         engine: &Engine,
         rules: &Arc<RuleSet>,
@@ -86,28 +86,28 @@ impl PageRequest {
     }
 }
 
-/// What a browser is answered, and about whose deposit.
+/// The answer to a page request, with the deposit's merchant.
 #[derive(Debug)]
 pub struct PageReply {
-    /// Who created the deposit.
+    /// The merchant that created the deposit.
     pub merchant: MerchantId,
-    /// How it goes on.
+    /// The answer.
     pub step: PageResponse,
 }
 
-/// How the customer goes on.
+/// The answer to the customer's browser.
 #[derive(Debug)]
 pub enum PageResponse {
-    /// To the merchant's own page, or to the provider's.
+    /// A redirect to the merchant's own page, or to the provider's.
     Away(BrowserUrl),
-    /// To another of our links.
+    /// A redirect to another of the gateway's links.
     Link(RedirectUrl),
-    /// To a page of ours.
+    /// A page of the gateway.
     Page(Box<HtmlPage>),
 }
 
 impl PageResponse {
-    /// Its name in metrics.
+    /// Returns its name in metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -121,26 +121,26 @@ impl PageResponse {
 /// A page, before a language is chosen for it.
 #[derive(Debug)]
 pub struct HtmlPage {
-    /// What it is about.
+    /// The state that it shows.
     pub state: PageState,
-    /// The deposit; `None` when nothing may be told of one.
+    /// The deposit; `None` if the page may not show one.
     pub payment: Option<Payment>,
-    /// What the customer has to do.
+    /// How the customer has to pay.
     pub instructions: Option<Instructions>,
-    /// The signed return link, where pages offer it.
+    /// The signed return link, if the page offers it.
     pub return_url: Option<RedirectUrl>,
-    /// Where the sandbox's form goes: path and query.
+    /// The path and query to which the sandbox's form is sent.
     pub action: Option<RedirectUrl>,
-    /// Path and query of the page itself, where asking once more helps.
+    /// The path and query of the page itself, if it offers a reload.
     pub here: Option<RedirectUrl>,
-    /// When it comes again or goes on by itself.
+    /// When the page reloads or redirects by itself.
     pub refresh: Option<Refresh>,
-    /// Whether it answers a decision that contradicts the booked result.
+    /// Whether it answers a decision that contradicts the operation's result.
     pub contradicts: bool,
 }
 
 impl HtmlPage {
-    /// A page that tells of no deposit.
+    /// Creates a page without a deposit.
     #[must_use]
     pub const fn of(state: PageState) -> Self {
         Self {
@@ -156,7 +156,7 @@ impl HtmlPage {
     }
 }
 
-/// What pages tell of a deposit.
+/// What pages show of a deposit.
 #[derive(Debug)]
 pub struct Payment {
     pub(super) merchant: Box<str>,
@@ -166,55 +166,55 @@ pub struct Payment {
     pub(super) currency: Currency,
 }
 
-/// That a page comes again, or goes on, by itself.
+/// An automatic reload of a page, or redirect to another one.
 #[derive(Debug)]
 pub struct Refresh {
-    /// After so long, in whole seconds.
+    /// The delay, in whole seconds.
     pub after: Duration,
-    /// Where to; `None`: the same page.
+    /// The target; `None`: the same page.
     pub to: Option<RedirectUrl>,
 }
 
 impl Refresh {
-    /// The same page again.
+    /// Creates a reload of the same page.
     #[must_use]
     pub const fn again(seconds: u64) -> Self {
         Self { after: Duration::from_secs(seconds), to: None }
     }
 }
 
-/// A deposit as its pages need it.
+/// A deposit with the data that its pages need.
 pub(super) struct DepositPage {
     pub(super) operation: Operation,
     pub(super) deposit: Deposit,
-    pub(super) reported: Payment,
+    pub(super) payment: Payment,
     pub(super) return_url: Option<RedirectUrl>,
 }
 
 impl DepositPage {
-    /// `None` for a withdrawal.
-    pub(super) fn new(engine: &Engine, visit: &PageRequest, operation: Operation) -> Option<Self> {
+    /// Returns `None` for a withdrawal.
+    pub(super) fn new(engine: &Engine, request: &PageRequest, operation: Operation) -> Option<Self> {
         let Kind::Deposit(deposit) = operation.kind.clone() else { return None };
-        let PageRequest { rules, .. } = visit;
-        // What is gone from the rules is still told of, by its own name.
+        let PageRequest { rules, .. } = request;
+        // A merchant or shop that was removed from the rules is shown by its id.
         let merchant = rules.merchants.get(&operation.merchant).map(|merchant| merchant.name.clone());
         let shop = rules.shops.get(&operation.shop);
-        let reported = Payment {
+        let payment = Payment {
             merchant: merchant.unwrap_or_else(|| operation.merchant.as_str().into()),
             shop: shop.map_or_else(|| operation.shop.as_str().into(), |shop| shop.name.clone()),
             order_id: operation.order_id.clone(),
             amount: operation.amount,
             currency: operation.currency,
         };
-        // A lifetime that was shortened may be over for a deposit whose customer is still on the way.
-        let is_open = visit.now < operation.created_at.plus(rules.gateway.pages.return_lifetime);
+        // After `return_lifetime` was shortened, it may be over while the customer is still paying.
+        let is_open = request.now < operation.created_at.plus(rules.gateway.pages.return_lifetime);
         let offers_return = is_open && shop.is_none_or(|shop| shop.payin.browser_return);
         let (id, created_at) = (operation.id, operation.created_at);
         let return_url = offers_return.then(|| engine.links().return_link(&rules.gateway, id, created_at));
-        Some(Self { operation, deposit, reported, return_url })
+        Some(Self { operation, deposit, payment, return_url })
     }
 
-    /// Where the customer of a deposit of this status goes, byte for byte as the merchant named it (merchant-api-v2,
+    /// Returns the redirect for a deposit of this status, byte for byte as the merchant specified it (merchant-api-v2,
     /// browser return destination).
     pub(super) fn destination(&self, status: Status) -> PageResponse {
         let Deposit { success_url, pending_url, fail_url, .. } = &self.deposit;
@@ -226,24 +226,24 @@ impl DepositPage {
         PageResponse::Away(destination.clone())
     }
 
-    pub(super) async fn way(&self, engine: &Engine, rules: &RuleSet) -> Result<NextAction, ApiError> {
+    pub(super) async fn next_action(&self, engine: &Engine, rules: &RuleSet) -> Result<NextAction, ApiError> {
         let provider = rules.shops.get(&self.operation.shop).map(|shop| &shop.provider);
         Ok(engine.customer_way(&self.operation, provider).await?)
     }
 
-    /// A page that comes again by itself, and by hand, as long as the link leads to it. Then it goes on to the return link
-    /// in place of a page that knows of none.
-    pub(super) fn waiting(self, state: PageState, visit: &PageRequest, seconds: u64) -> HtmlPage {
+    /// Builds a page that reloads by itself, and by hand, as long as its link is valid. Before the link expires, the
+    /// page goes to the return link, if there is one, instead of reloading.
+    pub(super) fn waiting(self, state: PageState, request: &PageRequest, seconds: u64) -> HtmlPage {
         let page = self.page(state);
-        let left = visit.link.expires.saturating_sub(visit.now.seconds());
+        let left = request.link.expires.saturating_sub(request.now.seconds());
         if left > i64::try_from(seconds).unwrap_or(i64::MAX) {
-            return HtmlPage { refresh: Some(Refresh::again(seconds)), here: Some(visit.target.clone()), ..page };
+            return HtmlPage { refresh: Some(Refresh::again(seconds)), here: Some(request.target.clone()), ..page };
         }
         let refresh = page.return_url.clone().map(|to| Refresh { to: Some(to), ..Refresh::again(seconds) });
         HtmlPage { refresh, ..page }
     }
 
     pub(super) fn page(self, state: PageState) -> HtmlPage {
-        HtmlPage { payment: Some(self.reported), return_url: self.return_url, ..HtmlPage::of(state) }
+        HtmlPage { payment: Some(self.payment), return_url: self.return_url, ..HtmlPage::of(state) }
     }
 }

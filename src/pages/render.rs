@@ -38,7 +38,7 @@ struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// Returns a text about the page's state.
-    fn words(&self, key: &str) -> Text<'a> {
+    fn state_text(&self, key: &str) -> Text<'a> {
         Text(self.language.text(self.page.state.as_str(), key))
     }
 
@@ -68,9 +68,9 @@ impl<'a> Document<'a> {
                  <path d=\"{icon}\"/></svg>"
             )?,
         }
-        writeln!(out, "<h1>{}</h1>", self.words("title"))?;
+        writeln!(out, "<h1>{}</h1>", self.state_text("title"))?;
         let role = if self.is_waiting() || state == PageState::Stopped { " role=\"status\"" } else { "" };
-        writeln!(out, "<p class=\"lead\"{role}>{}</p>", self.words("text"))?;
+        writeln!(out, "<p class=\"lead\"{role}>{}</p>", self.state_text("text"))?;
         if let Some(payment) = &self.page.payment {
             self.amount(out, payment)?;
         }
@@ -81,7 +81,7 @@ impl<'a> Document<'a> {
             self.payment(out, payment)?;
         }
         self.form(out)?;
-        self.ways(out)?;
+        self.links(out)?;
         writeln!(out, "</main>")?;
         let reference = self.label("reference");
         writeln!(out, "<footer>\n<p>{reference} <bdi>{}</bdi></p>\n</footer>\n</body>\n</html>", Text(request_id))
@@ -90,7 +90,7 @@ impl<'a> Document<'a> {
     fn head(&self, out: &mut String) -> fmt::Result {
         let (lang, dir) = (Text(&self.language.tag), self.language.direction.as_str());
         writeln!(out, "<!doctype html>\n<html lang=\"{lang}\" dir=\"{dir}\">\n<head>\n<meta charset=\"utf-8\">")?;
-        write!(out, "<title>{}", self.words("title"))?;
+        write!(out, "<title>{}", self.state_text("title"))?;
         if let Some(payment) = &self.page.payment {
             write!(out, " – {}", Text(&payment.merchant))?;
         }
@@ -163,9 +163,9 @@ impl<'a> Document<'a> {
     }
 
     /// Writes the links: first the one back to the merchant, unless another action comes first.
-    fn ways(&self, out: &mut String) -> fmt::Result {
+    fn links(&self, out: &mut String) -> fmt::Result {
         let HtmlPage { return_url, here, action, .. } = self.page;
-        let hint = self.words("hint");
+        let hint = self.state_text("hint");
         if return_url.is_some() && !hint.0.is_empty() {
             writeln!(out, "<p class=\"hint\">{hint}</p>")?;
         }
@@ -175,8 +175,8 @@ impl<'a> Document<'a> {
         let comes_last = action.is_some() || self.is_waiting();
         let back = |out: &mut String, class: &str| match return_url {
             Some(url) => {
-                let (url, stated) = (Text(url.expose()), self.action("return"));
-                writeln!(out, "<a class=\"button {class}\" href=\"{url}\">{stated}</a>")
+                let (url, label) = (Text(url.expose()), self.action("return"));
+                writeln!(out, "<a class=\"button {class}\" href=\"{url}\">{label}</a>")
             }
             None => Ok(()),
         };

@@ -4,23 +4,21 @@
 use std::time::Duration;
 
 use super::decision::Decision;
-use super::page::{DepositPage, FINISHED_SECONDS, HtmlPage, PageRequest, PageResponse, Refresh};
-use crate::domain::{ProviderKind, Status};
+use super::page::{FINISHED_SECONDS, HtmlPage, DepositPage, PageRequest, PageResponse, Refresh};
+use crate::domain::{AccountNumber, Outcome, ProviderKind, Status};
 use crate::engine::{Engine, NextAction, Report, Reported};
-use crate::error::{AdmissionError, ApiError};
+use crate::error::{AdmissionError, ApiError, RequestError};
 use crate::rules::PageState;
 
-/// The page with its form. What has another way by now goes that one.
-pub(super) async fn page(engine: &Engine, visit: &PageRequest, opened: DepositPage) -> Result<PageResponse, ApiError> {
-    match opened.way(engine, &visit.rules).await? {
+/// Returns the page with its form, or a redirect if the deposit has another next action by now.
+pub(super) async fn page(engine: &Engine, request: &PageRequest, opened: DepositPage) -> Result<PageResponse, ApiError> {
+    match opened.next_action(engine, &request.rules).await? {
         NextAction::SandboxPage => {
-            let page = HtmlPage { action: Some(visit.target.clone()), ..opened.page(PageState::Sandbox) };
+            let page = HtmlPage { action: Some(request.target.clone()), ..opened.page(PageState::Sandbox) };
             Ok(PageResponse::Page(Box::new(page)))
         }
         NextAction::Finished(status) => Ok(opened.destination(status)),
-        NextAction::Preparing | NextAction::Page(_) | NextAction::Instructions(_) | NextAction::Stopped => {
-            Ok(PageResponse::Link(opened.deposit.redirect_url))
-        }
+        _ => Ok(PageResponse::Link(opened.deposit.redirect_url)),
     }
 }
 
@@ -28,12 +26,12 @@ pub(super) async fn page(engine: &Engine, visit: &PageRequest, opened: DepositPa
 /// redirect to another origin.
 pub(super) async fn decide(
     engine: &Engine,
-    visit: &PageRequest,
+    request: &PageRequest,
     opened: DepositPage,
     decision: Decision,
 ) -> Result<PageResponse, ApiError> {
     // A decision that the page does not offer (any more) is ignored: the shop may have got another provider meanwhile.
-    if !matches!(opened.way(engine, &visit.rules).await?, NextAction::SandboxPage | NextAction::Finished(_)) {
+    if !matches!(opened.next_action(engine, &request.rules).await?, NextAction::SandboxPage | NextAction::Finished(_)) {
         return Ok(PageResponse::Link(opened.deposit.redirect_url));
     }
     let DepositPage { operation, .. } = &opened;

@@ -24,23 +24,23 @@ impl World {
     async fn open(&self, kind: LinkKind, link: &str, decision: Option<Decision>) -> Result<PageResponse, ApiError> {
         let rules = self.rules();
         let target = link.strip_prefix(&*rules.gateway.server.public_url).unwrap_or(link);
-        let visit = PageRequest::verified(&self.engine, &rules, kind, target, self.clock.now())?;
-        let PageReply { merchant, step } = PageRequest { decision, ..visit }.answer(&self.engine).await?;
+        let request = PageRequest::verified(&self.engine, &rules, kind, target, self.clock.now())?;
+        let PageReply { merchant, step } = PageRequest { decision, ..request }.answer(&self.engine).await?;
         assert_eq!(merchant.as_str(), "acme");
         Ok(step)
     }
 
     /// Opens the entry link; returns a page's name, an address, or the refusal.
     async fn entry(&self, reply: &str) -> String {
-        reported(self.open(LinkKind::Entry, &entry_link(reply), None).await)
+        describe(self.open(LinkKind::Entry, &entry_link(reply), None).await)
     }
 
     async fn sandbox(&self, link: &str, decision: Option<Decision>) -> String {
-        reported(self.open(LinkKind::Sandbox, link, decision).await)
+        describe(self.open(LinkKind::Sandbox, link, decision).await)
     }
 
     async fn go_back(&self, link: &str) -> String {
-        reported(self.open(LinkKind::Return, link, None).await)
+        describe(self.open(LinkKind::Return, link, None).await)
     }
 
     /// Returns the sandbox link of a prepared deposit.
@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-fn reported(step: Result<PageResponse, ApiError>) -> String {
+fn describe(step: Result<PageResponse, ApiError>) -> String {
     match step {
         Ok(PageResponse::Away(url)) => url.as_str().to_owned(),
         Ok(PageResponse::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
@@ -77,28 +77,28 @@ fn entry_link(reply: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_sandbox_leads_by_amount_and_age() {
+async fn the_sandbox_decides_by_amount_and_age() {
     let world = World::new();
     let mut replies = Vec::new();
     for cents in 0..=5 {
         replies.push(world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap());
     }
-    let ways = async || {
+    let pages = async || {
         let mut words = Vec::new();
         for reply in &replies {
             words.push(world.entry(reply).await);
         }
         words.join(" ")
     };
-    assert_eq!(ways().await, "Preparing https://a.example/f Preparing Preparing Preparing Preparing");
+    assert_eq!(pages().await, "Preparing https://a.example/f Preparing Preparing Preparing Preparing");
     world.later(SECOND);
-    assert_eq!(ways().await, "sandbox https://a.example/f Stopped Instructions Preparing sandbox");
+    assert_eq!(pages().await, "sandbox https://a.example/f Stopped Instructions Preparing sandbox");
     world.later(9 * SECOND);
-    assert_eq!(ways().await, "sandbox https://a.example/f Stopped Instructions sandbox sandbox");
+    assert_eq!(pages().await, "sandbox https://a.example/f Stopped Instructions sandbox sandbox");
 }
 
 #[tokio::test]
-async fn pages_come_again_by_themselves_while_something_is_awaited() {
+async fn waiting_pages_reload_by_themselves() {
     let world = World::new();
     for (cents, state, seconds) in
         [(0, PageState::Preparing, Some(2)), (2, PageState::Stopped, Some(15)), (3, PageState::Instructions, None)]
@@ -119,7 +119,7 @@ async fn pages_come_again_by_themselves_while_something_is_awaited() {
 }
 
 #[tokio::test]
-async fn what_was_chosen_is_booked_once() {
+async fn a_decision_is_recorded_once() {
     let world = World::new();
     for (decision, other, state, contradicting, destination, balance) in [
         (Decision::Pay, Decision::Decline, "Success", "Success, contradicting", "https://a.example/s", "EUR 1000 0"),
@@ -202,7 +202,7 @@ async fn a_shop_decides_whether_pages_offer_the_return() {
 }
 
 #[tokio::test]
-async fn a_result_shown_goes_on_to_the_return_link() {
+async fn a_shown_result_redirects_to_the_return_link() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
     world.later(SECOND);
@@ -217,7 +217,7 @@ async fn a_result_shown_goes_on_to_the_return_link() {
 }
 
 #[tokio::test]
-async fn links_of_a_listed_secret_live_on() {
+async fn links_of_a_listed_secret_stay_valid() {
     let world = World::with(&[("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = \"old\"\n"))]);
     let reply = world.deposit("\"amount\":1.02").await.unwrap();
     let back = world.offered(&reply).await.unwrap();
@@ -236,7 +236,7 @@ async fn links_of_a_listed_secret_live_on() {
 }
 
 #[tokio::test]
-async fn what_a_provider_prepared_is_where_the_customer_goes() {
+async fn the_customer_is_sent_to_the_providers_preparation() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
     for (preparation, expected) in [
@@ -252,7 +252,7 @@ async fn what_a_provider_prepared_is_where_the_customer_goes() {
 }
 
 #[tokio::test]
-async fn a_deposit_whose_shop_is_gone_waits() {
+async fn a_deposit_of_a_removed_shop_waits() {
     let world = World::new();
     let reply = world.deposit("\"method\":\"spare\"").await.unwrap();
     world.replace("merchants/acme.toml", "[shops.spare]\npayin = true\npayout = true\n", "");
@@ -276,7 +276,7 @@ async fn a_deposit_whose_shop_got_another_kind_of_provider_waits_and_is_not_paid
 }
 
 #[tokio::test]
-async fn what_the_page_does_not_offer_is_not_taken() {
+async fn a_decision_that_the_page_does_not_offer_is_ignored() {
     let world = World::new();
     for cents in [2, 3, 4] {
         let reply = world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap();
@@ -289,28 +289,28 @@ async fn what_the_page_does_not_offer_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_page_that_waits_goes_back_before_its_link_ends() {
+async fn a_waiting_page_redirects_before_its_link_expires() {
     let world = World::new();
     world.replace("shops/card.toml", "kind = \"sandbox\"", "kind = \"sandbox\"\ndelay = \"1h\"");
     let reply = world.deposit("").await.unwrap();
-    let looked_at = async || match world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() {
+    let viewed = async || match world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() {
         PageResponse::Page(page) => page,
         other => panic!("{other:?}"),
     };
     world.later(30 * MINUTE - 3 * SECOND);
-    let page = looked_at().await;
+    let page = viewed().await;
     assert!(page.here.is_some() && page.refresh.unwrap().to.is_none());
     world.later(SECOND);
-    let page = looked_at().await;
+    let page = viewed().await;
     assert!(page.here.is_none());
     assert_eq!(page.refresh.unwrap().to.unwrap().expose(), page.return_url.unwrap().expose());
     world.replace("shops/card.toml", "[payin]", "[payin]\nbrowser_return = false");
-    let page = looked_at().await;
+    let page = viewed().await;
     assert!(page.here.is_none() && page.refresh.is_none());
 }
 
 #[tokio::test]
-async fn a_return_link_that_is_over_is_not_offered() {
+async fn an_expired_return_link_is_not_offered() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
     world.later(2 * SECOND);
@@ -323,7 +323,7 @@ async fn a_return_link_that_is_over_is_not_offered() {
 }
 
 #[tokio::test]
-async fn links_of_the_default_secret_live_on_while_its_file_is_listed() {
+async fn links_of_the_default_secret_stay_valid_while_it_is_listed() {
     let world = World::new();
     let reply = world.deposit("\"amount\":1.02").await.unwrap();
     // The default secret's file holds the secret in base64.
@@ -341,7 +341,7 @@ async fn an_id_that_names_no_deposit_is_refused_like_a_wrong_link() {
         let id = crate::domain::TransactionId::parse(&id).unwrap();
         let expires = START.plus(Duration::from_millis(MINUTE)).seconds();
         let link = sign(&Secret::new(b"pages"), "", ENTRY, id, expires);
-        assert_eq!(reported(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
+        assert_eq!(describe(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
     }
 }
 
@@ -354,10 +354,10 @@ async fn a_link_of_one_kind_is_none_of_another() {
     for (kind, link) in
         [(LinkKind::Return, &entry), (LinkKind::Sandbox, &entry), (LinkKind::Entry, &back), (LinkKind::Sandbox, &back)]
     {
-        assert_eq!(reported(world.open(kind, link, None).await), "refused");
+        assert_eq!(describe(world.open(kind, link, None).await), "refused");
         let renamed = link
             .replace("/pay/", &format!("/{}/", kind.segment()))
             .replace("/return/", &format!("/{}/", kind.segment()));
-        assert_eq!(reported(world.open(kind, &renamed, None).await), "refused");
+        assert_eq!(describe(world.open(kind, &renamed, None).await), "refused");
     }
 }

@@ -50,8 +50,8 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
 async fn operation(engine: &Engine, shop: &ShopCode, id: TransactionId) -> Result<Operation, ApiError> {
     let stored = engine.store().by_id(id).await?;
     // An operation created for the sandbox is excluded: this provider cannot report its result.
-    let own = |operation: &Operation| operation.shop == *shop && operation.provider == ProviderKind::Http;
-    stored.map(|stored| stored.operation).filter(own).ok_or(ApiError::NotFound)
+    let is_own = |operation: &Operation| operation.shop == *shop && operation.provider == ProviderKind::Http;
+    stored.map(|stored| stored.operation).filter(is_own).ok_or(ApiError::NotFound)
 }
 
 fn reply(id: TransactionId, status: Status) -> Bytes {

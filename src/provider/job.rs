@@ -25,7 +25,7 @@ pub(super) enum JobHandler {
     Http(HttpProvider),
     /// None: the shop was removed from the rules, or has the other kind of provider now. A job is never handled by
     /// another kind than it was created for, because it is unknown what the first provider did with it.
-    Nobody,
+    Missing,
 }
 
 impl JobHandler {
@@ -35,7 +35,7 @@ impl JobHandler {
         match (job.operation.provider, provider) {
             (ProviderKind::Sandbox, Some(ProviderRules::Sandbox { .. })) => Self::Sandbox,
             (ProviderKind::Http, Some(ProviderRules::Http(provider))) => Self::Http(provider.clone()),
-            _ => Self::Nobody,
+            _ => Self::Missing,
         }
     }
 }
@@ -67,11 +67,11 @@ impl JobContext {
     }
 
     /// Does a job and counts the outcome. If the store fails, the job is done again after its lease.
-    pub(super) async fn work(&self, job: &ProviderJob, doer: &JobHandler) -> Result<(), StoreError> {
-        let outcome = match doer {
+    pub(super) async fn run(&self, job: &ProviderJob, handler: &JobHandler) -> Result<(), StoreError> {
+        let outcome = match handler {
             JobHandler::Sandbox => self.sandbox(job).await?,
             JobHandler::Http(provider) => self.http(job, provider).await?,
-            JobHandler::Nobody => self.postpone(job).await?,
+            JobHandler::Missing => self.postpone(job).await?,
         };
         self.metrics().provider_job(outcome);
         Ok(())
@@ -83,7 +83,7 @@ impl JobContext {
             Direction::Payin => Report::Pending,
             Direction::Payout => Report::Finished(sandbox::withdrawal_result(job.operation.amount)),
         };
-        self.take(job, report).await
+        self.record_report(job, report).await
     }
 
     async fn http(&self, job: &ProviderJob, provider: &HttpProvider) -> Result<&'static str, StoreError> {
@@ -95,46 +95,46 @@ impl JobContext {
         let return_url = self.return_url(&rules, operation);
         let body = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
         let watch = Stopwatch::start();
-        let asked = http::ask(&self.outbound, provider, body, self.clock.now()).await;
-        self.metrics().provider_request(shop.as_str(), asked.outcome(), watch.elapsed());
-        match asked {
-            ProviderAnswer::Said(report) => {
+        let answer = http::send(&self.outbound, provider, body, self.clock.now()).await;
+        self.metrics().provider_request(shop.as_str(), answer.outcome(), watch.elapsed());
+        match answer {
+            ProviderAnswer::Reported(report) => {
                 if self.silent().remove(shop) {
                     tracing::info!(shop = shop.as_str(), "the provider answers again");
                 }
-                self.take(job, report).await
+                self.record_report(job, report).await
             }
-            ProviderAnswer::Unknown(unknown) => self.ask_again(job, provider, &unknown).await,
+            ProviderAnswer::Unknown(unknown) => self.retry(job, provider, &unknown).await,
         }
     }
 
     /// Returns the link by which the provider's page sends the customer back, if the shop offers a return.
     fn return_url(&self, rules: &RuleSet, operation: &Operation) -> Option<RedirectUrl> {
-        let returns = rules.shops.get(&operation.shop).is_some_and(|shop| shop.payin.browser_return);
-        let wanted = returns && operation.direction() == Direction::Payin;
+        let offers_return = rules.shops.get(&operation.shop).is_some_and(|shop| shop.payin.browser_return);
+        let wanted = offers_return && operation.direction() == Direction::Payin;
         wanted.then(|| self.engine.links().return_link(&rules.gateway, operation.id, operation.created_at))
     }
 
     /// Records a provider's answer; returns the outcome's label in the metrics.
-    async fn take(&self, job: &ProviderJob, report: Report) -> Result<&'static str, StoreError> {
+    async fn record_report(&self, job: &ProviderJob, report: Report) -> Result<&'static str, StoreError> {
         let id = job.operation.id;
-        let taken = match &report {
+        let label = match &report {
             Report::Pending => "pending",
             Report::Prepared(_) => "prepared",
             Report::Finished(_) => "booked",
         };
-        let word = match self.engine.report(job.operation.provider, &job.operation.shop, id, report).await? {
-            Reported::Taken => return Ok(taken),
+        let label = match self.engine.report(job.operation.provider, &job.operation.shop, id, report).await? {
+            Reported::Taken => return Ok(label),
             Reported::Repeated => "repeated",
             Reported::Contradicts(_) => "contradicted",
             Reported::Unknown => "unknown",
         };
         // The operation has its result already, or does not exist: the job is done.
         self.store().end_provider_job(id).await?;
-        Ok(word)
+        Ok(label)
     }
 
-    async fn ask_again(
+    async fn retry(
         &self,
         job: &ProviderJob,
         provider: &HttpProvider,
@@ -142,7 +142,7 @@ impl JobContext {
     ) -> Result<&'static str, StoreError> {
         let (id, shop, now) = (job.operation.id, &job.operation.shop, self.clock.now());
         let (shop_code, cause) = (shop.as_str(), &unknown.cause);
-        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = made(job), %cause, "a provider gave no result");
+        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = attempts(job), %cause, "a provider gave no result");
         let last = job.operation.created_at.plus(provider.give_up_after);
         if now >= last {
             return self.give_up(job, cause).await;
@@ -162,7 +162,7 @@ impl JobContext {
     /// stopped, so that its customer sees the page for a delayed payment instead of one that prepares for ever.
     async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
         let (id, shop) = (job.operation.id, &job.operation.shop);
-        tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = made(job), %cause,
+        tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = attempts(job), %cause,
             "gave up: the provider returned no result; the operation stays PENDING until the provider reports one");
         let unprepared = job.operation.direction() == Direction::Payin && self.store().preparation(id).await?.is_none();
         if !unprepared || !self.store().prepare(id, Preparation::Stopped).await? {
@@ -173,12 +173,12 @@ impl JobContext {
 
     async fn postpone(&self, job: &ProviderJob) -> Result<&'static str, StoreError> {
         let now = self.clock.now();
-        self.tell_of_nobody(&job.operation.shop, job.operation.provider);
+        self.log_missing_provider(&job.operation.shop, job.operation.provider);
         self.store().postpone_provider_job(job.operation.id, now.plus(UNTIL_RULES_CHANGE)).await?;
         Ok("postponed")
     }
 
-    fn tell_of_nobody(&self, shop: &ShopCode, wanted: ProviderKind) {
+    fn log_missing_provider(&self, shop: &ShopCode, wanted: ProviderKind) {
         if self.throttle.due((shop.clone(), "nobody")).is_some() {
             let wanted = match wanted {
                 ProviderKind::Sandbox => "sandbox",
@@ -194,6 +194,6 @@ impl JobContext {
 }
 
 /// Returns how many attempts a job has had, this one included.
-const fn made(job: &ProviderJob) -> u32 {
+const fn attempts(job: &ProviderJob) -> u32 {
     job.attempts.saturating_add(1)
 }

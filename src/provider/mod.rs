@@ -1,8 +1,8 @@
 //! Payment providers, which move the money behind a shop (contract section 8).
 
 pub mod events;
-mod flights;
 mod http;
+mod in_flight;
 mod job;
 mod sandbox;
 #[cfg(test)]

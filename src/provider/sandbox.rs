@@ -117,34 +117,35 @@ mod tests {
     }
 
     #[test]
-    fn a_deposits_customer_goes_on_by_amount_and_age() {
+    fn the_next_action_depends_on_amount_and_age() {
         let delay = Duration::from_secs(3);
-        let way =
+        let action =
             |hundredths, millis| customer_way(&deposit(hundredths), delay, UnixMillis(CREATED.0 + millis)).unwrap();
         for hundredths in [1000, 1002, 1003, 1004, 1005, 1099] {
-            assert_eq!(way(hundredths, 0), NextAction::Preparing, "{hundredths}");
-            assert_eq!(way(hundredths, 2_999), NextAction::Preparing, "{hundredths}");
-            assert_eq!(way(hundredths, -5_000), NextAction::Preparing, "a clock that was set back: {hundredths}");
+            assert_eq!(action(hundredths, 0), NextAction::Preparing, "{hundredths}");
+            assert_eq!(action(hundredths, 2_999), NextAction::Preparing, "{hundredths}");
+            assert_eq!(action(hundredths, -5_000), NextAction::Preparing, "a clock that was set back: {hundredths}");
         }
-        assert_eq!(way(1002, 3_000), NextAction::Stopped);
-        assert!(matches!(way(1003, 3_000), NextAction::Instructions(_)));
+        assert_eq!(action(1002, 3_000), NextAction::Stopped);
+        assert!(matches!(action(1003, 3_000), NextAction::Instructions(_)));
         for hundredths in [1000, 1005, 1099] {
-            assert_eq!(way(hundredths, 3_000), NextAction::SandboxPage, "{hundredths}");
+            assert_eq!(action(hundredths, 3_000), NextAction::SandboxPage, "{hundredths}");
         }
-        assert_eq!(way(1004, 9_999), NextAction::Preparing);
-        assert_eq!(way(1004, 10_000), NextAction::SandboxPage);
+        assert_eq!(action(1004, 9_999), NextAction::Preparing);
+        assert_eq!(action(1004, 10_000), NextAction::SandboxPage);
     }
 
     #[test]
     fn instructions_name_the_deposit_and_no_account() {
-        let reported = instructions(&deposit(1003)).unwrap();
-        let details: Vec<_> = reported.details().iter().map(|d| (d.label.as_ref(), d.value.as_ref())).collect();
+        let instructions_of_deposit = instructions(&deposit(1003)).unwrap();
+        let details: Vec<_> =
+            instructions_of_deposit.details().iter().map(|d| (d.label.as_ref(), d.value.as_ref())).collect();
         assert_eq!(details, [("Amount", "10.03 EUR"), ("Reference", "4711")]);
-        assert!(reported.text().is_some());
+        assert!(instructions_of_deposit.text().is_some());
     }
 
     #[test]
-    fn a_withdrawal_has_no_customers_way() {
+    fn a_withdrawal_has_no_next_action() {
         let kind =
             Withdrawal { account_number: AccountNumber::new("4111111111111111").unwrap(), account_channel: None };
         assert_eq!(customer_way(&operation(1000, Kind::Withdrawal(kind)), Duration::ZERO, CREATED), None);

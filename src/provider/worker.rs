@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 
-use super::flights::InFlightLimiter;
+use super::in_flight::InFlightLimiter;
 use super::job::{JobContext, JobHandler};
 use super::{CurrentRules, Providers};
 use crate::clock::{Clock, Random};
@@ -48,38 +48,38 @@ pub struct ProviderDeps {
 
 /// Does this process's share of the provider jobs.
 pub struct ProviderWorker {
-    tools: Arc<JobContext>,
+    context: Arc<JobContext>,
     providers: Arc<Providers>,
-    flights: InFlightLimiter,
+    limiter: InFlightLimiter,
     /// Throttles log lines about rounds that failed in the store.
-    waiting: LogThrottle,
+    round_failures: LogThrottle,
 }
 
 /// The jobs in flight, as tasks.
-type UnderWay = JoinSet<Result<(), StoreError>>;
+type InFlightJobs = JoinSet<Result<(), StoreError>>;
 
 impl ProviderWorker {
     /// Creates a worker for the queue of the engine's store.
     #[must_use]
-    pub fn new(parts: ProviderDeps) -> Self {
-        let ProviderDeps { engine, rules, outbound, providers, clock, random } = parts;
+    pub fn new(deps: ProviderDeps) -> Self {
+        let ProviderDeps { engine, rules, outbound, providers, clock, random } = deps;
         let throttle = LogThrottle::new(BETWEEN_LINES);
-        let tools = JobContext { engine, rules, outbound, clock, random, throttle, silent: Mutex::default() };
-        let waiting = LogThrottle::default();
-        Self { tools: Arc::new(tools), providers, flights: InFlightLimiter::default(), waiting }
+        let context = JobContext { engine, rules, outbound, clock, random, throttle, silent: Mutex::default() };
+        let round_failures = LogThrottle::default();
+        Self { context: Arc::new(context), providers, limiter: InFlightLimiter::default(), round_failures }
     }
 
     /// Works until `stop` receives a message or its sender is dropped, then waits for the jobs in flight. Dropping the
     /// future at any await leaves the queue sound too, but the jobs that it claimed are done again only after their
     /// leases.
     pub async fn run(self, mut stop: oneshot::Receiver<()>) {
-        let mut under_way = UnderWay::new();
+        let mut in_flight = InFlightJobs::new();
         while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
-            while let Some(landed) = under_way.try_join_next() {
-                tell(landed);
+            while let Some(finished) = in_flight.try_join_next() {
+                log_failure(finished);
             }
-            let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
-                if let Some(left_out) = self.waiting.due(()) {
+            let wait = self.round(&mut in_flight).await.unwrap_or_else(|error| {
+                if let Some(left_out) = self.round_failures.due(()) {
                     tracing::warn!(%error, left_out, "provider jobs wait: the store is unavailable");
                 }
                 LONGEST_WAIT
@@ -88,29 +88,29 @@ impl ProviderWorker {
                 // Any of them may wake it; the next round reads the queue anyway.
                 tokio::select! {
                     _ = &mut stop => break,
-                    Some(landed) = under_way.join_next() => tell(landed),
+                    Some(finished) = in_flight.join_next() => log_failure(finished),
                     _ = tokio::time::timeout(wait, self.providers.stored.notified()) => {}
                 }
             }
         }
-        while let Some(landed) = under_way.join_next().await {
-            tell(landed);
+        while let Some(finished) = in_flight.join_next().await {
+            log_failure(finished);
         }
     }
 
     /// Claims and starts the jobs that are due. Returns how long until more can start; zero if there may be more now.
-    async fn round(&self, under_way: &mut UnderWay) -> Result<Duration, StoreError> {
-        let rules = (self.tools.rules)();
-        let now = self.tools.clock.now();
+    async fn round(&self, in_flight: &mut InFlightJobs) -> Result<Duration, StoreError> {
+        let rules = (self.context.rules)();
+        let now = self.context.clock.now();
         let mut wait = LONGEST_WAIT;
         let mut batch = JoinSet::new();
         let mut failure = None;
-        for queue in self.tools.store().provider_queues().await? {
+        for queue in self.context.store().provider_queues().await? {
             if queue.due > now {
                 wait = wait.min(now.until(queue.due).max(Duration::from_millis(1)));
                 continue;
             }
-            match self.take_up(&rules, &queue.shop, now, under_way, &mut batch).await {
+            match self.claim(&rules, &queue.shop, now, in_flight, &mut batch).await {
                 Ok(0) => {}
                 Ok(_) => wait = Duration::ZERO,
                 Err(error) => failure = Some(error),
@@ -120,45 +120,45 @@ impl ProviderWorker {
         while let Some(done) = batch.join_next().await {
             match done {
                 Ok(Err(error)) => failure = Some(error),
-                done => tell(done),
+                done => log_failure(done),
             }
         }
         failure.map_or(Ok(wait), Err)
     }
 
     /// Claims a shop's due jobs and starts them; returns how many.
-    async fn take_up(
+    async fn claim(
         &self,
         rules: &RuleSet,
         shop: &ShopCode,
         now: UnixMillis,
-        under_way: &mut UnderWay,
-        batch: &mut UnderWay,
+        in_flight: &mut InFlightJobs,
+        batch: &mut InFlightJobs,
     ) -> Result<usize, StoreError> {
         let provider = rules.shops.get(shop).map(|shop| &shop.provider);
         let (limit, lease) = match provider {
-            Some(ProviderRules::Http(provider)) => (self.flights.room(shop), provider.timeout + LEASE),
+            Some(ProviderRules::Http(provider)) => (self.limiter.capacity(shop), provider.timeout + LEASE),
             Some(ProviderRules::Sandbox { .. }) | None => (BATCH, LEASE),
         };
         if limit == 0 {
             return Ok(0);
         }
         let claim = Claim { shop: shop.clone(), now, lease_until: now.plus(lease), limit };
-        let jobs = self.tools.store().claim_provider_jobs(claim).await?;
+        let jobs = self.context.store().claim_provider_jobs(claim).await?;
         let count = jobs.len();
         for job in jobs {
-            let (tools, doer) = (Arc::clone(&self.tools), JobHandler::of(rules, &job));
-            match doer {
+            let (context, handler) = (Arc::clone(&self.context), JobHandler::of(rules, &job));
+            match handler {
                 JobHandler::Http(_) => {
-                    let flight = self.flights.start(shop);
-                    under_way.spawn(async move {
-                        let done = tools.work(&job, &doer).await;
-                        drop(flight);
+                    let permit = self.limiter.start(shop);
+                    in_flight.spawn(async move {
+                        let done = context.run(&job, &handler).await;
+                        drop(permit);
                         done
                     });
                 }
-                JobHandler::Sandbox | JobHandler::Nobody => {
-                    batch.spawn(async move { tools.work(&job, &doer).await });
+                JobHandler::Sandbox | JobHandler::Missing => {
+                    batch.spawn(async move { context.run(&job, &handler).await });
                 }
             }
         }
@@ -167,7 +167,7 @@ impl ProviderWorker {
 }
 
 /// Logs a job that failed; it is done again after its lease.
-fn tell(done: Result<Result<(), StoreError>, JoinError>) {
+fn log_failure(done: Result<Result<(), StoreError>, JoinError>) {
     match done {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "a provider job failed in the store; it will be retried"),

@@ -38,8 +38,8 @@ enum Refusal {
 }
 
 impl From<RequestError> for Refusal {
-    fn from(complaint: RequestError) -> Self {
-        Self::Parameter(complaint)
+    fn from(error: RequestError) -> Self {
+        Self::Parameter(error)
     }
 }
 
@@ -52,7 +52,7 @@ impl From<StoreError> for Refusal {
 impl From<Refusal> for AdminReply {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Parameter(complaint) => reply::bad_request(&complaint.to_string()),
+            Refusal::Parameter(error) => reply::bad_request(&error.to_string()),
             Refusal::NotSampled(reason) => reply::bad_request(&reason),
             Refusal::TooSlow => reply::unavailable("the receiver did not reply in time"),
             Refusal::Unknown => reply::not_found("there is no such callback"),
@@ -64,24 +64,24 @@ impl From<Refusal> for AdminReply {
 
 /// Answers `GET /api/callbacks`: a slice of the list, the newest first.
 pub(super) async fn list(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
-    listed(source, query).await.unwrap_or_else(AdminReply::from)
+    try_list(source, query).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
+async fn try_list(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let names = ["state", "merchant", "order_id", "since", "until", "limit", "after"];
     let [state, merchant, order_id, since, until, limit, after] = parameters(query, names)?;
     if order_id.is_some() && merchant.is_none() {
         return Err(RequestError::member("order_id", "requires `merchant`").into());
     }
     let now = source.now();
-    let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(DEFAULT_LIMIT);
+    let limit = parse("limit", limit, LIMIT, read_limit)?.unwrap_or(DEFAULT_LIMIT);
     let query = CallbackQuery {
-        states: read("state", state, STATES, read_states)?.unwrap_or_else(|| DEFAULT_STATES.into()),
-        merchant: read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
-        order_id: read("order_id", order_id, "must be 1 to 255 characters", |text| OrderId::new(text).ok())?,
-        since: moment("since", since, now)?,
-        until: moment("until", until, now)?,
-        after: place(after)?,
+        states: parse("state", state, STATES, read_states)?.unwrap_or_else(|| DEFAULT_STATES.into()),
+        merchant: parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
+        order_id: parse("order_id", order_id, "must be 1 to 255 characters", |text| OrderId::new(text).ok())?,
+        since: time("since", since, now)?,
+        until: time("until", until, now)?,
+        after: cursor(after)?,
         // One more shows whether there is a next slice.
         limit: limit + 1,
     };
@@ -90,11 +90,11 @@ async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminRe
 }
 
 /// Answers `GET /api/callbacks/{id}`: one callback with its tries.
-pub(super) async fn one(source: &dyn AdminSource, id: &str) -> AdminReply {
-    shown(source, id).await.unwrap_or_else(AdminReply::from)
+pub(super) async fn show(source: &dyn AdminSource, id: &str) -> AdminReply {
+    try_show(source, id).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn shown(source: &dyn AdminSource, id: &str) -> Result<AdminReply, Refusal> {
+async fn try_show(source: &dyn AdminSource, id: &str) -> Result<AdminReply, Refusal> {
     let id = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
     let (callback, tries) = source.outbox().callback(id).await?.ok_or(Refusal::Unknown)?;
     Ok(reply::document(&document(&callback, &tries, source.now())))
@@ -106,7 +106,7 @@ pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&st
         parameters(query, [])?;
         let known = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
         match source.outbox().resend_callback(known, source.now()).await? {
-            Resent::Queued => shown(source, id).await,
+            Resent::Queued => try_show(source, id).await,
             Resent::UnderWay => Err(Refusal::UnderWay),
             Resent::Unknown => Err(Refusal::Unknown),
         }
@@ -116,10 +116,10 @@ pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&st
 
 /// Answers `POST /api/callbacks/resend`: requeues failed callbacks, a slice for each request.
 pub(super) async fn resend_failed(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
-    failed_resent(source, query).await.unwrap_or_else(AdminReply::from)
+    try_resend_failed(source, query).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
+async fn try_resend_failed(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let names = ["state", "merchant", "since", "until", "limit", "after"];
     let [state, merchant, since, until, limit, after] = parameters(query, names)?;
     // Required, so that a request without parameters does not resend everything.
@@ -127,14 +127,14 @@ async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<
         return Err(RequestError::member("state", "is required and must be `failed`").into());
     }
     let now = source.now();
-    let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(RESEND_LIMIT);
+    let limit = parse("limit", limit, LIMIT, read_limit)?.unwrap_or(RESEND_LIMIT);
     let query = CallbackQuery {
         states: vec![CallbackState::Failed],
-        merchant: read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
+        merchant: parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
         order_id: None,
-        since: moment("since", since, now)?,
-        until: moment("until", until, now)?,
-        after: place(after)?,
+        since: time("since", since, now)?,
+        until: time("until", until, now)?,
+        after: cursor(after)?,
         limit,
     };
     let (resent, last) = source.outbox().resend_failed(query, now).await?;
@@ -144,21 +144,21 @@ async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<
 
 /// Answers `POST /api/callbacks/sample`: sends a sample to a merchant's receiver, and returns the outcome.
 pub(super) async fn sample(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
-    sampled(source, query).await.unwrap_or_else(AdminReply::from)
+    try_sample(source, query).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn sampled(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
+async fn try_sample(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let [merchant, key, kind, url] = parameters(query, ["merchant", "key", "kind", "url"])?;
-    let merchant = read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
-    let asked = SampleRequest {
+    let merchant = parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
+    let request = SampleRequest {
         merchant: merchant.ok_or_else(|| RequestError::member("merchant", "is required"))?,
         api_key: key.map(Cow::into_owned),
-        kind: read("kind", kind, "must be `v1` or `v2`", |text| {
+        kind: parse("kind", kind, "must be `v1` or `v2`", |text| {
             SampleKind::ALL.into_iter().find(|kind| kind.as_str() == text)
         })?,
-        url: read("url", url, "must be an absolute URL", |text| CallbackUrl::new_allowing_http(text).ok())?,
+        url: parse("url", url, "must be an absolute URL", |text| CallbackUrl::new_allowing_http(text).ok())?,
     };
-    let sampled = timeout(SAMPLE_TIMEOUT, source.sample(asked)).await.map_err(|_| Refusal::TooSlow)?;
+    let sampled = timeout(SAMPLE_TIMEOUT, source.sample(request)).await.map_err(|_| Refusal::TooSlow)?;
     let Sampled { id, kind, url, body, tried } = sampled.map_err(Refusal::NotSampled)?;
     Ok(reply::document(&sample_document(&id, kind.as_str(), &url, &body, &tried)))
 }
@@ -168,13 +168,13 @@ const MERCHANT: &str = "must be the id of a merchant";
 const STATES: &str = "must be a list of `pending`, `delivered` and `failed`, separated by commas";
 
 /// Parses an optional parameter; `expected` is the error message if it is malformed.
-fn read<T>(
+fn parse<T>(
     name: &'static str,
     text: Option<Cow<'_, str>>,
     expected: &'static str,
-    read: impl FnOnce(&str) -> Option<T>,
+    parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>, RequestError> {
-    text.map(|text| read(&text).ok_or_else(|| RequestError::member(name, expected))).transpose()
+    text.map(|text| parse(&text).ok_or_else(|| RequestError::member(name, expected))).transpose()
 }
 
 fn read_limit(text: &str) -> Option<usize> {
@@ -188,11 +188,11 @@ fn read_states(text: &str) -> Option<Vec<CallbackState>> {
     Some(states)
 }
 
-fn moment(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
-    let moment = read(name, text, Moment::EXPECTED, Moment::parse)?;
-    Ok(moment.map(|moment| moment.before(now)))
+fn time(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
+    let time = parse(name, text, Moment::EXPECTED, Moment::parse)?;
+    Ok(time.map(|time| time.before(now)))
 }
 
-fn place(text: Option<Cow<'_, str>>) -> Result<Option<CallbackCursor>, RequestError> {
-    read("after", text, "must be the `next` of an earlier reply", read_place)
+fn cursor(text: Option<Cow<'_, str>>) -> Result<Option<CallbackCursor>, RequestError> {
+    parse("after", text, "must be the `next` of an earlier reply", read_place)
 }

@@ -30,15 +30,15 @@ impl Guard {
         let Some(host) = host_of(uri, headers) else {
             return Some(reply::bad_request("send exactly one Host"));
         };
-        let token_shown = self.shows_token(headers);
-        if !token_shown && !self.is_own_name(host, local.ip()) {
+        let with_token = self.has_token(headers);
+        if !with_token && !self.is_own_name(host, local.ip()) {
             return Some(reply::forbidden("Host must be localhost, the listening address or one of [admin] hosts"));
         }
         if comes_from_another_site(host, headers) {
             return Some(reply::forbidden("web pages of other origins may not use this listener"));
         }
         let is_open = is_open || self.token.is_none();
-        (!is_open && !token_shown).then(reply::unauthorized)
+        (!is_open && !with_token).then(reply::unauthorized)
     }
 
     /// Reports whether `Host`, with or without a port, is a name of this listener. Names under an attacker's control
@@ -55,11 +55,11 @@ impl Guard {
     }
 
     /// Reports whether the request carries the token; false when none is configured.
-    fn shows_token(&self, headers: &HeaderMap) -> bool {
+    fn has_token(&self, headers: &HeaderMap) -> bool {
         let (Some(token), Some(credentials)) = (&self.token, only(headers, &AUTHORIZATION)) else { return false };
-        let Some((scheme, shown)) = credentials.split_once(' ') else { return false };
+        let Some((scheme, sent)) = credentials.split_once(' ') else { return false };
         // Every secret is compared, so that the time does not reveal which of them is close.
-        let equal = |secret: &Secret| verify_slices_are_equal(secret.expose(), shown.as_bytes()).is_ok();
+        let equal = |secret: &Secret| verify_slices_are_equal(secret.expose(), sent.as_bytes()).is_ok();
         let matching = token.verifying().filter(|secret| equal(secret)).count();
         scheme.eq_ignore_ascii_case("bearer") && matching > 0
     }

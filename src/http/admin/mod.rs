@@ -112,8 +112,8 @@ impl Admin {
         self.address
     }
 
-    /// Answers until the future is dropped, which closes every connection. `token` is the bearer token, when there is
-    /// one; `hosts` are names that `Host` may have, in lower case.
+    /// Serves requests until the future is dropped, which closes every connection. `token`: the bearer token, if one is
+    /// configured; `hosts`: the names that `Host` may have, in lower case.
     pub async fn serve(
         self,
         source: Arc<dyn AdminSource>,
@@ -121,8 +121,8 @@ impl Admin {
         hosts: Vec<Box<str>>,
         random: Arc<dyn Random>,
     ) {
-        let desk = Arc::new(Desk { source, guard: Guard { token, hosts }, random });
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let server = Arc::new(Server { source, guard: Guard { token, hosts }, random });
+        let permits = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         let mut failing = false;
         loop {
@@ -131,11 +131,11 @@ impl Admin {
                 Ok((socket, _)) => {
                     failing = false;
                     // A connection that waited here would wait without any reply; one that is closed can retry.
-                    let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-                    let desk = Arc::clone(&desk);
+                    let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
+                    let server = Arc::clone(&server);
                     connections.spawn(async move {
-                        serve_connection(socket, desk).await;
-                        drop(place);
+                        serve_connection(socket, server).await;
+                        drop(permit);
                     });
                 }
                 Err(error) => {
@@ -149,14 +149,14 @@ impl Admin {
     }
 }
 
-async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
+async fn serve_connection(socket: TcpStream, server: Arc<Server>) {
     let Ok(local) = socket.local_addr() else { return };
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let desk = Arc::clone(&desk);
+        let server = Arc::clone(&server);
         async move {
             let (head, _body) = request.into_parts();
-            let mut reply = desk.answer(local, &head.method, &head.uri, &head.headers).await;
-            reply.headers_mut().insert(REQUEST_ID, RequestId::of(&head.headers, &*desk.random).value());
+            let mut reply = server.answer(local, &head.method, &head.uri, &head.headers).await;
+            reply.headers_mut().insert(REQUEST_ID, RequestId::of(&head.headers, &*server.random).value());
             Ok::<_, std::convert::Infallible>(reply)
         }
     });
@@ -171,7 +171,7 @@ async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
 }
 
 /// Authorizes and answers the requests of the admin listener.
-struct Desk {
+struct Server {
     source: Arc<dyn AdminSource>,
     guard: Guard,
     random: Arc<dyn Random>,
@@ -179,7 +179,7 @@ struct Desk {
 
 /// The resource that a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HtmlPage<'a> {
+enum Route<'a> {
     Health,
     Readiness,
     Metrics,
@@ -194,7 +194,7 @@ enum HtmlPage<'a> {
     Sample,
 }
 
-impl<'a> HtmlPage<'a> {
+impl<'a> Route<'a> {
     fn of(uri: &'a Uri) -> Option<Self> {
         match uri.path() {
             "/healthz" => Some(Self::Health),
@@ -208,9 +208,9 @@ impl<'a> HtmlPage<'a> {
             "/api/callbacks/sample" => Some(Self::Sample),
             path => {
                 let rest = path.strip_prefix("/api/callbacks/")?;
-                let page = rest.strip_suffix("/resend").map_or(Self::Callback(rest), Self::Resend);
-                let (Self::Callback(id) | Self::Resend(id)) = page else { return None };
-                (!id.contains('/')).then_some(page)
+                let route = rest.strip_suffix("/resend").map_or(Self::Callback(rest), Self::Resend);
+                let (Self::Callback(id) | Self::Resend(id)) = route else { return None };
+                (!id.contains('/')).then_some(route)
             }
         }
     }
@@ -229,7 +229,7 @@ impl<'a> HtmlPage<'a> {
         }
     }
 
-    fn takes(self, method: &Method) -> bool {
+    fn allows(self, method: &Method) -> bool {
         self.methods().split(", ").any(|allowed| allowed == method.as_str())
     }
 
@@ -238,34 +238,34 @@ impl<'a> HtmlPage<'a> {
     }
 }
 
-impl Desk {
+impl Server {
     async fn answer(&self, local: SocketAddr, method: &Method, uri: &Uri, headers: &HeaderMap) -> AdminReply {
-        let page = HtmlPage::of(uri);
-        if let Some(refusal) = self.guard.refuse(page.is_some_and(HtmlPage::is_probe), local, uri, headers) {
+        let route = Route::of(uri);
+        if let Some(refusal) = self.guard.refuse(route.is_some_and(Route::is_probe), local, uri, headers) {
             return refusal;
         }
-        let Some(page) = page else { return reply::not_found("not found") };
-        if !page.takes(method) {
-            return reply::wrong_method(page.methods());
+        let Some(route) = route else { return reply::not_found("not found") };
+        if !route.allows(method) {
+            return reply::method_not_allowed(route.methods());
         }
-        match page {
-            HtmlPage::Health => reply::line("ok\n"),
-            HtmlPage::Readiness => self.readiness().await,
-            HtmlPage::Metrics => self.metrics(headers),
-            HtmlPage::Rules => reply::document(&rules::shown(&self.source.rules())),
-            HtmlPage::Reload => self.reload().await,
-            HtmlPage::OpenApi => reply::done("application/json", OPENAPI),
-            HtmlPage::Callbacks => callbacks::list(&*self.source, uri.query()).await,
-            HtmlPage::Callback(id) => callbacks::one(&*self.source, id).await,
-            HtmlPage::Resend(id) => callbacks::resend(&*self.source, id, uri.query()).await,
-            HtmlPage::ResendFailed => callbacks::resend_failed(&*self.source, uri.query()).await,
-            HtmlPage::Sample => callbacks::sample(&*self.source, uri.query()).await,
+        match route {
+            Route::Health => reply::text_line("ok\n"),
+            Route::Readiness => self.readiness().await,
+            Route::Metrics => self.metrics(headers),
+            Route::Rules => reply::document(&rules::rules_document(&self.source.rules())),
+            Route::Reload => self.reload().await,
+            Route::OpenApi => reply::ok("application/json", OPENAPI),
+            Route::Callbacks => callbacks::list(&*self.source, uri.query()).await,
+            Route::Callback(id) => callbacks::show(&*self.source, id).await,
+            Route::Resend(id) => callbacks::resend(&*self.source, id, uri.query()).await,
+            Route::ResendFailed => callbacks::resend_failed(&*self.source, uri.query()).await,
+            Route::Sample => callbacks::sample(&*self.source, uri.query()).await,
         }
     }
 
     async fn readiness(&self) -> AdminReply {
         match self.ready().await {
-            Ok(()) => reply::line("ready\n"),
+            Ok(()) => reply::text_line("ready\n"),
             Err(reason) => reply::unavailable(&reason),
         }
     }
@@ -277,23 +277,23 @@ impl Desk {
 
     /// Returns the metrics in the format that `Accept` selects, by default in the one that every scraper reads.
     fn metrics(&self, headers: &HeaderMap) -> AdminReply {
-        let page = self.source.metrics();
-        if takes_openmetrics(headers) {
-            reply::done(metrics::CONTENT_TYPE, page)
+        let text = self.source.metrics();
+        if accepts_openmetrics(headers) {
+            reply::ok(metrics::CONTENT_TYPE, text)
         } else {
-            reply::done(classic::CONTENT_TYPE, classic::classic(&page))
+            reply::ok(classic::CONTENT_TYPE, classic::classic(&text))
         }
     }
 
     async fn reload(&self) -> AdminReply {
         let info = self.source.reload().await;
-        let shown = rules::shown(&info);
-        if info.error.is_none() { reply::document(&shown) } else { reply::refused_document(&shown) }
+        let document = rules::rules_document(&info);
+        if info.error.is_none() { reply::document(&document) } else { reply::unprocessable(&document) }
     }
 }
 
 /// Reports whether `Accept` names `OpenMetrics`. Scrapers that support it prefer it, so weights are ignored.
-fn takes_openmetrics(headers: &HeaderMap) -> bool {
+fn accepts_openmetrics(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges = values.flat_map(|value| value.split(','));
     ranges.filter_map(|range| range.split(';').next()).any(|name| name.trim().eq_ignore_ascii_case(OPENMETRICS))

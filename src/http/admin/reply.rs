@@ -11,13 +11,13 @@ pub(super) type AdminReply = Response<Full<Bytes>>;
 const JSON: &str = "application/json";
 
 /// Replies 200 with a body of this type.
-pub(super) fn done(content_type: &'static str, body: impl Into<Bytes>) -> AdminReply {
+pub(super) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> AdminReply {
     text(StatusCode::OK, content_type, body)
 }
 
 /// Replies 200 with a line of text.
-pub(super) fn line(line: &'static str) -> AdminReply {
-    done("text/plain; charset=utf-8", line)
+pub(super) fn text_line(line: &'static str) -> AdminReply {
+    ok("text/plain; charset=utf-8", line)
 }
 
 /// Replies 200 with a JSON document.
@@ -26,7 +26,7 @@ pub(super) fn document(document: &impl serde::Serialize) -> AdminReply {
 }
 
 /// Replies 422 with a JSON document: the operation was attempted and failed, and the document says why.
-pub(super) fn refused_document(document: &impl serde::Serialize) -> AdminReply {
+pub(super) fn unprocessable(document: &impl serde::Serialize) -> AdminReply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn not_found(message: &str) -> AdminReply {
 }
 
 /// Replies 405 with the methods that are allowed.
-pub(super) fn wrong_method(allow: &'static str) -> AdminReply {
+pub(super) fn method_not_allowed(allow: &'static str) -> AdminReply {
     let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method");
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     reply

@@ -53,8 +53,8 @@ pub struct CertificateInfo {
 }
 
 /// Returns the document of `/api/rules`.
-pub(super) fn shown(info: &RulesInfo) -> impl serde::Serialize {
-    ShownRules {
+pub(super) fn rules_document(info: &RulesInfo) -> impl serde::Serialize {
+    RulesDocument {
         version: &info.version,
         loaded_at: rfc3339(info.loaded_at),
         error: info.error.as_deref(),
@@ -63,7 +63,7 @@ pub(super) fn shown(info: &RulesInfo) -> impl serde::Serialize {
         problem_count: info.problem_count,
         warnings: &info.warnings,
         warning_count: info.warning_count,
-        certificate: ShownCertificate {
+        certificate: CertificateDocument {
             not_after: info.certificate.not_after.map(rfc3339),
             error: info.certificate.error.as_deref(),
         },
@@ -71,7 +71,7 @@ pub(super) fn shown(info: &RulesInfo) -> impl serde::Serialize {
 }
 
 #[derive(serde::Serialize)]
-struct ShownRules<'a> {
+struct RulesDocument<'a> {
     version: &'a str,
     loaded_at: String,
     error: Option<&'a str>,
@@ -80,11 +80,11 @@ struct ShownRules<'a> {
     problem_count: usize,
     warnings: &'a [String],
     warning_count: usize,
-    certificate: ShownCertificate<'a>,
+    certificate: CertificateDocument<'a>,
 }
 
 #[derive(serde::Serialize)]
-struct ShownCertificate<'a> {
+struct CertificateDocument<'a> {
     not_after: Option<String>,
     error: Option<&'a str>,
 }

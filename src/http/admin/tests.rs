@@ -15,7 +15,7 @@ use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Outbox, TryOutcom
 
 #[derive(Default)]
 struct Source {
-    obstacle: Mutex<Option<String>>,
+    not_ready: Mutex<Option<String>>,
     reload_error: Mutex<Option<String>>,
     reloads: AtomicUsize,
     page_bytes: AtomicUsize,
@@ -25,8 +25,8 @@ struct Source {
 
 impl AdminSource for Source {
     fn ready(&self) -> Pending<'_, Result<(), String>> {
-        let obstacle = self.obstacle.lock().unwrap().clone();
-        Box::pin(std::future::ready(obstacle.map_or(Ok(()), Err)))
+        let not_ready = self.not_ready.lock().unwrap().clone();
+        Box::pin(std::future::ready(not_ready.map_or(Ok(()), Err)))
     }
 
     fn rules(&self) -> RulesInfo {
@@ -68,16 +68,16 @@ impl AdminSource for Source {
         &**self.world.as_ref().unwrap().engine.store()
     }
 
-    fn sample(&self, asked: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
-        if asked.merchant.as_str() == "nobody" {
+    fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
+        if request.merchant.as_str() == "nobody" {
             return Box::pin(std::future::ready(Err("there is no such merchant".to_owned())));
         }
         let outcome = TryOutcome::Status(204);
         Box::pin(std::future::ready(Ok(Sampled {
             id: "sample_1".to_owned(),
-            kind: asked.kind.unwrap_or(SampleKind::V1),
-            url: asked.url.unwrap_or_else(|| CallbackUrl::new("https://shop.example/default").unwrap()),
-            body: asked.api_key.unwrap_or_default(),
+            kind: request.kind.unwrap_or(SampleKind::V1),
+            url: request.url.unwrap_or_else(|| CallbackUrl::new("https://shop.example/default").unwrap()),
+            body: request.api_key.unwrap_or_default(),
             tried: CallbackTry { at: UnixMillis(0), duration: Duration::from_millis(3), outcome },
         })))
     }
@@ -109,7 +109,7 @@ async fn start_with(token: Option<&str>, source: Source) -> Running {
 
 impl Running {
     /// Sends a request line and headers, and reads the whole reply.
-    async fn ask(&self, line: &str, headers: &[&str]) -> (u16, String) {
+    async fn send(&self, line: &str, headers: &[&str]) -> (u16, String) {
         let mut socket = TcpStream::connect(self.address).await.unwrap();
         let head = format!("{line} HTTP/1.1\r\nConnection: close\r\n{}\r\n\r\n", headers.join("\r\n"));
         let head = if headers.is_empty() { head.replace("\r\n\r\n\r\n", "\r\n\r\n") } else { head };
@@ -121,7 +121,7 @@ impl Running {
     }
 
     async fn status(&self, line: &str, headers: &[&str]) -> u16 {
-        self.ask(line, headers).await.0
+        self.send(line, headers).await.0
     }
 }
 
@@ -132,25 +132,25 @@ fn body(reply: &str) -> &str {
 const LOCAL: &str = "Host: localhost:9090";
 
 #[tokio::test]
-async fn every_page_answers() {
+async fn every_path_answers() {
     let admin = start(None).await;
-    assert_eq!(body(&admin.ask("GET /healthz", &[LOCAL]).await.1), "ok");
-    assert_eq!(body(&admin.ask("GET /readyz", &[LOCAL]).await.1), "ready");
-    let (status, reply) = admin.ask("GET /metrics", &[LOCAL]).await;
+    assert_eq!(body(&admin.send("GET /healthz", &[LOCAL]).await.1), "ok");
+    assert_eq!(body(&admin.send("GET /readyz", &[LOCAL]).await.1), "ready");
+    let (status, reply) = admin.send("GET /metrics", &[LOCAL]).await;
     assert!(status == 200 && reply.contains(classic::CONTENT_TYPE) && body(&reply).is_empty(), "{reply}");
     for accept in [
         "application/openmetrics-text",
         "Application/OpenMetrics-Text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
         "text/plain, application/openmetrics-text",
     ] {
-        let (status, reply) = admin.ask("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
+        let (status, reply) = admin.send("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
         assert!(status == 200 && reply.contains(metrics::CONTENT_TYPE) && body(&reply) == "# EOF", "{reply}");
     }
     for accept in ["*/*", "text/plain", "application/openmetrics-texts"] {
-        let (_, reply) = admin.ask("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
+        let (_, reply) = admin.send("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
         assert!(reply.contains(classic::CONTENT_TYPE), "{reply}");
     }
-    let (_, reply) = admin.ask("GET /api/rules", &[LOCAL]).await;
+    let (_, reply) = admin.send("GET /api/rules", &[LOCAL]).await;
     assert_eq!(
         body(&reply),
         concat!(
@@ -159,36 +159,36 @@ async fn every_page_answers() {
             r#""certificate":{"not_after":"2026-03-02T00:00:00.000Z","error":null}}"#
         )
     );
-    let (status, reply) = admin.ask("GET /nothing", &[LOCAL]).await;
+    let (status, reply) = admin.send("GET /nothing", &[LOCAL]).await;
     assert_eq!((status, body(&reply)), (404, r#"{"error":{"code":404,"message":"not found"}}"#));
-    let (status, reply) = admin.ask("POST /metrics", &[LOCAL]).await;
+    let (status, reply) = admin.send("POST /metrics", &[LOCAL]).await;
     assert!(status == 405 && reply.contains("allow: GET, HEAD\r\n"), "{reply}");
     assert_eq!(admin.status("GET /api/rules/reload", &[LOCAL]).await, 405);
-    let (status, reply) = admin.ask("GET /api/openapi.json", &[LOCAL]).await;
+    let (status, reply) = admin.send("GET /api/openapi.json", &[LOCAL]).await;
     assert!(status == 200 && reply.contains("content-type: application/json\r\n"), "{reply}");
     assert_eq!(body(&reply), OPENAPI.trim_end());
     assert_eq!(admin.status("POST /api/openapi.json", &[LOCAL]).await, 405);
-    assert_eq!(body(&admin.ask("HEAD /healthz", &[LOCAL]).await.1), "");
-    let (_, reply) = admin.ask("GET /healthz", &[LOCAL, "X-Request-Id: probe-7"]).await;
+    assert_eq!(body(&admin.send("HEAD /healthz", &[LOCAL]).await.1), "");
+    let (_, reply) = admin.send("GET /healthz", &[LOCAL, "X-Request-Id: probe-7"]).await;
     assert!(reply.contains("x-request-id: probe-7\r\n"), "{reply}");
-    assert!(admin.ask("GET /healthz", &[]).await.1.contains("x-request-id: "));
+    assert!(admin.send("GET /healthz", &[]).await.1.contains("x-request-id: "));
 }
 
 #[tokio::test]
-async fn readiness_says_what_stands_in_the_way() {
+async fn readiness_names_the_reason() {
     let admin = start(None).await;
-    *admin.source.obstacle.lock().unwrap() = Some("draining".to_owned());
-    let (status, reply) = admin.ask("GET /readyz", &[LOCAL]).await;
+    *admin.source.not_ready.lock().unwrap() = Some("draining".to_owned());
+    let (status, reply) = admin.send("GET /readyz", &[LOCAL]).await;
     assert_eq!((status, body(&reply)), (503, r#"{"error":{"code":503,"message":"draining"}}"#));
     assert_eq!(admin.status("GET /healthz", &[LOCAL]).await, 200);
 }
 
 #[tokio::test]
-async fn a_refused_reload_tells_why() {
+async fn a_rejected_reload_returns_the_problems() {
     let admin = start(None).await;
     assert_eq!(admin.status("POST /api/rules/reload", &[LOCAL]).await, 200);
     *admin.source.reload_error.lock().unwrap() = Some("gateway.toml:3:1: \"x\"".to_owned());
-    let (status, reply) = admin.ask("POST /api/rules/reload", &[LOCAL]).await;
+    let (status, reply) = admin.send("POST /api/rules/reload", &[LOCAL]).await;
     assert!(
         status == 422 && body(&reply).contains(r#""error":"gateway.toml:3:1: \"x\"","needs_restart":["#),
         "{reply}"
@@ -200,7 +200,7 @@ async fn a_refused_reload_tells_why() {
 }
 
 #[tokio::test]
-async fn no_web_page_can_talk_to_it() {
+async fn web_pages_are_refused() {
     let admin = start(None).await;
     for host in [
         "localhost",
@@ -246,7 +246,7 @@ async fn no_web_page_can_talk_to_it() {
 }
 
 #[tokio::test]
-async fn the_token_opens_all_but_probes() {
+async fn everything_but_probes_requires_the_token() {
     let admin = start(Some("s3cret")).await;
     for probe in ["GET /healthz", "GET /readyz"] {
         assert_eq!(admin.status(probe, &[LOCAL]).await, 200);
@@ -262,7 +262,7 @@ async fn the_token_opens_all_but_probes() {
         for line in
             ["GET /metrics", "GET /api/rules", "POST /api/rules/reload", "GET /api/openapi.json", "GET /nothing"]
         {
-            let (status, reply) = admin.ask(line, headers).await;
+            let (status, reply) = admin.send(line, headers).await;
             assert!(status == 401 && reply.contains("www-authenticate: Bearer"), "{line} {headers:?}: {reply}");
         }
     }
@@ -286,7 +286,7 @@ async fn a_connection_serves_one_request() {
 }
 
 #[tokio::test]
-async fn what_is_over_the_limit_is_closed_at_once() {
+async fn connections_over_the_limit_are_closed_at_once() {
     let admin = start(None).await;
     let mut silent = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -299,15 +299,15 @@ async fn what_is_over_the_limit_is_closed_at_once() {
     loop {
         let mut socket = TcpStream::connect(admin.address).await.unwrap();
         let mut reply = Vec::new();
-        let asked = socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-        if asked.is_ok() && socket.read_to_end(&mut reply).await.is_ok() && reply.starts_with(b"HTTP/1.1 200") {
+        let sent = socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+        if sent.is_ok() && socket.read_to_end(&mut reply).await.is_ok() && reply.starts_with(b"HTTP/1.1 200") {
             break;
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_read_is_dropped() {
+async fn a_client_that_does_not_read_is_dropped() {
     let admin = start(None).await;
     admin.source.page_bytes.store(32 * 1024 * 1024, Ordering::SeqCst);
     let mut socket = TcpStream::connect(admin.address).await.unwrap();
@@ -328,7 +328,7 @@ async fn a_port_in_use_is_stated_in_one_line() {
 
 /// Sends a request; returns the status and the JSON of the reply.
 async fn json(admin: &Running, line: &str) -> (u16, serde_json::Value) {
-    let (status, reply) = admin.ask(line, &[LOCAL]).await;
+    let (status, reply) = admin.send(line, &[LOCAL]).await;
     (status, serde_json::from_str(body(&reply)).unwrap_or_else(|error| panic!("{line}: {error}: {reply}")))
 }
 
@@ -342,7 +342,7 @@ async fn orders(admin: &Running, query: &str) -> (Vec<String>, Option<String>) {
 }
 
 #[tokio::test]
-async fn callbacks_are_listed_shown_and_sent_again() {
+async fn callbacks_are_listed_shown_and_resent() {
     let world = World::new();
     let mut ids = Vec::new();
     for order in ["o1", "o2", "o3"] {
@@ -403,7 +403,7 @@ async fn callbacks_are_listed_shown_and_sent_again() {
 }
 
 #[tokio::test]
-async fn what_lists_cannot_be_asked_is_refused_by_name() {
+async fn wrong_parameters_are_named() {
     let admin = start_with(None, Source { world: Some(World::new()), ..Source::default() }).await;
     for (line, name) in [
         ("GET /api/callbacks?states=failed", "states"),
@@ -426,8 +426,8 @@ async fn what_lists_cannot_be_asked_is_refused_by_name() {
         ("POST /api/callbacks/sample?merchant=acme&id=1", "id"),
         ("POST /api/callbacks/cb_00000000000000010000000000000001/resend?now=1", "now"),
     ] {
-        let (status, answered) = json(&admin, line).await;
-        let message = answered["error"]["message"].as_str().unwrap();
+        let (status, reply) = json(&admin, line).await;
+        let message = reply["error"]["message"].as_str().unwrap();
         assert!(status == 400 && message.starts_with(&format!("{name}: ")), "{line}: {status} {message}");
     }
     for (line, allow) in [
@@ -437,26 +437,26 @@ async fn what_lists_cannot_be_asked_is_refused_by_name() {
         ("GET /api/callbacks/x/resend", "POST"),
         ("GET /api/callbacks/sample", "POST"),
     ] {
-        let (status, reply) = admin.ask(line, &[LOCAL]).await;
+        let (status, reply) = admin.send(line, &[LOCAL]).await;
         assert!(status == 405 && reply.contains(&format!("allow: {allow}\r\n")), "{line}: {reply}");
     }
-    let (_, reply) = admin.ask("HEAD /api/callbacks", &[LOCAL]).await;
+    let (_, reply) = admin.send("HEAD /api/callbacks", &[LOCAL]).await;
     assert!(reply.starts_with("HTTP/1.1 200") && body(&reply).is_empty(), "{reply}");
 }
 
 #[tokio::test]
-async fn a_sample_is_sent_as_asked() {
+async fn a_sample_is_sent_as_requested() {
     let admin = start(None).await;
-    let (status, answered) = json(&admin, "POST /api/callbacks/sample?merchant=acme").await;
+    let (status, reply) = json(&admin, "POST /api/callbacks/sample?merchant=acme").await;
     let expected = serde_json::json!({
         "id": "sample_1", "kind": "v1", "url": "https://shop.example/default", "body": "",
         "at": "1970-01-01T00:00:00.000Z", "duration_ms": 3, "status": 204, "error": null,
     });
-    assert_eq!((status, answered), (200, expected));
+    assert_eq!((status, reply), (200, expected));
     let line = "POST /api/callbacks/sample?merchant=acme&key=k&kind=v2&url=http%3A%2F%2F127.0.0.1%3A1%2Fcb%3Fa";
-    let (_, answered) = json(&admin, line).await;
-    assert_eq!((&answered["kind"], &answered["body"]), (&"v2".into(), &"k".into()));
-    assert_eq!(answered["url"], "http://127.0.0.1:1/cb?a");
-    let (status, answered) = json(&admin, "POST /api/callbacks/sample?merchant=nobody").await;
-    assert_eq!((status, &answered["error"]["message"]), (400, &"there is no such merchant".into()));
+    let (_, reply) = json(&admin, line).await;
+    assert_eq!((&reply["kind"], &reply["body"]), (&"v2".into(), &"k".into()));
+    assert_eq!(reply["url"], "http://127.0.0.1:1/cb?a");
+    let (status, reply) = json(&admin, "POST /api/callbacks/sample?merchant=nobody").await;
+    assert_eq!((status, &reply["error"]["message"]), (400, &"there is no such merchant".into()));
 }

@@ -10,7 +10,7 @@ pub(super) fn is_valid(text: &[u8]) -> bool {
         let (Some(address), Some(after)) = (parts.next(), parts.next()) else { return false };
         (is_address(address), after)
     } else {
-        let end = text.iter().position(|byte| !is_of_name(*byte)).unwrap_or(text.len());
+        let end = text.iter().position(|byte| !is_name_byte(*byte)).unwrap_or(text.len());
         let (name, after) = text.split_at(end);
         ((1..=255).contains(&name.len()), after)
     };
@@ -21,7 +21,7 @@ fn is_address(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-const fn is_of_name(byte: u8) -> bool {
+const fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
 }
 

@@ -25,7 +25,7 @@ use super::settings::ConnectionRules;
 use super::shared::{Lifecycle, Service, Shared};
 use super::slots::{ConnectionState, Slot};
 use super::transport::{Stream, Transport};
-use super::watch_io::{HeadGuard, Watch};
+use super::head_guard::{GuardStatus, HeadGuard};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
 use crate::http::{ConnectionInfo, Peer, Protocol};
@@ -117,7 +117,7 @@ async fn open(
 ) -> Result<Opened, HandshakeError> {
     let mut address = canonical_ip(from.ip());
     if clients.proxy_protocol {
-        address = proxied(&mut socket, address, clients).await.map_err(HandshakeError::ProxyHeader)?;
+        address = proxied_address(&mut socket, address, clients).await.map_err(HandshakeError::ProxyHeader)?;
     }
     let opened = |stream, protocol, plain_by_mistake| Opened {
         transport: Transport::new(stream, rules.limits.body_timeout),
@@ -142,7 +142,11 @@ async fn speaks_plain_http(socket: &TcpStream) -> io::Result<bool> {
 
 /// Returns the address that the PROXY header names. With `trusted_proxies`, only those may send one: any other client
 /// that reaches this port could claim any address.
-async fn proxied(socket: &mut TcpStream, address: IpAddr, clients: &crate::rules::ClientRules) -> io::Result<IpAddr> {
+async fn proxied_address(
+    socket: &mut TcpStream,
+    address: IpAddr,
+    clients: &crate::rules::ClientRules,
+) -> io::Result<IpAddr> {
     let trusted = &clients.trusted_proxies;
     if !trusted.is_empty() && !trusted.iter().any(|network| network.contains(&address)) {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a trusted proxy"));
@@ -158,8 +162,8 @@ async fn serve_http1<S: Service>(
     state: &Arc<ConnectionState>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
-    let watch = Arc::new(Watch::of(Arc::clone(state)));
-    let mut io = HeadGuard::new(transport, Arc::clone(&watch), limits, shared.settings.rest_after);
+    let status = Arc::new(GuardStatus::of(Arc::clone(state)));
+    let mut io = HeadGuard::new(transport, Arc::clone(&status), limits, shared.settings.rest_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
@@ -170,13 +174,13 @@ async fn serve_http1<S: Service>(
         loop {
             tokio::select! {
                 biased;
-                until = lifecycle.draining(), if !watch.is_draining() => watch.drain(until),
+                until = lifecycle.draining(), if !status.is_draining() => status.drain(until),
                 readable = poll_fn(|cx| io.poll_cleared(cx)) => break readable?,
             }
         }
-        let requests = serve_requests(io, Arc::clone(&watch), peer, limits, Arc::clone(&shared), lifecycle.clone());
-        let Some(resting) = Box::pin(requests).await? else { return Ok(()) };
-        io = resting;
+        let requests = serve_requests(io, Arc::clone(&status), peer, limits, Arc::clone(&shared), lifecycle.clone());
+        let Some(trimmed) = Box::pin(requests).await? else { return Ok(()) };
+        io = trimmed;
     }
 }
 
@@ -184,13 +188,13 @@ async fn serve_http1<S: Service>(
 /// without hyper.
 async fn serve_requests<S: Service>(
     io: HeadGuard,
-    watch: Arc<Watch>,
+    status: Arc<GuardStatus>,
     peer: Peer,
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
 ) -> Result<Option<HeadGuard>, hyper::Error> {
-    let service = service_fn(|request| answer_http1(request, peer, Arc::clone(&watch), Arc::clone(&shared)));
+    let service = service_fn(|request| serve_request(request, peer, Arc::clone(&status), Arc::clone(&shared)));
     let mut connection = http1::Builder::new()
         // A client that has closed its sending side still gets its replies.
         .half_close(true)
@@ -200,13 +204,13 @@ async fn serve_requests<S: Service>(
     let served = loop {
         let served = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
             Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending if watch.take_rest() => Poll::Ready(None),
+            Poll::Pending if status.take_trim_idle() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         });
         tokio::select! {
             biased;
             // The connection then ends by itself: after its reply, or when no other request has arrived in time.
-            until = lifecycle.draining(), if !watch.is_draining() => watch.drain(until),
+            until = lifecycle.draining(), if !status.is_draining() => status.drain(until),
             served = served => break served,
         }
     };
@@ -215,25 +219,25 @@ async fn serve_requests<S: Service>(
         io.put_back(&read_buf);
         return Ok(Some(io));
     };
-    if watch.was_silent() {
+    if status.was_silent() {
         shared.settings.metrics.connection_refused("timeout");
     }
     ended.map(|()| None)
 }
 
-async fn answer_http1<S: Service>(
+async fn serve_request<S: Service>(
     request: Request<Incoming>,
     peer: Peer,
-    watch: Arc<Watch>,
+    status: Arc<GuardStatus>,
     shared: Arc<Shared<S>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let facts = watch.take_facts();
-    let connection = watch.connection();
+    let facts = status.take_facts();
+    let connection = status.connection();
     connection.begin_request();
     let arrival = ConnectionInfo { peer, head_check: facts, connection: Arc::clone(connection) };
     // Boxed: hyper keeps room for this future as long as the connection lives, which mostly waits.
     let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
-    if facts.violation.is_some() || watch.body_open() || shared.is_leaving() {
+    if facts.violation.is_some() || status.body_open() || shared.is_leaving() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
@@ -255,15 +259,15 @@ mod tests {
     use crate::http::listener::{ConnectionSlots, ListenerSettings};
     use crate::rules::{LoadOptions, load};
 
-    struct Fine;
+    struct Echo;
 
-    impl Service for Fine {
+    impl Service for Echo {
         async fn call(&self, request: Request<Inbound>, _: ConnectionInfo) -> Response<Full<Bytes>> {
             Response::new(Full::new(request.uri().path().to_owned().into()))
         }
     }
 
-    async fn asked(client: &mut TcpStream, path: &str) {
+    async fn request(client: &mut TcpStream, path: &str) {
         client.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).await.unwrap();
         let mut reply = String::new();
         while !reply.ends_with(path) {
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_rests_when_no_request_comes_and_goes_on_with_the_next() {
+    async fn an_idle_connection_drops_hyper_and_continues_with_the_next_request() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
         let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
@@ -292,23 +296,23 @@ mod tests {
             rest_after,
         };
         let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
-        let shared = Arc::new(Shared { service: Fine, settings, slots, leaving: Arc::default() });
+        let shared = Arc::new(Shared { service: Echo, settings, slots, leaving: Arc::default() });
         let (_life, lifecycle) = watch::channel(WorkerLife::Serving);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, from) = listener.accept().await.unwrap();
         let peer = Peer { address: from.ip(), protocol: Protocol::Http1 };
-        let seen = Arc::new(Watch::default());
+        let status = Arc::new(GuardStatus::default());
         let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
-        let mut io = HeadGuard::new(transport, Arc::clone(&seen), &limits, rest_after);
+        let mut io = HeadGuard::new(transport, Arc::clone(&status), &limits, rest_after);
         for path in ["/first", "/second", "/third"] {
             let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));
-            let requests = serve_requests(io, Arc::clone(&seen), peer, &limits, shared, lifecycle);
-            let ((), rests) = tokio::join!(asked(&mut client, path), requests);
-            io = rests.unwrap().expect("the connection stays open");
+            let requests = serve_requests(io, Arc::clone(&status), peer, &limits, shared, lifecycle);
+            let ((), trimmed) = tokio::join!(request(&mut client, path), requests);
+            io = trimmed.unwrap().expect("the connection stays open");
         }
         drop(client);
-        let requests = serve_requests(io, seen, peer, &limits, shared, Lifecycle::new(lifecycle));
+        let requests = serve_requests(io, status, peer, &limits, shared, Lifecycle::new(lifecycle));
         assert!(requests.await.unwrap().is_none(), "the connection ended");
     }
 }

@@ -1,5 +1,5 @@
 //! Finds the end of a request's body: follows `Content-Length` and chunked framing through the bytes of a connection,
-//! so that [`HeadGuard`](super::watch_io::HeadGuard) knows where the next head begins. It is stricter than hyper's
+//! so that [`HeadGuard`](super::head_guard::HeadGuard) knows where the next head begins. It is stricter than hyper's
 //! parser behind it: framing that two parsers could read differently is an error here.
 
 use crate::domain::wide;
@@ -117,28 +117,28 @@ impl Chunked {
                 Ok(State::Size)
             }
             (State::Size | State::Extension, b'\r') => Ok(State::SizeLf),
-            (State::Size, b';') => self.spend(State::Extension),
+            (State::Size, b';') => self.count_overhead(State::Extension),
             (State::Size, _) => {
                 let shifted = self.remaining.checked_mul(16).ok_or(BadFraming)?;
                 self.remaining = shifted | digit(byte)?;
                 // Every further digit counts as overhead, so that leading zeros are bounded.
-                self.spend(State::Size)
+                self.count_overhead(State::Size)
             }
-            (State::Extension, byte) if byte != b'\n' => self.spend(State::Extension),
+            (State::Extension, byte) if byte != b'\n' => self.count_overhead(State::Extension),
             (State::SizeLf, b'\n') if self.remaining == 0 => Ok(State::TrailerStart),
             (State::SizeLf, b'\n') => Ok(State::Data),
             (State::DataCr, b'\r') => Ok(State::DataLf),
             (State::DataLf, b'\n') => Ok(State::SizeStart),
             (State::TrailerStart, b'\r') => Ok(State::EndLf),
             (State::Trailer, b'\r') => Ok(State::TrailerLf),
-            (State::TrailerStart | State::Trailer, byte) if byte != b'\n' => self.spend(State::Trailer),
+            (State::TrailerStart | State::Trailer, byte) if byte != b'\n' => self.count_overhead(State::Trailer),
             (State::TrailerLf, b'\n') => Ok(State::TrailerStart),
             (State::EndLf, b'\n') => Ok(State::Done),
             _ => Err(BadFraming),
         }
     }
 
-    fn spend(&mut self, next: State) -> Result<State, BadFraming> {
+    fn count_overhead(&mut self, next: State) -> Result<State, BadFraming> {
         self.overhead += 1;
         if self.overhead > OVERHEAD_LIMIT { Err(BadFraming) } else { Ok(next) }
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_end_where_they_say() {
+    fn bodies_end_where_their_framing_ends() {
         assert!(Framing::NONE.is_done());
         assert_eq!(follow_all(Framing::Length(3), b"abcGET", 6), Ok((3, true)));
         assert_eq!(follow_all(Framing::Length(9), b"abc", 1), Ok((3, false)));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_differently_is_refused() {
+    fn ambiguous_framing_is_refused() {
         for body in [
             "\r\n",
             "x\r\n",

@@ -72,7 +72,7 @@ impl fmt::Debug for HeadRefused {
 }
 
 /// Checks a complete head. Returns the framing of its body.
-pub(super) fn judge(bytes: &[u8]) -> Result<Framing, HeadRefused> {
+pub(super) fn check(bytes: &[u8]) -> Result<Framing, HeadRefused> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let facts = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -82,7 +82,7 @@ pub(super) fn judge(bytes: &[u8]) -> Result<Framing, HeadRefused> {
         },
         Ok(_) => HeadCheck::violating(HeadError::Malformed, BARE_LINE_END),
         Err(httparse::Error::TooManyHeaders) => too_large(),
-        Err(error) => HeadCheck::violating(HeadError::Malformed, wording(error)),
+        Err(error) => HeadCheck::violating(HeadError::Malformed, message(error)),
     };
     Err(HeadRefused { facts, replacement: replacement(&request) })
 }
@@ -111,7 +111,7 @@ pub(super) const fn bare_line_end() -> HeadCheck {
     HeadCheck::violating(HeadError::Malformed, BARE_LINE_END)
 }
 
-const fn wording(error: httparse::Error) -> &'static str {
+const fn message(error: httparse::Error) -> &'static str {
     match error {
         httparse::Error::HeaderName => "a header name is malformed",
         httparse::Error::HeaderValue => "a header value is malformed",
@@ -209,7 +209,7 @@ fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
 
 /// Checks the head of an HTTP/2 request; h2 has checked its framing. `limit` bounds its size as HTTP/1 would write it,
 /// in bytes.
-pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadCheck {
+pub(super) fn check_http2<B>(request: &Request<B>, limit: usize) -> HeadCheck {
     debug_assert_eq!(request.version(), Version::HTTP_2);
     let headers = request.headers();
     let written: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
@@ -274,7 +274,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn violation(head: &str) -> Option<&'static str> {
-        judge(head.as_bytes()).err().and_then(|refused| refused.facts.violation)
+        check(head.as_bytes()).err().and_then(|refused| refused.facts.violation)
     }
 
     fn with_lines(lines: &str) -> String {
@@ -302,7 +302,7 @@ mod tests {
     /// Finds the end of a head and checks it, as a connection does.
     fn check_head(bytes: &[u8]) -> Result<(), &'static str> {
         let facts = match Scanner::default().scan(bytes) {
-            Scan::Complete(length) => match judge(&bytes[..length]) {
+            Scan::Complete(length) => match check(&bytes[..length]) {
                 Ok(_) => return Ok(()),
                 Err(refused) => refused.facts,
             },
@@ -314,13 +314,13 @@ mod tests {
 
     #[test]
     fn a_head_is_checked_whole() {
-        for (head, verdict) in [
+        for (head, expected) in [
             ("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET", Ok(())),
             ("GET / HTTP/1.1\r\nHost: a\r\n", Err("the head is not complete")),
             ("GET / HTTP/1.1\nHost: a\r\n\r\n", Err(BARE_LINE_END)),
             ("GET / HTTP/1.1\r\n\r\n", Err(HOST_ONCE)),
         ] {
-            assert_eq!(check_head(head.as_bytes()), verdict, "{head:?}");
+            assert_eq!(check_head(head.as_bytes()), expected, "{head:?}");
         }
     }
 
@@ -333,12 +333,12 @@ mod tests {
             ("Transfer-Encoding: chunked\r\n", Framing::chunked()),
             ("transfer-encoding:  chunked \r\n", Framing::chunked()),
         ] {
-            assert_eq!(judge(with_lines(lines).as_bytes()).unwrap(), framing, "{lines:?}");
+            assert_eq!(check(with_lines(lines).as_bytes()).unwrap(), framing, "{lines:?}");
         }
     }
 
     #[test]
-    fn framings_that_two_readers_could_read_differently() {
+    fn ambiguous_framings_are_refused() {
         for lines in [
             "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
             "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n",
@@ -428,28 +428,28 @@ mod tests {
     #[test]
     fn too_many_lines() {
         let lines = |count| with_lines(&"A: b\r\n".repeat(count));
-        assert!(judge(lines(MAX_HEADERS - 1).as_bytes()).is_ok());
-        assert_eq!(judge(lines(MAX_HEADERS).as_bytes()).unwrap_err().facts, too_large());
+        assert!(check(lines(MAX_HEADERS - 1).as_bytes()).is_ok());
+        assert_eq!(check(lines(MAX_HEADERS).as_bytes()).unwrap_err().facts, too_large());
     }
 
     #[test]
     fn a_replacement_is_harmless_and_keeps_what_the_log_needs() {
         let head = "POST /a?b HTTP/1.1\r\nX-Request-Id: r1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\
                     Expect: 100-continue\r\nConnection: keep-alive\r\nHost: a\r\nHost: b\r\n\r\n";
-        let refused = judge(head.as_bytes()).unwrap_err();
+        let refused = check(head.as_bytes()).unwrap_err();
         assert!(!format!("{refused:?}").contains("r1") && !format!("{refused:?}").contains("114, 49"), "{refused:?}");
         assert_eq!(
             String::from_utf8(refused.replacement.clone()).unwrap(),
             "POST /a?b HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\nX-Request-Id: r1\r\n\r\n"
         );
-        assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE);
+        assert_eq!(check(&refused.replacement).unwrap(), Framing::NONE);
         for nothing in ["", "G", "\0\0", "G\u{e9}T / HTTP/1.1\r\n"] {
             let refused = refuse_partial(nothing.as_bytes(), bare_line_end());
             assert!(refused.replacement.starts_with(b"- / HTTP/1.1\r\n"), "no method was read: {nothing:?}");
         }
         for partial in ["", "G", "\0\0", "POST /a", "POST /a HTTP/1.1\r\nX: y\n", "GET a HTTP/1.1\r\n"] {
             let refused = refuse_partial(partial.as_bytes(), bare_line_end());
-            assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE, "{partial:?}");
+            assert_eq!(check(&refused.replacement).unwrap(), Framing::NONE, "{partial:?}");
         }
     }
 
@@ -458,7 +458,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, HeaderValue::from_bytes(value).unwrap());
         }
-        judge_http2(&request.body(()).unwrap(), 16 * 1024)
+        check_http2(&request.body(()).unwrap(), 16 * 1024)
     }
 
     #[test]
@@ -489,12 +489,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_of_any_kind_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..40), place in 0_usize..60) {
+        fn arbitrary_bytes_are_checked(bytes in prop::collection::vec(any::<u8>(), 0..40), place in 0_usize..60) {
             let mut head = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nX-Name: value\r\n\r\n".to_vec();
             let place = place.min(head.len());
             head.splice(place..place, bytes);
-            if let Err(refused) = judge(&head) {
-                prop_assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE);
+            if let Err(refused) = check(&head) {
+                prop_assert_eq!(check(&refused.replacement).unwrap(), Framing::NONE);
             }
         }
     }

@@ -39,9 +39,9 @@ const RESET_STREAMS: usize = 32;
 const PING: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a connection may take to close after GOAWAY.
-const FAREWELL: Duration = Duration::from_secs(1);
+const GOAWAY_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a draining connection checks whether all its requests are answered.
-const LOOK: Duration = Duration::from_millis(10);
+const DRAIN_POLL: Duration = Duration::from_millis(10);
 /// How far a head may exceed `limits.head` and still get the gateway's own error reply instead of h2's, in bytes.
 const HEAD_SLACK: usize = 16 * 1024;
 
@@ -64,9 +64,9 @@ pub(super) async fn serve<S: Service>(
         }
         () = lifecycle.last_request() => return Ok(()),
     };
-    let pings = connection.ping_pong();
+    let ping_pong = connection.ping_pong();
     let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
-    let mut lost = pin!(lost(pings));
+    let mut ping_lost = pin!(ping_lost(ping_pong));
     // A connection that was opened while clients are asked to disconnect serves at least one request; GOAWAY follows
     // it.
     let opened_late = serving.shared.is_leaving();
@@ -78,30 +78,30 @@ pub(super) async fn serve<S: Service>(
         }
     };
     tokio::select! {
-        ended = serving.accept(lost.as_mut()) => return ended,
+        ended = serving.accept(ping_lost.as_mut()) => return ended,
         () = idle => {}
         () = goaway => {
             serving.connection.graceful_shutdown();
             let answered = async {
                 lifecycle.last_request().await;
                 while activity.with(|requests| requests.open > 0) {
-                    sleep(LOOK).await;
+                    sleep(DRAIN_POLL).await;
                 }
             };
             tokio::select! {
-                ended = serving.accept(lost.as_mut()) => return ended,
+                ended = serving.accept(ping_lost.as_mut()) => return ended,
                 () = answered => {}
             }
             // The time-out keeps a peer that does not read from delaying the drain; the last replies have this long to
             // leave.
-            return timeout(FAREWELL, serving.accept(lost)).await.unwrap_or(Ok(()));
+            return timeout(GOAWAY_TIMEOUT, serving.accept(ping_lost)).await.unwrap_or(Ok(()));
         }
     }
     if activity.with(|requests| requests.idle_since.is_none()) {
         serving.shared.settings.metrics.connection_refused("timeout");
     }
     serving.connection.graceful_shutdown();
-    if let Ok(ended) = timeout(FAREWELL, serving.accept(lost.as_mut())).await {
+    if let Ok(ended) = timeout(GOAWAY_TIMEOUT, serving.accept(ping_lost.as_mut())).await {
         return ended;
     }
     // Only requests that crossed the GOAWAY keep the connection open. A client that is silent or does not read does
@@ -109,7 +109,7 @@ pub(super) async fn serve<S: Service>(
     if activity.with(|requests| requests.open == 0) {
         return Ok(());
     }
-    timeout(limits.body_timeout, serving.accept(lost)).await.unwrap_or(Ok(()))
+    timeout(limits.body_timeout, serving.accept(ping_lost)).await.unwrap_or(Ok(()))
 }
 
 fn builder(limits: &Limits) -> Builder {
@@ -127,11 +127,11 @@ fn builder(limits: &Limits) -> Builder {
 
 /// Waits until the peer fails to answer a ping. Must not be dropped before its connection: a pending ping would be
 /// lost.
-async fn lost(pings: Option<PingPong>) {
-    let Some(mut pings) = pings else { return pending().await };
+async fn ping_lost(ping_pong: Option<PingPong>) {
+    let Some(mut ping_pong) = ping_pong else { return pending().await };
     loop {
         sleep(PING).await;
-        match timeout(PING_TIMEOUT, pings.ping(Ping::opaque())).await {
+        match timeout(PING_TIMEOUT, ping_pong.ping(Ping::opaque())).await {
             Ok(Ok(_pong)) => {}
             // The connection itself reports its end.
             Ok(Err(_closed)) => return pending().await,
@@ -151,15 +151,15 @@ struct Serving<S> {
 
 impl<S: Service> Serving<S> {
     /// Accepts requests until the connection ends, and spawns a task for each. May be cancelled and called again.
-    async fn accept(&mut self, mut lost: Pin<&mut impl Future<Output = ()>>) -> Result<(), h2::Error> {
+    async fn accept(&mut self, mut ping_lost: Pin<&mut impl Future<Output = ()>>) -> Result<(), h2::Error> {
         loop {
             let next = tokio::select! {
                 next = self.connection.accept() => next,
-                () = lost.as_mut() => return Ok(()),
+                () = ping_lost.as_mut() => return Ok(()),
             };
             let Some(accepted) = next else { return Ok(()) };
             let (request, respond) = accepted?;
-            let facts = head::judge_http2(&request, self.head_limit);
+            let facts = head::check_http2(&request, self.head_limit);
             let (request, wanted) = with_body(request);
             let arrival = ConnectionInfo {
                 peer: self.peer,
@@ -197,7 +197,7 @@ async fn answer<S: Service>(
     let is_head = request.method() == Method::HEAD;
     let reply = {
         let mut reply = pin!(shared.service.call(request, arrival));
-        let mut wanted = pin!(begun(wanted));
+        let mut wanted = pin!(body_wanted(wanted));
         let mut waits = true;
         loop {
             tokio::select! {
@@ -219,7 +219,7 @@ async fn answer<S: Service>(
 }
 
 /// Waits until the service begins to read a body that the client holds back; for other bodies, waits for ever.
-async fn begun(wanted: oneshot::Receiver<()>) {
+async fn body_wanted(wanted: oneshot::Receiver<()>) {
     if wanted.await.is_err() {
         pending::<()>().await;
     }
@@ -281,8 +281,8 @@ impl Activity {
         Self { connection, requests: Mutex::new(Requests { open: 0, idle_since: None }) }
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut Requests) -> T) -> T {
-        look(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, read: impl FnOnce(&mut Requests) -> T) -> T {
+        read(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits until the first request did not arrive within `head_timeout`, or no request was open for `idle_timeout`
@@ -293,16 +293,16 @@ impl Activity {
         loop {
             // A connection that becomes idle after this check cannot reach the limit before the next check.
             let span = if self.connection.is_authenticated() { limits.idle_timeout } else { limits.head_timeout };
-            let next_look = now + limits.idle_timeout.min(limits.head_timeout);
+            let next_check = now + limits.idle_timeout.min(limits.head_timeout);
             let idle_until = self.with(|requests| match (requests.open, requests.idle_since) {
                 (0, None) => first_until,
                 (0, Some(since)) => since + span,
-                _ => next_look,
+                _ => next_check,
             });
             if idle_until <= now {
                 return;
             }
-            sleep_until(idle_until.min(next_look)).await;
+            sleep_until(idle_until.min(next_check)).await;
             now = Instant::now();
         }
     }

@@ -2,7 +2,7 @@
 //! 1 to 3).
 //!
 //! `accept` (`slots`: the connection limit; back-off) -> `workers` (one thread and one runtime each) -> `connection`
-//! (PROXY header, TLS, time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`,
+//! (PROXY header, TLS, time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `head_guard`,
 //! which checks every head (`head`, `authority`) and follows every body (`framing`) before hyper does; over HTTP/2 the
 //! head is checked after h2 has parsed it. Either way the service receives the result as
 //! [`HeadCheck`](super::HeadCheck) beside the [`Peer`](super::Peer), so that one place refuses bad requests.
@@ -13,6 +13,7 @@ mod connection;
 mod deadline;
 mod framing;
 mod head;
+mod head_guard;
 mod http2;
 mod inbound;
 mod proxy_header;
@@ -22,7 +23,7 @@ mod shared;
 mod slots;
 pub mod tls;
 mod transport;
-mod watch_io;
+mod watchdog;
 mod workers;
 
 use std::convert::Infallible;
@@ -45,6 +46,7 @@ pub use pulse::Watchdog;
 pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
 pub use shared::Service;
 pub use slots::{ConnectionSlots, ConnectionState};
+pub use watchdog::Watchdog;
 
 /// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
@@ -52,7 +54,7 @@ const BACKLOG: i32 = 1024;
 /// way when the drain began is then answered, and so is one from a client that sends without pause.
 const LAST_REQUEST: Duration = Duration::from_millis(500);
 /// How long the threads may take to end after the remaining requests are dropped.
-const CUT_TIME: Duration = Duration::from_secs(1);
+const CUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Longer than what is under load waits, and short of what would add up.
 pub const REST_AFTER: Duration = Duration::from_secs(1);
@@ -126,14 +128,14 @@ impl Listener {
             });
             drop(running);
         })?;
-        Ok(Handle { address: self.address, pulse: Watchdog::of(runtimes), slots, leaving, life, ended })
+        Ok(Handle { address: self.address, watchdog: Watchdog::of(runtimes), slots, leaving, life, ended })
     }
 }
 
 /// A serving listener. Dropping it ends all connections at once.
 pub struct Handle {
     address: SocketAddr,
-    pulse: Watchdog,
+    watchdog: Watchdog,
     slots: Arc<ConnectionSlots>,
     leaving: Arc<AtomicBool>,
     life: watch::Sender<WorkerLife>,
@@ -150,7 +152,7 @@ impl Handle {
     /// Returns a watchdog that checks whether the listener's threads still make progress.
     #[must_use]
     pub fn pulse(&self) -> Watchdog {
-        self.pulse.clone()
+        self.watchdog.clone()
     }
 
     /// Returns the connection slots, which report whether another connection can be accepted.
@@ -176,7 +178,7 @@ impl Handle {
             return true;
         }
         self.life.send_replace(WorkerLife::Cut);
-        let _ = timeout(CUT_TIME, self.ended.recv()).await;
+        let _ = timeout(CUT_TIMEOUT, self.ended.recv()).await;
         false
     }
 }

@@ -301,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_idle_goes_first_and_the_unauthenticated_before_all_others() {
+    fn the_longest_idle_is_evicted_first_and_unauthenticated_before_authenticated() {
         let slots = slots(4);
         let take = || {
             sleep(A_MOMENT);
             slots.take().unwrap()
         };
-        let (kept, other, silent, asking) = (take(), take(), take(), take());
-        for (slot, authenticated) in [(&other, true), (&kept, true), (&asking, false)] {
+        let (kept, other, silent, unauthenticated) = (take(), take(), take(), take());
+        for (slot, authenticated) in [(&other, true), (&kept, true), (&unauthenticated, false)] {
             sleep(A_MOMENT);
             slot.state().begin_request();
             if authenticated {
@@ -317,12 +317,12 @@ mod tests {
             slot.state().end_request();
         }
         let newer = take();
-        assert!(is_evicted(&silent), "it never asked for anything");
+        assert!(is_evicted(&silent), "it never sent a request");
         newer.state().authenticate();
         newer.state().end_request();
         drop(silent);
         let newest = take();
-        assert!(is_evicted(&asking), "nothing on it was authenticated");
+        assert!(is_evicted(&unauthenticated), "nothing on it was authenticated");
         newest.state().authenticate();
         let another = take();
         assert!(is_evicted(&other), "idle for longer than the first one");
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_is_another_ones_by_now_was_not_chosen() {
+    fn a_candidate_whose_slot_was_reused_is_skipped() {
         let slots = slots(4);
         let mut held: Vec<_> = (0..4).map(|_| slots.take().unwrap()).collect();
         held.push(slots.take().unwrap());
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn many_newcomers_take_the_place_of_many() {
+    fn many_new_connections_evict_many() {
         let slots = slots(300);
         let mut held: Vec<_> = (0..300).map(|_| slots.take().unwrap()).collect();
         held[7].state().authenticate();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_evicted_connection_learns_of_it_whether_it_waits_or_not() {
+    async fn an_evicted_connection_is_notified_whether_it_waits_or_not() {
         let slots = slots(1);
         let first = slots.take().unwrap();
         let second = slots.take().unwrap();

@@ -27,7 +27,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProviderAnswer {
     /// The provider answered with this report.
-    Said(Report),
+    Reported(Report),
     /// It is unknown whether the money moves: the request has to be repeated. Never a result.
     Unknown(Unknown),
 }
@@ -47,17 +47,17 @@ impl ProviderAnswer {
     /// Returns the outcome's label in the metrics.
     pub(super) const fn outcome(&self) -> &'static str {
         match self {
-            Self::Said(Report::Pending) => "pending",
-            Self::Said(Report::Prepared(_)) => "prepared",
-            Self::Said(Report::Finished(crate::domain::Outcome::Success { .. })) => "success",
-            Self::Said(Report::Finished(crate::domain::Outcome::Failed)) => "failed",
+            Self::Reported(Report::Pending) => "pending",
+            Self::Reported(Report::Prepared(_)) => "prepared",
+            Self::Reported(Report::Finished(crate::domain::Outcome::Success { .. })) => "success",
+            Self::Reported(Report::Finished(crate::domain::Outcome::Failed)) => "failed",
             Self::Unknown(unknown) => unknown.kind,
         }
     }
 }
 
 /// Sends one request about an operation to its provider.
-pub(super) async fn ask(
+pub(super) async fn send(
     outbound: &Outbound,
     provider: &HttpProvider,
     body: ProviderBody<'_>,
@@ -71,7 +71,7 @@ pub(super) async fn ask(
     // Hexadecimal and decimal digits are always valid in a header.
     let headers =
         headers.map(|(name, text)| (name, HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))));
-    let question = outbound::OutboundRequest {
+    let request = outbound::OutboundRequest {
         url: &provider.url,
         trust: &provider.trust,
         headers: &headers,
@@ -80,8 +80,8 @@ pub(super) async fn ask(
         answer: outbound::AnswerBody::Whole(ANSWER_LIMIT),
         reach: outbound::EgressPolicy::Anywhere,
     };
-    match outbound.ask(question, now).await {
-        Ok(answer) => understood(&answer, operation),
+    match outbound.ask(request, now).await {
+        Ok(answer) => interpret(&answer, operation),
         Err(error) => {
             ProviderAnswer::Unknown(Unknown { kind: kind(&error), cause: error.to_string(), retry_after: None })
         }
@@ -98,15 +98,15 @@ const fn kind(error: &OutboundError) -> &'static str {
 }
 
 /// Interprets a response about an operation.
-fn understood(answer: &OutboundResponse, operation: &Operation) -> ProviderAnswer {
+fn interpret(answer: &OutboundResponse, operation: &Operation) -> ProviderAnswer {
     let unknown = |kind, cause| ProviderAnswer::Unknown(Unknown { kind, cause, retry_after: answer.retry_after });
     if !(200..300).contains(&answer.status) {
         return unknown("refused", format!("it answered HTTP {}", answer.status));
     }
     let read = read_object(&answer.body).and_then(|object| reply::read(&object, operation));
     match read {
-        Ok(report) => ProviderAnswer::Said(report),
-        Err(complaint) => unknown("malformed", format!("its answer is malformed: {complaint}")),
+        Ok(report) => ProviderAnswer::Reported(report),
+        Err(error) => unknown("malformed", format!("its answer is malformed: {error}")),
     }
 }
 
@@ -120,16 +120,16 @@ mod tests {
 
     fn answer(status: u16, body: &[u8]) -> ProviderAnswer {
         let retry_after = Some(Duration::from_secs(7));
-        understood(&OutboundResponse { status, retry_after, body: Bytes::copy_from_slice(body) }, &withdrawal())
+        interpret(&OutboundResponse { status, retry_after, body: Bytes::copy_from_slice(body) }, &withdrawal())
     }
 
     #[test]
-    fn only_a_2xx_with_an_object_says_anything() {
+    fn only_a_2xx_with_a_valid_object_is_a_report() {
         let success = br#"{"transaction_id":"4711","status":"SUCCESS"}"#;
         for status in [200, 201, 202, 299] {
             assert_eq!(
                 answer(status, success),
-                ProviderAnswer::Said(Report::Finished(Outcome::Success { payer: None }))
+                ProviderAnswer::Reported(Report::Finished(Outcome::Success { payer: None }))
             );
         }
         for status in [100, 301, 302, 307, 400, 401, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599] {
@@ -143,10 +143,10 @@ mod tests {
         let doubled = br#"{"transaction_id":"4711","status":"FAILED","status":"FAILED"}"#;
         let escaped = br#"{"transaction_id":"4711","status":"FAILED","st\u0061tus":"SUCCESS"}"#;
         let of_another = br#"{"transaction_id":"4712","status":"SUCCESS"}"#.as_slice();
-        let of_nobody = br#"{"status":"SUCCESS"}"#.as_slice();
+        let without_id = br#"{"status":"SUCCESS"}"#.as_slice();
         for body in [
             of_another,
-            of_nobody,
+            without_id,
             &b""[..],
             b"FAILED",
             b"[]",
@@ -171,9 +171,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_unknown_or_stated(status in 100_u16..600, body in prop::collection::vec(any::<u8>(), 0..100)) {
-            let asked = answer(status, &body);
-            prop_assert!((200..300).contains(&status) || matches!(asked, ProviderAnswer::Unknown(_)));
+        fn any_bytes_are_handled(status in 100_u16..600, body in prop::collection::vec(any::<u8>(), 0..100)) {
+            let outcome = answer(status, &body);
+            prop_assert!((200..300).contains(&status) || matches!(outcome, ProviderAnswer::Unknown(_)));
         }
     }
 }

@@ -18,7 +18,7 @@ const PREPARATIONS: [&str; 3] = ["page", "instructions", "preparation"];
 const PAYER_ACCOUNT: &str = "payer_account";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum StatusWord {
     Pending,
     Success,
     Failed,
@@ -58,19 +58,19 @@ pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report,
     if let Some(echo) = present(object, "amount") {
         amount(echo, operation.amount)?;
     }
-    let status = required_parsed("status", object, word)?;
+    let status = required_parsed("status", object, status_word)?;
     if let Some(name) = PREPARATIONS.into_iter().find(|name| present(object, name).is_some())
-        && (status != Word::Pending || direction == Direction::Payout)
+        && (status != StatusWord::Pending || direction == Direction::Payout)
     {
         return Err(RequestError::member(name, "is allowed only with a deposit that is PENDING"));
     }
-    if present(object, PAYER_ACCOUNT).is_some() && (status != Word::Success || direction == Direction::Payout) {
+    if present(object, PAYER_ACCOUNT).is_some() && (status != StatusWord::Success || direction == Direction::Payout) {
         return Err(RequestError::member(PAYER_ACCOUNT, "is allowed only with a deposit that is SUCCESS"));
     }
     match status {
-        Word::Failed => Ok(Report::Finished(Outcome::Failed)),
-        Word::Success => Ok(Report::Finished(Outcome::Success { payer: payer(object)? })),
-        Word::Pending => Ok(preparation(object)?.map_or(Report::Pending, Report::Prepared)),
+        StatusWord::Failed => Ok(Report::Finished(Outcome::Failed)),
+        StatusWord::Success => Ok(Report::Finished(Outcome::Success { payer: payer(object)? })),
+        StatusWord::Pending => Ok(preparation(object)?.map_or(Report::Pending, Report::Prepared)),
     }
 }
 
@@ -83,11 +83,11 @@ fn amount(echo: &Value<'_>, expected: Amount) -> Result<(), RequestError> {
     if amount == Ok(expected) { Ok(()) } else { Err(RequestError::member("amount", "must equal the operation's")) }
 }
 
-fn word(text: &str) -> Result<Word, InvalidValue> {
+fn status_word(text: &str) -> Result<StatusWord, InvalidValue> {
     match text {
-        "PENDING" => Ok(Word::Pending),
-        "SUCCESS" => Ok(Word::Success),
-        "FAILED" => Ok(Word::Failed),
+        "PENDING" => Ok(StatusWord::Pending),
+        "SUCCESS" => Ok(StatusWord::Success),
+        "FAILED" => Ok(StatusWord::Failed),
         _ => Err(InvalidValue::new("must be PENDING, SUCCESS or FAILED")),
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     use crate::provider::testing::{deposit, withdrawal};
     use crate::wire::members::read_object;
 
-    fn of(direction: Direction) -> Operation {
+    fn operation_of(direction: Direction) -> Operation {
         match direction {
             Direction::Payin => deposit(),
             Direction::Payout => withdrawal(),
@@ -176,8 +176,8 @@ mod tests {
     }
 
     fn read_exactly(text: &str, direction: Direction) -> Result<Report, String> {
-        let object = read_object(text.as_bytes()).map_err(|complaint| complaint.to_string())?;
-        read(&object, &of(direction)).map_err(|complaint| complaint.to_string())
+        let object = read_object(text.as_bytes()).map_err(|error| error.to_string())?;
+        read(&object, &operation_of(direction)).map_err(|error| error.to_string())
     }
 
     /// Parses the text after adding the operation's id to it.
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stated_is_of_this_operation_and_repeats_the_request_truly() {
+    fn a_report_names_its_operation_and_repeats_the_request_correctly() {
         for text in [
             r#"{"transaction_id":"4711","status":"FAILED"}"#,
             r#"{"transaction_id":"4711","amount":"10.50","currency":"EUR","direction":"payin","merchant":"acme",
@@ -213,8 +213,8 @@ mod tests {
             (r#"{"transaction_id":"4711","order_id":"o","status":"SUCCESS"}"#, "order_id"),
             (r#"{"transaction_id":"4711","shop":"card-usd","status":"SUCCESS"}"#, "shop"),
         ] {
-            let complaint = read_exactly(text, Direction::Payin).unwrap_err();
-            assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
+            let error = read_exactly(text, Direction::Payin).unwrap_err();
+            assert!(error.starts_with(&format!("{member}: ")), "{text}: {error}");
         }
     }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_may_be_stated_of_a_deposit() {
+    fn all_reports_of_a_deposit() {
         let detail = Detail { label: "IBAN".into(), value: "DE44".into() };
         let shown = Instructions::new(Some("Pay\nnow".into()), vec![detail]).unwrap();
         let payer = AccountNumber::new("4111111111111111").ok();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_may_be_stated_of_a_withdrawal() {
+    fn all_reports_of_a_withdrawal() {
         for (text, report) in [
             (r#"{"status":"PENDING"}"#, Report::Pending),
             (r#"{"status":"SUCCESS"}"#, Report::Finished(Outcome::Success { payer: None })),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_their_member_and_are_no_result() {
+    fn errors_name_their_member_and_are_no_result() {
         for (text, member) in [
             ("{}", "status"),
             (r#"{"status":null}"#, "status"),
@@ -288,8 +288,8 @@ mod tests {
             (r#"{"status":"PENDING","instructions":{"details":[{"label":"","value":"x"}]}}"#, "instructions"),
             (r#"{"status":"PENDING","instructions":{"text":"x"},"page":{"url":"https://p.example"}}"#, "instructions"),
         ] {
-            let complaint = object(text, Direction::Payin).unwrap_err();
-            assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
+            let error = object(text, Direction::Payin).unwrap_err();
+            assert!(error.starts_with(&format!("{member}: ")), "{text}: {error}");
         }
         for (text, member) in [
             (r#"{"status":"SUCCESS","payer_account":"4111111111111111"}"#, "payer_account"),
@@ -297,8 +297,8 @@ mod tests {
             (r#"{"status":"PENDING","instructions":{"text":"x"}}"#, "instructions"),
             (r#"{"status":"PENDING","preparation":"stopped"}"#, "preparation"),
         ] {
-            let complaint = object(text, Direction::Payout).unwrap_err();
-            assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
+            let error = object(text, Direction::Payout).unwrap_err();
+            assert!(error.starts_with(&format!("{member}: ")), "{text}: {error}");
         }
     }
 
@@ -329,7 +329,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_but_the_words_is_a_result(
+        fn only_success_and_failed_are_results(
             status in "SUCCESS|FAILED|PENDING|[A-Za-z]{0,8}",
             name in "page|instructions|preparation|payer_account|x",
             value in r#"null|true|1|"[a-z]{0,6}"|\{\}|\[\]|\{"url":"https://a\.example"\}|\{"text":"[a-z]{0,3}"\}"#,

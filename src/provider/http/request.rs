@@ -18,8 +18,8 @@ pub(crate) struct ProviderBody<'a> {
 }
 
 /// Writes the body of a request. The same content always gives the same bytes.
-pub(super) fn body(content: ProviderBody<'_>) -> String {
-    let ProviderBody { operation, fields, public_url, return_url } = content;
+pub(super) fn body(request: ProviderBody<'_>) -> String {
+    let ProviderBody { operation, fields, public_url, return_url } = request;
     let mut body = Writer { text: String::with_capacity(1024 + fields.sent.len() + fields.defaults.len()) };
     body.string("transaction_id", &operation.id.to_string());
     body.string("direction", operation.direction().as_str());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withdrawal_tells_everything_it_has() {
+    fn a_withdrawal_sends_all_its_members() {
         let sent = r#"{"merchant_user_ip":"2001:DB8::1","ratio":1.50e0,"n\u0061me":"\u00e9"}"#;
         let (operation, fields) = (withdrawal(), fields(sent, r#"{"channel":"web"}"#));
         let text =
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deposit_tells_no_more_than_it_has() {
+    fn a_deposit_omits_absent_members() {
         let mut operation = deposit();
         operation.customer_account_id = None;
         operation.payment_method = None;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_default_is_no_customers_address() {
+    fn a_default_never_replaces_the_customers_address() {
         assert_eq!(customer_ip(&fields("{}", r#"{"merchant_user_ip":"192.0.2.1"}"#)), None);
         assert_eq!(customer_ip(&fields(r#"{"merchant_user_ip":"192.0.2.2"}"#, "{}")).as_deref(), Some("192.0.2.2"));
     }

@@ -29,34 +29,34 @@ const BUSY: &str = "503 Busy\r\nContent-Length: 0\r\n\r\n";
 /// A provider whose answers a test sets.
 struct Fake {
     url: String,
-    says: Arc<Mutex<&'static str>>,
-    asked: Arc<AtomicUsize>,
+    reply: Arc<Mutex<&'static str>>,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Fake {
-    async fn start(says: &'static str) -> Self {
+    async fn start(reply: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let (says, asked) = (Arc::new(Mutex::new(says)), Arc::new(AtomicUsize::new(0)));
-        let fake = Self { url, says: Arc::clone(&says), asked: Arc::clone(&asked) };
+        let (reply, requests) = (Arc::new(Mutex::new(reply)), Arc::new(AtomicUsize::new(0)));
+        let fake = Self { url, reply: Arc::clone(&reply), requests: Arc::clone(&requests) };
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut received = Vec::new();
                 while !received.ends_with(b"}") {
                     assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0);
                 }
-                asked.fetch_add(1, Ordering::SeqCst);
+                requests.fetch_add(1, Ordering::SeqCst);
                 let body = String::from_utf8(received).unwrap();
                 let id = body.split_once("{\"transaction_id\":\"").unwrap().1.split('"').next().unwrap();
-                let says = says.lock().unwrap().replace('@', id);
-                stream.write_all(format!("HTTP/1.1 {says}").as_bytes()).await.unwrap();
+                let reply = reply.lock().unwrap().replace('@', id);
+                stream.write_all(format!("HTTP/1.1 {reply}").as_bytes()).await.unwrap();
             }
         });
         fake
     }
 
-    fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+    fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
     }
 
     fn http(&self) -> String {
@@ -96,9 +96,15 @@ impl World {
         let clock = Arc::new(ManualClock::at(START));
         let providers = Arc::new(Providers::default());
         let page_secret = PageSecret::new(Secret::new(b"pages"));
-        let asking = Arc::clone(&providers) as Arc<dyn crate::engine::Provider>;
-        let engine =
-            Arc::new(Engine::new(store, Arc::clone(&clock) as _, random.clone(), asking, page_secret, metrics));
+        let provider_interface = Arc::clone(&providers) as Arc<dyn crate::engine::Provider>;
+        let engine = Arc::new(Engine::new(
+            store,
+            Arc::clone(&clock) as _,
+            random.clone(),
+            provider_interface,
+            page_secret,
+            metrics,
+        ));
         let current = Arc::clone(&rules);
         let worker = ProviderWorker::new(ProviderDeps {
             engine: Arc::clone(&engine),
@@ -138,9 +144,9 @@ impl World {
 
     /// Runs one round of the worker, and waits for the jobs that it started.
     async fn round(&self) {
-        let mut under_way = UnderWay::new();
-        self.worker.round(&mut under_way).await.unwrap();
-        for done in under_way.join_all().await {
+        let mut in_flight = InFlightJobs::new();
+        self.worker.round(&mut in_flight).await.unwrap();
+        for done in in_flight.join_all().await {
             done.unwrap();
         }
     }
@@ -172,7 +178,7 @@ fn read(directory: &Path) -> Arc<RuleSet> {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_stopped_ends_by_itself() {
+async fn a_stopped_worker_ends() {
     let (stop, stopped) = oneshot::channel();
     drop(stop);
     World::new(SANDBOX).worker.run(stopped).await;
@@ -191,14 +197,14 @@ async fn a_job_is_never_done_by_another_kind_of_provider() {
         let world = World::new(&created);
         let id = world.create(Direction::Payout, "o").await;
         world.provider(&ruled);
-        let before = fake.asked();
+        let before = fake.requests();
         for _ in 0..3 {
             world.advance(61);
             world.round().await;
             assert_eq!(world.status(id).await, Status::Pending);
             assert_eq!(world.due_in().await, Some(60_000));
         }
-        assert_eq!(fake.asked(), before);
+        assert_eq!(fake.requests(), before);
         world.provider(&created);
         world.round().await;
         assert_eq!(world.status(id).await, Status::Pending, "not due yet");
@@ -210,7 +216,7 @@ async fn a_job_is_never_done_by_another_kind_of_provider() {
 }
 
 #[tokio::test]
-async fn the_jobs_of_a_shop_that_is_gone_wait_for_it() {
+async fn the_jobs_of_a_removed_shop_wait_for_it() {
     let world = World::new(SANDBOX);
     let id = world.create(Direction::Payout, "o").await;
     world.advance(2);
@@ -224,7 +230,7 @@ async fn the_jobs_of_a_shop_that_is_gone_wait_for_it() {
 }
 
 #[tokio::test]
-async fn a_silent_provider_is_asked_with_growing_waits_until_it_is_given_up() {
+async fn a_silent_provider_is_retried_with_growing_waits_until_it_is_given_up() {
     let fake = Fake::start(BUSY).await;
     for direction in [Direction::Payin, Direction::Payout] {
         let world = World::new(&fake.http());
@@ -241,10 +247,10 @@ async fn a_silent_provider_is_asked_with_growing_waits_until_it_is_given_up() {
                 break;
             }
         }
-        let (before, store) = (fake.asked(), world.engine.store());
+        let (before, store) = (fake.requests(), world.engine.store());
         assert_eq!(store.preparation(id).await.unwrap(), None);
         world.round().await;
-        assert_eq!((fake.asked(), world.due_in().await), (before + 1, None), "one last request, then given up");
+        assert_eq!((fake.requests(), world.due_in().await), (before + 1, None), "one last request, then given up");
         assert_eq!(world.status(id).await, Status::Pending);
         let shown = (direction == Direction::Payin).then_some(Preparation::Stopped);
         assert_eq!(store.preparation(id).await.unwrap(), shown);
@@ -252,27 +258,27 @@ async fn a_silent_provider_is_asked_with_growing_waits_until_it_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_provider_that_wants_to_be_left_alone_is() {
+async fn a_providers_retry_after_is_honoured() {
     let fake = Fake::start("429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n").await;
     let world = World::new(&fake.http());
     world.create(Direction::Payout, "o").await;
     world.round().await;
     assert_eq!(world.due_in().await, Some(7_000));
-    *fake.says.lock().unwrap() = "503 Busy\r\nRetry-After: 99999\r\nContent-Length: 0\r\n\r\n";
+    *fake.reply.lock().unwrap() = "503 Busy\r\nRetry-After: 99999\r\nContent-Length: 0\r\n\r\n";
     world.advance(7);
     world.round().await;
     assert_eq!(world.due_in().await, Some(10_000), "within max_retry");
 }
 
 #[tokio::test]
-async fn what_was_claimed_and_dropped_is_taken_up_after_its_lease() {
+async fn a_dropped_job_is_claimed_again_after_its_lease() {
     let fake = Fake::start(SUCCESS).await;
     let world = World::new(&fake.http());
     let id = world.create(Direction::Payout, "o").await;
-    let mut under_way = UnderWay::new();
-    world.worker.round(&mut under_way).await.unwrap();
-    under_way.shutdown().await;
-    assert_eq!(world.worker.flights.room(&ShopCode::new("card").unwrap()), 32, "it is no longer in flight");
+    let mut in_flight = InFlightJobs::new();
+    world.worker.round(&mut in_flight).await.unwrap();
+    in_flight.shutdown().await;
+    assert_eq!(world.worker.limiter.capacity(&ShopCode::new("card").unwrap()), 32, "it is no longer in flight");
     assert_eq!(world.due_in().await, Some(30_000), "the time-out and the lease");
     world.round().await;
     assert_eq!(world.status(id).await, Status::Pending);
@@ -282,7 +288,7 @@ async fn what_was_claimed_and_dropped_is_taken_up_after_its_lease() {
 }
 
 #[tokio::test]
-async fn no_more_are_claimed_than_can_be_asked() {
+async fn no_more_jobs_are_claimed_than_requests_may_start() {
     let fake = Fake::start(SUCCESS).await;
     let world = World::new(&fake.http());
     let mut ids = Vec::new();
@@ -290,9 +296,9 @@ async fn no_more_are_claimed_than_can_be_asked() {
         ids.push(world.create(Direction::Payout, &format!("o-{number}")).await);
     }
     world.round().await;
-    assert_eq!((fake.asked(), world.due_in().await), (32, Some(0)));
+    assert_eq!((fake.requests(), world.due_in().await), (32, Some(0)));
     world.round().await;
-    assert_eq!((fake.asked(), world.due_in().await), (40, None));
+    assert_eq!((fake.requests(), world.due_in().await), (40, None));
     for id in ids {
         assert_eq!(world.status(id).await, Status::Success);
     }

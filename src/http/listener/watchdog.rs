@@ -16,10 +16,10 @@ impl Watchdog {
     /// Returns once every thread has run a task since the call, or has ended. Never returns while one of them is
     /// blocked.
     pub async fn felt(&self) {
-        let answers: Vec<_> = self.0.iter().map(|runtime| runtime.spawn(async {})).collect();
-        for answer in answers {
+        let tasks: Vec<_> = self.0.iter().map(|runtime| runtime.spawn(async {})).collect();
+        for task in tasks {
             // A task that its ending runtime dropped counts as an answer.
-            let _ = answer.await;
+            let _ = task.await;
         }
     }
 }
@@ -35,11 +35,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_stuck_thread_has_no_pulse_until_it_goes_on_or_ends() {
+    async fn a_stuck_thread_is_detected_until_it_continues_or_ends() {
         let runtime = Builder::new_current_thread().build().unwrap();
-        let pulse = Watchdog::of(vec![runtime.handle().clone(), Handle::current()]);
+        let watchdog = Watchdog::of(vec![runtime.handle().clone(), Handle::current()]);
         let (started, is_stuck) = oneshot::channel();
-        let (let_go, stuck) = mpsc::channel::<()>();
+        let (release, stuck) = mpsc::channel::<()>();
         let (end, ending) = oneshot::channel::<()>();
         let thread = thread::spawn(move || {
             runtime.block_on(async {
@@ -50,18 +50,18 @@ mod tests {
             });
         });
         is_stuck.await.unwrap();
-        let mut felt = tokio::spawn({
-            let pulse = pulse.clone();
-            async move { pulse.felt().await }
+        let mut probe = tokio::spawn({
+            let watchdog = watchdog.clone();
+            async move { watchdog.felt().await }
         });
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        assert!(!felt.is_finished(), "a thread that is stuck does not answer");
-        let_go.send(()).unwrap();
-        (&mut felt).await.unwrap();
+        assert!(!probe.is_finished(), "a thread that is stuck does not answer");
+        release.send(()).unwrap();
+        (&mut probe).await.unwrap();
         end.send(()).unwrap();
         thread.join().unwrap();
-        pulse.felt().await;
+        watchdog.felt().await;
     }
 }

@@ -64,19 +64,19 @@ const fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     match segments {
         // Mapped: the socket uses IPv4. NAT64: so does the host behind the translator.
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inside(high, low),
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_embedded_public(high, low),
         // 6to4.
-        [0x2002, high, low, ..] if !inside(high, low) => false,
+        [0x2002, high, low, ..] if !is_embedded_public(high, low) => false,
         // Protocol assignments with Teredo, benchmarks and ORCHID; documentation.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         // ISATAP, below any prefix.
-        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] if !inside(high, low) => false,
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] if !is_embedded_public(high, low) => false,
         // Only 2000::/3 is allocated to hosts of the internet.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
-const fn inside(high: u16, low: u16) -> bool {
+const fn is_embedded_public(high: u16, low: u16) -> bool {
     let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
     is_public_v4(Ipv4Addr::new(a, b, c, d))
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_addresses_are_reached() {
+    fn hosts_of_the_internet_are_public() {
         for address in [
             "1.1.1.1",
             "8.8.8.8",
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_no_hosts_of_the_internet_are_not() {
+    fn special_addresses_are_not_public() {
         for address in [
             // RFC 6890 and its updates, as IANA's IPv4 registry has them, first and last of each.
             "0.0.0.0",
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_the_rules_name_is_reached_anywhere() {
+    fn anywhere_allows_private_addresses() {
         let [private, public] = ["10.0.0.1", "8.8.8.8"].map(|address| address.parse().unwrap());
         assert!(EgressPolicy::Anywhere.allows(private) && EgressPolicy::Anywhere.allows(public));
         assert!(!EgressPolicy::PublicOnly.allows(private) && EgressPolicy::PublicOnly.allows(public));

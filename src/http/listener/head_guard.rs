@@ -28,7 +28,7 @@ const READ_SIZE: usize = 8 * 1024;
 
 thread_local! {
     /// The read buffer of a thread: an idle connection has no buffer of its own, and none is cleared for each read.
-    static ARRIVING: RefCell<[u8; READ_SIZE]> = const { RefCell::new([0; READ_SIZE]) };
+    static READ_BUFFER: RefCell<[u8; READ_SIZE]> = const { RefCell::new([0; READ_SIZE]) };
 }
 
 /// How many empty lines may precede a request.
@@ -37,24 +37,24 @@ const EMPTY_LINES: u8 = 4;
 /// What the [`HeadGuard`] reports to the service of its connection. There is never more than one request between the
 /// two: hyper reads the next head after the last reply was written.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct GuardStatus {
     connection: Arc<ConnectionState>,
-    seen: Mutex<Seen>,
+    fields: Mutex<StatusFields>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct StatusFields {
     /// While the listener drains: until when another request may begin.
     last_request: Option<Instant>,
     facts: Option<HeadCheck>,
     body_open: bool,
     silent: bool,
-    rests: bool,
+    trim_idle: bool,
 }
 
-impl Watch {
+impl GuardStatus {
     pub(super) fn of(connection: Arc<ConnectionState>) -> Self {
-        Self { connection, seen: Mutex::default() }
+        Self { connection, fields: Mutex::default() }
     }
 
     /// Returns the connection's state for the connection limit.
@@ -73,8 +73,8 @@ impl Watch {
 
     /// Takes the result of the check of the head that hyper last received.
     pub(super) fn take_facts(&self) -> HeadCheck {
-        let unwatched = HeadCheck::violating(HeadError::Malformed, "the request could not be read");
-        self.lock().facts.take().unwrap_or(unwatched)
+        let unchecked = HeadCheck::violating(HeadError::Malformed, "the request could not be read");
+        self.lock().facts.take().unwrap_or(unchecked)
     }
 
     /// Reports whether bytes of the last request's body have not been passed to hyper: after a reply now, the
@@ -89,25 +89,25 @@ impl Watch {
     }
 
     /// Reports, once, whether the connection has been idle so long that hyper and its buffers can be dropped.
-    pub(super) fn take_rest(&self) -> bool {
-        std::mem::take(&mut self.lock().rests)
+    pub(super) fn take_trim_idle(&self) -> bool {
+        std::mem::take(&mut self.lock().trim_idle)
     }
 
-    fn show(&self, facts: HeadCheck, body_open: bool) {
-        let mut seen = self.lock();
-        seen.facts = Some(facts);
-        seen.body_open = body_open;
+    fn set_head(&self, facts: HeadCheck, body_open: bool) {
+        let mut fields = self.lock();
+        fields.facts = Some(facts);
+        fields.body_open = body_open;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, StatusFields> {
+        self.fields.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Guards the reading side of a connection; writes are passed through.
 pub(super) struct HeadGuard {
     transport: Transport,
-    watch: Arc<Watch>,
+    status: Arc<GuardStatus>,
     head_limit: usize,
     head_timeout: Duration,
     idle_timeout: Duration,
@@ -115,7 +115,7 @@ pub(super) struct HeadGuard {
     /// Whether a request has begun whose reply is not completely written.
     serving: bool,
     /// Whether the connection's buffers were released since its last request.
-    rests: bool,
+    trimmed: bool,
     /// Bytes that were read and not passed to hyper yet. Holds no memory between requests.
     input: BytesMut,
     /// How many bytes at the front of `input` may be passed to hyper.
@@ -129,7 +129,7 @@ pub(super) struct HeadGuard {
     /// Every head is refused for this, whatever it says.
     refusing: Option<&'static str>,
     /// Whether the current reply has already yielded to the other connections of this thread.
-    others_went_first: bool,
+    yielded: bool,
 }
 
 /// What follows the cleared bytes in `input`.
@@ -174,16 +174,16 @@ impl Phase {
 }
 
 impl HeadGuard {
-    pub(super) fn new(transport: Transport, watch: Arc<Watch>, limits: &Limits, rest_after: Duration) -> Self {
+    pub(super) fn new(transport: Transport, status: Arc<GuardStatus>, limits: &Limits, rest_after: Duration) -> Self {
         Self {
             transport,
-            watch,
+            status,
             head_limit: limits.head,
             head_timeout: limits.head_timeout,
             idle_timeout: limits.idle_timeout,
             rest_after,
             serving: false,
-            rests: false,
+            trimmed: false,
             input: BytesMut::new(),
             cleared: 0,
             phase: Phase::head(Waiting::First),
@@ -191,7 +191,7 @@ impl HeadGuard {
             empty_lines: 0,
             began: None,
             refusing: None,
-            others_went_first: false,
+            yielded: false,
         }
     }
 
@@ -220,7 +220,7 @@ impl HeadGuard {
         };
         self.cleared = taken;
         if framing.is_done() {
-            self.watch.lock().body_open = false;
+            self.status.lock().body_open = false;
             self.phase = Phase::head(Waiting::Idle);
         }
         Ok(())
@@ -247,7 +247,7 @@ impl HeadGuard {
             Scan::Complete(_) if let Some(violation) = self.refusing => {
                 self.refuse_partial(HeadCheck::violating(HeadError::Malformed, violation));
             }
-            Scan::Complete(length) if length <= self.head_limit => match head::judge(self.input.split_at(length).0) {
+            Scan::Complete(length) if length <= self.head_limit => match head::check(self.input.split_at(length).0) {
                 Ok(framing) => self.clear_head(length, framing),
                 Err(refused) => self.refuse(&refused),
             },
@@ -261,11 +261,11 @@ impl HeadGuard {
 
     fn clear_head(&mut self, length: usize, framing: Framing) {
         self.cleared = length;
-        self.rests = false;
+        self.trimmed = false;
         self.serving = true;
         self.empty_lines = 0;
         let body_open = !framing.is_done();
-        self.watch.show(HeadCheck { began: self.began.take(), ..HeadCheck::default() }, body_open);
+        self.status.set_head(HeadCheck { began: self.began.take(), ..HeadCheck::default() }, body_open);
         self.phase = if body_open { Phase::Body(framing) } else { Phase::head(Waiting::Idle) };
     }
 
@@ -278,14 +278,14 @@ impl HeadGuard {
     fn refuse(&mut self, refused: &HeadRefused) {
         self.input = BytesMut::from(refused.replacement.as_slice());
         self.cleared = self.input.len();
-        self.watch.show(HeadCheck { began: self.began.take(), ..refused.facts }, false);
+        self.status.set_head(HeadCheck { began: self.began.take(), ..refused.facts }, false);
         self.phase = Phase::Refused;
     }
 
     /// Reads more bytes, or enforces the deadline. Ready with false: the connection has ended.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let (transport, input) = (Pin::new(&mut self.transport), &mut self.input);
-        let result = ARRIVING.with_borrow_mut(|bytes| {
+        let result = READ_BUFFER.with_borrow_mut(|bytes| {
             let mut buffer = ReadBuf::new(bytes);
             transport.poll_read(cx, &mut buffer).map_ok(|()| {
                 input.extend_from_slice(buffer.filled());
@@ -301,21 +301,21 @@ impl HeadGuard {
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Phase::Head { waiting, deadline, .. } = &mut self.phase else { return Poll::Pending };
         let waiting = *waiting;
-        let may_rest = waiting == Waiting::Idle && self.watch.connection().is_authenticated();
-        let span = if may_rest { self.idle_timeout } else { self.head_timeout };
+        let may_idle = waiting == Waiting::Idle && self.status.connection().is_authenticated();
+        let span = if may_idle { self.idle_timeout } else { self.head_timeout };
         let mut deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
-        let rests_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.rest_after);
-        let last_request = self.watch.lock().last_request.filter(|_| waiting != Waiting::Rest);
+        let trim_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.rest_after);
+        let last_request = self.status.lock().last_request.filter(|_| waiting != Waiting::Rest);
         deadline = last_request.map_or(deadline, |last| last.min(deadline));
-        if waiting == Waiting::Idle && self.serving && !self.others_went_first {
+        if waiting == Waiting::Idle && self.serving && !self.yielded {
             self.serving = false;
-            self.watch.connection().end_request();
+            self.status.connection().end_request();
         }
-        if waiting == Waiting::Idle && !self.rests && rests_at < deadline {
-            ready!(self.timer.poll(cx, rests_at));
-            self.rests = true;
+        if waiting == Waiting::Idle && !self.trimmed && trim_at < deadline {
+            ready!(self.timer.poll(cx, trim_at));
+            self.trimmed = true;
             // Hyper still holds a reply that the client does not read.
-            self.watch.lock().rests = !self.others_went_first;
+            self.status.lock().trim_idle = !self.yielded;
         }
         ready!(self.timer.poll(cx, deadline));
         if waiting == Waiting::Rest {
@@ -326,7 +326,7 @@ impl HeadGuard {
             // this request yet.
             Poll::Pending
         } else {
-            self.watch.lock().silent = waiting == Waiting::First && last_request.is_none();
+            self.status.lock().silent = waiting == Waiting::First && last_request.is_none();
             self.transport.close_quickly();
             Poll::Ready(Ok(false))
         }
@@ -335,8 +335,8 @@ impl HeadGuard {
     /// Ready when a reply may be written: after the other connections of this thread that have work had their turn. All
     /// their replies are then written in one go. Writing first and reading their requests afterwards would wake the
     /// reader of the replies for each of them anew, which costs as much as a short request.
-    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.others_went_first, true) {
+    fn poll_yield(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.yielded, true) {
             return Poll::Ready(());
         }
         cx.waker().wake_by_ref();
@@ -387,7 +387,7 @@ impl hyper::rt::Read for HeadGuard {
 impl hyper::rt::Write for HeadGuard {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        ready!(this.poll_turn(cx));
+        ready!(this.poll_yield(cx));
         Pin::new(&mut this.transport).poll_write(cx, bytes)
     }
 
@@ -397,7 +397,7 @@ impl hyper::rt::Write for HeadGuard {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        ready!(this.poll_turn(cx));
+        ready!(this.poll_yield(cx));
         Pin::new(&mut this.transport).poll_write_vectored(cx, slices)
     }
 
@@ -408,7 +408,7 @@ impl hyper::rt::Write for HeadGuard {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         ready!(Pin::new(&mut this.transport).poll_flush(cx))?;
-        this.others_went_first = false;
+        this.yielded = false;
         Poll::Ready(Ok(()))
     }
 
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_lets_others_go_first_once() {
+    async fn a_reply_yields_to_other_connections_once() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, _) = listener.accept().await.unwrap();

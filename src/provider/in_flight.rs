@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::domain::ShopCode;
 
 /// The most requests in flight of one shop.
-const OF_A_SHOP: usize = 32;
+const MAX_PER_SHOP: usize = 32;
 /// The most requests in flight in all, except that every shop may have one: providers that are slow together delay no
 /// other shop.
-const IN_ALL: usize = 256;
+const MAX_TOTAL: usize = 256;
 
 /// Counts the requests in flight.
 #[derive(Debug, Clone, Default)]
@@ -17,25 +17,25 @@ pub(super) struct InFlightLimiter(Arc<Mutex<HashMap<ShopCode, usize>>>);
 
 /// A request in flight, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct InFlight {
     all: InFlightLimiter,
     shop: ShopCode,
 }
 
 impl InFlightLimiter {
     /// Returns how many more requests of a shop may start.
-    pub(super) fn room(&self, shop: &ShopCode) -> usize {
+    pub(super) fn capacity(&self, shop: &ShopCode) -> usize {
         let counts = self.counts();
         let own = counts.get(shop).copied().unwrap_or_default();
-        let in_all: usize = counts.values().sum();
-        let room = OF_A_SHOP.saturating_sub(own).min(IN_ALL.saturating_sub(in_all));
-        if own == 0 { room.max(1) } else { room }
+        let total: usize = counts.values().sum();
+        let capacity = MAX_PER_SHOP.saturating_sub(own).min(MAX_TOTAL.saturating_sub(total));
+        if own == 0 { capacity.max(1) } else { capacity }
     }
 
     /// Counts another request of a shop.
-    pub(super) fn start(&self, shop: &ShopCode) -> Flight {
+    pub(super) fn start(&self, shop: &ShopCode) -> InFlight {
         *self.counts().entry(shop.clone()).or_default() += 1;
-        Flight { all: self.clone(), shop: shop.clone() }
+        InFlight { all: self.clone(), shop: shop.clone() }
     }
 
     fn counts(&self) -> MutexGuard<'_, HashMap<ShopCode, usize>> {
@@ -43,7 +43,7 @@ impl InFlightLimiter {
     }
 }
 
-impl Drop for Flight {
+impl Drop for InFlight {
     fn drop(&mut self) {
         let mut counts = self.all.counts();
         if let Some(count) = counts.get_mut(&self.shop) {
@@ -60,22 +60,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shop_has_its_share_and_nobody_is_locked_out() {
+    fn a_shop_has_a_limit_and_every_shop_may_have_one() {
         let shop = |number: usize| ShopCode::new(&format!("shop-{number}")).unwrap();
-        let flights = InFlightLimiter::default();
-        assert_eq!(flights.room(&shop(0)), OF_A_SHOP);
-        let mut under_way: Vec<_> = (0..OF_A_SHOP).map(|_| flights.start(&shop(0))).collect();
-        assert_eq!((flights.room(&shop(0)), flights.room(&shop(1))), (0, OF_A_SHOP));
+        let limiter = InFlightLimiter::default();
+        assert_eq!(limiter.capacity(&shop(0)), MAX_PER_SHOP);
+        let mut in_flight: Vec<_> = (0..MAX_PER_SHOP).map(|_| limiter.start(&shop(0))).collect();
+        assert_eq!((limiter.capacity(&shop(0)), limiter.capacity(&shop(1))), (0, MAX_PER_SHOP));
         for number in 1..8 {
-            under_way.extend((0..OF_A_SHOP).map(|_| flights.start(&shop(number))));
+            in_flight.extend((0..MAX_PER_SHOP).map(|_| limiter.start(&shop(number))));
         }
-        assert_eq!(flights.room(&shop(8)), 1, "every shop may have one");
-        let own = flights.start(&shop(8));
-        assert_eq!(flights.room(&shop(8)), 0);
+        assert_eq!(limiter.capacity(&shop(8)), 1, "every shop may have one");
+        let own = limiter.start(&shop(8));
+        assert_eq!(limiter.capacity(&shop(8)), 0);
         drop(own);
-        under_way.truncate(OF_A_SHOP + 5);
-        assert_eq!(flights.room(&shop(1)), OF_A_SHOP - 5);
-        under_way.clear();
-        assert!(flights.counts().is_empty(), "shops without requests are removed");
+        in_flight.truncate(MAX_PER_SHOP + 5);
+        assert_eq!(limiter.capacity(&shop(1)), MAX_PER_SHOP - 5);
+        in_flight.clear();
+        assert!(limiter.counts().is_empty(), "shops without requests are removed");
     }
 }

@@ -48,7 +48,7 @@ pub enum Unsendable {
 }
 
 /// What all callback formats need of a callback.
-pub(super) struct Message<'a> {
+pub(super) struct MessageContext<'a> {
     /// The callback's id, the same at every attempt.
     pub id: &'a str,
     /// The merchant, whose rules determine the signature.
@@ -71,24 +71,26 @@ pub(super) fn compose(
     news: &ResultChange,
     now: UnixMillis,
 ) -> Result<CallbackMessage, Unsendable> {
-    let about = |merchant: &MerchantId| rules.merchants.get(merchant).ok_or(Unsendable::NoMerchant);
+    let find_merchant = |merchant: &MerchantId| rules.merchants.get(merchant).ok_or(Unsendable::NoMerchant);
     match news {
         ResultChange::Operation(stored) => {
             let Stored { operation, api_key, v1, .. } = &**stored;
-            let merchant = about(&operation.merchant)?;
-            let message = |url| Message { id, merchant, api_key, url, now };
+            let merchant = find_merchant(&operation.merchant)?;
+            let context = |url| MessageContext { id, merchant, api_key, url, now };
             match v1 {
-                Some(CallbackSender::Relayed(Some(url))) => in_v1(&message(url), &OperationView::from(operation)),
+                Some(CallbackSender::Relayed(Some(url))) => compose_v1(&context(url), &OperationView::from(operation)),
                 Some(CallbackSender::Relayed(None)) => Err(Unsendable::NoResult),
-                Some(CallbackSender::Directly) | None => in_v2(&message(&operation.callback_url), &operation.order_id),
+                Some(CallbackSender::Directly) | None => {
+                    compose_v2(&context(&operation.callback_url), &operation.order_id)
+                }
             }
         }
         ResultChange::Entry(entry) => {
             let intent = &entry.intent;
-            let merchant = about(&intent.merchant)?;
+            let merchant = find_merchant(&intent.merchant)?;
             let url = intent.callback_url.as_ref().ok_or(Unsendable::NoResult)?;
-            let shown = remote::shown(JournalEntry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
-            in_v1(&Message { id, merchant, api_key: &intent.api_key, url, now }, &shown)
+            let view = remote::shown(JournalEntry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
+            compose_v1(&MessageContext { id, merchant, api_key: &intent.api_key, url, now }, &view)
         }
     }
 }
@@ -97,8 +99,8 @@ pub(super) fn compose(
 ///
 /// # Errors
 /// [`Unsendable`] says why it cannot be sent.
-pub(super) fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<CallbackMessage, Unsendable> {
-    let Message { id, merchant, api_key, url, now } = message;
+pub(super) fn compose_v2(context: &MessageContext<'_>, order_id: &OrderId) -> Result<CallbackMessage, Unsendable> {
+    let MessageContext { id, merchant, api_key, url, now } = context;
     let signing = merchant.signing_key(api_key, |key| key.v2_secrets.as_ref());
     let (_, secrets) = signing.ok_or(Unsendable::NoKey("v2_secret"))?;
     let secret = secrets.signing();
@@ -113,16 +115,16 @@ pub(super) fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<Callbac
         (WEBHOOK_SIGNATURE, sign_webhook(secret, id, &timestamp, body.as_bytes())),
         (WEBHOOK_TIMESTAMP, timestamp),
     ];
-    letter(url, headers, body.into())
+    build(url, headers, body.into())
 }
 
 /// Composes a callback in the merchant's v1 dialect (contract section 10, "Relay").
 ///
 /// # Errors
 /// [`Unsendable`] says why it cannot be sent.
-pub(super) fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<CallbackMessage, Unsendable> {
-    let Message { id, merchant, api_key, url, now } = message;
-    if shown.status == Status::Pending {
+pub(super) fn compose_v1(context: &MessageContext<'_>, view: &OperationView) -> Result<CallbackMessage, Unsendable> {
+    let MessageContext { id, merchant, api_key, url, now } = context;
+    if view.status == Status::Pending {
         return Err(Unsendable::NoResult);
     }
     if url.is_plain_http() && !merchant.v1.allow_http_callbacks {
@@ -131,16 +133,16 @@ pub(super) fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<Call
     let signing = merchant.signing_key(api_key, |key| key.v1_secrets.as_ref());
     let (key, secrets) = signing.ok_or(Unsendable::NoKey("v1_secret"))?;
     let dialect = &merchant.v1.dialect;
-    let body = reply::callback(dialect, shown);
+    let body = reply::callback(dialect, view);
     // `Uri` drops a fragment, as the HTTP client does, so that the sent target is signed.
     let uri: Uri = url.as_str().parse().unwrap_or_default();
     let target = V1Target { method: Method::POST.as_str(), path: uri.path(), query: uri.query() };
     let signed = sign_v1_headers(&dialect.signature, &key.key, secrets.signing(), *now, &target, &body);
-    let own = (!signed.iter().any(|(name, _)| *name == CALLBACK_ID)).then(|| (CALLBACK_ID, (*id).to_owned()));
-    letter(url, signed.into_iter().chain(own), body)
+    let id_header = (!signed.iter().any(|(name, _)| *name == CALLBACK_ID)).then(|| (CALLBACK_ID, (*id).to_owned()));
+    build(url, signed.into_iter().chain(id_header), body)
 }
 
-fn letter(
+fn build(
     url: &CallbackUrl,
     headers: impl IntoIterator<Item = (HeaderName, String)>,
     body: Bytes,
@@ -157,5 +159,5 @@ fn letter(
 }
 
 #[cfg(test)]
-#[path = "letter_tests.rs"]
+#[path = "message_tests.rs"]
 mod tests;
