@@ -65,7 +65,7 @@ impl WorkerContext {
             Ok(EngineCallback::Pending) => (ProbeResult::Lives, self.query_again(rules, job, None).await),
             Err((probe, cause)) => {
                 if self.throttle.due((job.target.clone(), "engine")).is_some() {
-                    tracing::warn!(%cause, "the engine does not return a result that it announced; the query is repeated");
+                    tracing::warn!(%cause, "the engine does not return an announced result; it is queried again");
                 }
                 (probe, self.query_again(rules, job, Some(cause)).await)
             }
@@ -131,14 +131,15 @@ impl WorkerContext {
                     tracing::info!(callback = %job.id, merchant, receiver, attempts, outcome,
                         "a callback was not accepted; it will be sent again, like others to this target");
                 } else {
-                    tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was not accepted");
+                    tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome,
+                        "a callback was not accepted");
                 }
             }
             CallbackNext::Failed => {
                 self.metrics.callbacks_given_up(1);
                 if self.throttle.due((job.target.clone(), "given up")).is_some() {
                     tracing::warn!(callback = %job.id, merchant, receiver, attempts, outcome,
-                        "a callback failed and is not retried; others to this target may have failed too: see `paybridge callbacks list`");
+                        "a callback failed, and others to this target may have: see `paybridge callbacks list`");
                 }
             }
         }

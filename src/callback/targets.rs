@@ -50,8 +50,8 @@ pub(super) enum TargetHealth {
 }
 
 impl TargetHealth {
-    /// Returns the most callbacks in flight to targets of this health. The limits leave a part of [`MAX_IN_FLIGHT`] to targets
-    /// that answered lately.
+    /// Returns the most callbacks in flight to targets of this health. The limits leave a part of [`MAX_IN_FLIGHT`] to
+    /// targets that answered lately.
     const fn limit(self) -> usize {
         match self {
             Self::Proven => MAX_IN_FLIGHT,

@@ -142,14 +142,16 @@ impl JobContext {
     ) -> Result<&'static str, StoreError> {
         let (id, shop, now) = (job.operation.id, &job.operation.shop, self.clock.now());
         let (shop_code, cause) = (shop.as_str(), &unknown.cause);
-        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = attempts(job), %cause, "a provider gave no result");
+        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = attempts(job), %cause,
+            "a provider gave no result");
         let last = job.operation.created_at.plus(provider.give_up_after);
         if now >= last {
             return self.give_up(job, cause).await;
         }
         if self.throttle.due((shop.clone(), unknown.kind)).is_some() {
             self.silent().insert(shop.clone());
-            tracing::warn!(shop = shop_code, %cause, "a provider gives no result; its operations stay PENDING and will be retried");
+            tracing::warn!(shop = shop_code, %cause,
+                "a provider gives no result; its operations stay PENDING and will be retried");
         }
         let HttpProvider { first_retry, max_retry, .. } = provider;
         let wait = backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.random.number());

@@ -51,7 +51,7 @@ fn instructions(operation: &Operation) -> Option<Instructions> {
         detail("Amount", format!("{} {}", operation.amount, operation.currency)),
         detail("Reference", operation.id.to_string()),
     ];
-    let text = "This is the sandbox: a real provider would tell here how to pay. No money can be sent.";
+    let text = "This is the sandbox: a real provider would explain here how to pay. No money can be sent.";
     Instructions::new(Some(text.into()), details).ok()
 }
 

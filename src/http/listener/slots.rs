@@ -93,7 +93,7 @@ impl ConnectionState {
     }
 }
 
-/// A connection that may be evicted. Candidates are ordered by who is evicted first.
+/// A connection that may be evicted. The smallest candidate is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     authenticated: bool,
