@@ -1,11 +1,15 @@
 //! The entry link: leads the customer of a deposit to the current next action.
 
-use super::page::{HtmlPage, DepositPage, PREPARING_SECONDS, PageRequest, PageResponse, STOPPED_SECONDS};
+use super::page::{DepositPage, HtmlPage, PREPARING_SECONDS, PageRequest, PageResponse, STOPPED_SECONDS};
 use crate::engine::{Engine, NextAction};
 use crate::error::ApiError;
 use crate::rules::PageState;
 
-pub(super) async fn step(engine: &Engine, request: &PageRequest, opened: DepositPage) -> Result<PageResponse, ApiError> {
+pub(super) async fn step(
+    engine: &Engine,
+    request: &PageRequest,
+    opened: DepositPage,
+) -> Result<PageResponse, ApiError> {
     let page = match opened.next_action(engine, &request.rules).await? {
         NextAction::Finished(status) => return Ok(opened.destination(status)),
         NextAction::Page(url) => return Ok(PageResponse::Away(url)),

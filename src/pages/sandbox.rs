@@ -4,14 +4,18 @@
 use std::time::Duration;
 
 use super::decision::Decision;
-use super::page::{FINISHED_SECONDS, HtmlPage, DepositPage, PageRequest, PageResponse, Refresh};
-use crate::domain::{AccountNumber, Outcome, ProviderKind, Status};
+use super::page::{DepositPage, FINISHED_SECONDS, HtmlPage, PageRequest, PageResponse, Refresh};
+use crate::domain::{ProviderKind, Status};
 use crate::engine::{Engine, NextAction, Report, Reported};
-use crate::error::{AdmissionError, ApiError, RequestError};
+use crate::error::{AdmissionError, ApiError};
 use crate::rules::PageState;
 
 /// Returns the page with its form, or a redirect if the deposit has another next action by now.
-pub(super) async fn page(engine: &Engine, request: &PageRequest, opened: DepositPage) -> Result<PageResponse, ApiError> {
+pub(super) async fn page(
+    engine: &Engine,
+    request: &PageRequest,
+    opened: DepositPage,
+) -> Result<PageResponse, ApiError> {
     match opened.next_action(engine, &request.rules).await? {
         NextAction::SandboxPage => {
             let page = HtmlPage { action: Some(request.target.clone()), ..opened.page(PageState::Sandbox) };

@@ -20,12 +20,12 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
+use super::head_guard::{GuardStatus, HeadGuard};
 use super::inbound::Inbound;
 use super::settings::ConnectionRules;
 use super::shared::{Lifecycle, Service, Shared};
 use super::slots::{ConnectionState, Slot};
 use super::transport::{Stream, Transport};
-use super::head_guard::{GuardStatus, HeadGuard};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
 use crate::http::{ConnectionInfo, Peer, Protocol};

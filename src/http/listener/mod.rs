@@ -17,7 +17,6 @@ mod head_guard;
 mod http2;
 mod inbound;
 mod proxy_header;
-mod pulse;
 mod settings;
 mod shared;
 mod slots;
@@ -42,7 +41,6 @@ use tokio::time::{Instant, timeout};
 use shared::{Lifecycle, Shared, WorkerLife};
 
 pub use inbound::Inbound;
-pub use pulse::Watchdog;
 pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
 pub use shared::Service;
 pub use slots::{ConnectionSlots, ConnectionState};

@@ -89,7 +89,9 @@ impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
 
     fn as_number(&self) -> Option<FieldNumber<'a>> {
         match *self {
-            FieldValue::Read(json::Value { node: json::Node::Number, raw }) => number(raw).map(Cow::Owned).map(FieldNumber),
+            FieldValue::Read(json::Value { node: json::Node::Number, raw }) => {
+                number(raw).map(Cow::Owned).map(FieldNumber)
+            }
             FieldValue::Given(serde_json::Value::Number(number)) => Some(FieldNumber(Cow::Borrowed(number))),
             FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
