@@ -1,5 +1,4 @@
-//! Callbacks as operators see them, by the command line and by the admin API alike: which to list, and the JSON of what was
-//! found.
+//! The list of callbacks as operators see it, on the command line and in the admin API: filters, and JSON documents.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,36 +10,36 @@ use crate::rules::read_span;
 use crate::store::{CallbackCursor, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
 use crate::wire::time::{read_rfc3339, rfc3339};
 
-/// How many callbacks a list shows unless it is told.
+/// How many callbacks a list shows by default.
 pub const DEFAULT_LIMIT: usize = 50;
 
-/// How many a list shows at most.
+/// The most callbacks that a list shows.
 pub const MOST: usize = 1000;
 
-/// The states of a list that names none: what is not delivered.
+/// The states that a list shows by default: those that are not delivered.
 pub const DEFAULT_STATES: [CallbackState; 2] = [CallbackState::Pending, CallbackState::Failed];
 
-/// A moment as operators write it: RFC 3339, or an age such as `2h`.
+/// A time as operators write it: RFC 3339, or an age such as `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// This one.
+    /// An absolute time.
     At(UnixMillis),
-    /// So long ago.
+    /// A time that is this long ago.
     Ago(Duration),
 }
 
 impl Moment {
-    /// What is said where a text is no moment.
+    /// The error message for a malformed time.
     pub const EXPECTED: &str = "must be a time such as 2026-01-02T03:04:05Z, or an age such as 30m, 2h or 3d";
 
-    /// Reads a moment; `None` when it is neither.
+    /// Parses a time; returns `None` if it is malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let at = || read_rfc3339(text).map(|time| Self::At(UnixMillis(time.as_millisecond())));
         read_span(text).map(Self::Ago).or_else(at)
     }
 
-    /// When it was, seen from `now`.
+    /// Returns the absolute time, as of `now`.
     #[must_use]
     pub fn before(self, now: UnixMillis) -> UnixMillis {
         match self {
@@ -50,19 +49,19 @@ impl Moment {
     }
 }
 
-/// The word of a state, as lists and filters have it.
+/// Parses the name of a state, as in lists and filters.
 #[must_use]
 pub fn read_state(word: &str) -> Option<CallbackState> {
     CallbackState::ALL.into_iter().find(|state| state.as_str() == word)
 }
 
-/// A place in the list as text: what the next slice goes on behind.
+/// Writes a position in the list as text, for requesting the next slice.
 #[must_use]
 pub fn write_place(place: CallbackCursor) -> String {
     format!("{}.{}", place.queued_at.0, place.key)
 }
 
-/// Reads a place as it is written.
+/// Parses a position; returns `None` unless [`write_place`] would write the same text.
 #[must_use]
 pub fn read_place(text: &str) -> Option<CallbackCursor> {
     let (queued_at, key) = text.split_once('.')?;
@@ -73,14 +72,15 @@ pub fn read_place(text: &str) -> Option<CallbackCursor> {
 /// A slice of the list.
 #[derive(Debug)]
 pub struct Slice {
-    /// Newest first.
+    /// The callbacks, newest first.
     pub callbacks: Vec<CallbackRecord>,
-    /// Where the next slice goes on; `None` when there is none.
+    /// The position of the next slice; `None` if there is none.
     pub next: Option<CallbackCursor>,
 }
 
 impl Slice {
-    /// The first `limit` of what was found, where one more was looked for.
+    /// Returns the first `limit` of the callbacks found. The query must allow for one more, which shows that there is a
+    /// next slice.
     #[must_use]
     pub fn of(mut found: Vec<CallbackRecord>, limit: usize) -> Self {
         let more = found.len() > limit;
@@ -89,7 +89,7 @@ impl Slice {
         Self { callbacks: found, next }
     }
 
-    /// The slice as a JSON document, at this time.
+    /// Returns the slice as a JSON document, as of `now`.
     #[must_use]
     pub fn document(&self, now: UnixMillis) -> impl Serialize {
         let all = self.callbacks.iter();
@@ -98,13 +98,13 @@ impl Slice {
     }
 }
 
-/// A callback with its tries as a JSON document, at this time.
+/// Returns a callback with its attempts as a JSON document, as of `now`.
 #[must_use]
 pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry], now: UnixMillis) -> impl Serialize + 'a {
     CallbackDocument::of(callback, now, tries.iter().map(TryDocument::of).collect::<Vec<_>>())
 }
 
-/// A sample that was sent and what came of it as a JSON document; its body is shown as it went.
+/// Returns a sample and its outcome as a JSON document, with the body exactly as sent.
 #[must_use]
 pub fn sample_document<'a>(
     id: &'a str,
@@ -132,7 +132,7 @@ struct ListDocument<'a> {
     next: Option<String>,
 }
 
-/// A callback, with how many tries there were, or with each of them.
+/// A callback, with the number of its attempts or with the attempts themselves.
 #[derive(Serialize)]
 struct CallbackDocument<'a, Tries> {
     id: String,
@@ -147,12 +147,12 @@ struct CallbackDocument<'a, Tries> {
     target: &'a str,
     under_way: bool,
     queued_at: String,
-    /// Since it was queued or last resent.
+    /// The time since it was queued or last resent.
     age_seconds: u64,
-    /// While it is pending.
+    /// Set while it is pending.
     next_try_at: Option<String>,
     last_status: Option<u16>,
-    /// Why the last try did not deliver it.
+    /// Why the last attempt did not deliver it.
     last_error: Option<Cow<'a, str>>,
     tries: Tries,
 }
@@ -165,7 +165,7 @@ struct TryDocument<'a> {
     error: Option<&'a str>,
 }
 
-/// How the body of a callback is written.
+/// Returns the name of the format in which a callback's body is written.
 #[must_use]
 pub const fn kind(callback: &CallbackRecord) -> &'static str {
     if callback.is_v1 { "v1" } else { "v2" }
@@ -222,7 +222,7 @@ pub(crate) mod tests {
     use crate::domain::{Direction, MerchantId, OrderId, TransactionId};
     use crate::store::{CallbackId, CallbackSubject, CallbackTarget};
 
-    /// A callback that was tried twice, of an operation with this number.
+    /// Returns a callback with two attempts, of the operation with this number.
     pub(crate) fn record(number: u64, state: CallbackState) -> CallbackRecord {
         let operation = TransactionId::from_stored(i64::try_from(number).unwrap()).unwrap();
         let url = CallbackUrl::new("https://shop.example/cb?a=b").unwrap();

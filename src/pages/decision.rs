@@ -1,4 +1,4 @@
-//! The form of the sandbox's page.
+//! Parses the form of the sandbox's page.
 
 use crate::domain::{AccountNumber, Outcome, Status};
 use crate::error::RequestError;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_says_what_was_chosen() {
+    fn a_form_holds_one_decision() {
         for (body, expected) in [
             ("decision=pay", Some(Decision::Pay)),
             ("decision=decline", Some(Decision::Decline)),

@@ -22,7 +22,7 @@ const RESEND_LIMIT: usize = 500;
 /// How long a sample may take to be sent and answered: less than [`CONNECTION_TIMEOUT`](super::CONNECTION_TIMEOUT).
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// Why a request is not served.
+/// Why a request is refused.
 enum Refusal {
     /// A parameter is wrong.
     Parameter(RequestError),

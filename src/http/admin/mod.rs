@@ -73,11 +73,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The media type in `Accept` that selects [`metrics::CONTENT_TYPE`].
 const OPENMETRICS: &str = "application/openmetrics-text";
 
-/// The `OpenAPI` document of the v2 interface, as this binary serves it. It is written by hand; tests compare it with the
-/// code.
+/// The `OpenAPI` document of the v2 interface, as this binary serves it. It is written by hand; tests compare it with
+/// the code.
 const OPENAPI: &str = include_str!("../../../api/openapi.json");
 
-/// The admin address cannot be used.
+/// The error of an admin address that cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address} ([admin] listen): {cause}")]
 pub struct BindError {

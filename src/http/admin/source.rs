@@ -1,4 +1,4 @@
-//! What the admin listener reads from the process.
+//! The interface between the admin listener and the process.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,15 +35,15 @@ pub trait AdminSource: Send + Sync + 'static {
     fn now(&self) -> UnixMillis;
 }
 
-/// Which sample to send.
+/// A request to send a sample.
 #[derive(Debug, Clone)]
 pub struct SampleRequest {
-    /// To whom.
+    /// The merchant that receives it.
     pub merchant: MerchantId,
-    /// The key that signs; `None`: the merchant's first that can.
+    /// The key that signs; `None`: the merchant's first key with a secret.
     pub api_key: Option<String>,
-    /// In whose words; `None`: as the merchant's rules say.
+    /// The callback format; `None`: the one in the merchant's rules.
     pub kind: Option<SampleKind>,
-    /// Where to; `None`: the merchant's default address.
+    /// The address; `None`: the merchant's default address.
     pub url: Option<CallbackUrl>,
 }

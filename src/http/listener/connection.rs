@@ -235,7 +235,7 @@ async fn serve_request<S: Service>(
     let connection = status.connection();
     connection.begin_request();
     let arrival = ConnectionInfo { peer, head_check: facts, connection: Arc::clone(connection) };
-    // Boxed: hyper keeps room for this future as long as the connection lives, which mostly waits.
+    // Boxed: hyper reserves memory for this future as long as the connection lives, and most connections are idle.
     let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
     if facts.violation.is_some() || status.body_open() || shared.is_leaving() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -4,7 +4,7 @@
 
 use crate::domain::wide;
 
-/// All chunk extensions and trailers of one body together, in bytes.
+/// The most bytes of chunk extensions and trailers in one body, in all.
 const OVERHEAD_LIMIT: usize = 16 * 1024;
 
 /// The framing of one body, and how far it has been followed.

@@ -39,7 +39,7 @@ pub(super) enum Scan {
 }
 
 impl Scanner {
-    /// Looks on through `input`, which starts with the head's first byte.
+    /// Continues the scan through `input`, which starts with the head's first byte.
     #[expect(clippy::indexing_slicing, reason = "both positions are within the scanned part, which only grows")]
     pub(super) fn scan(&mut self, input: &[u8]) -> Scan {
         while let Some(offset) = memchr(b'\n', &input[self.scanned..]) {

@@ -124,9 +124,9 @@ pub(super) struct HeadGuard {
     timer: Deadline,
     /// Empty lines seen since the last request.
     empty_lines: u8,
-    /// When the head that is being read began, if it did not come in one piece.
+    /// When the current head began to arrive, if it did not arrive in one piece.
     began: Option<Stopwatch>,
-    /// Every head is refused for this, whatever it says.
+    /// If set, every head is refused with this message.
     refusing: Option<&'static str>,
     /// Whether the current reply has already yielded to the other connections of this thread.
     yielded: bool,

@@ -214,7 +214,7 @@ async fn answer<S: Service>(
     };
     drop(open);
     if let Err(error) = send(reply, is_head, shared.settings.clock.now(), respond).await {
-        tracing::debug!(%error, "a reply was not taken");
+        tracing::debug!(%error, "a reply could not be sent");
     }
 }
 
@@ -255,7 +255,7 @@ async fn send(
     Ok(())
 }
 
-/// Now, as `Date` has it.
+/// Returns the current time as a `Date` header value.
 fn date(now: UnixMillis) -> Option<HeaderValue> {
     let now = jiff::Timestamp::from_millisecond(now.0).ok()?;
     let text = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok()?;

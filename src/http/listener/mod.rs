@@ -54,7 +54,8 @@ const LAST_REQUEST: Duration = Duration::from_millis(500);
 /// How long the threads may take to end after the remaining requests are dropped.
 const CUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Longer than what is under load waits, and short of what would add up.
+/// Longer than a busy connection is idle between requests, and short enough that the buffers of idle connections do not
+/// add up.
 pub const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// Returns one worker for each core that the process may use.
@@ -63,7 +64,7 @@ pub fn available_workers() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// A bound address. The kernel queues connections from here on; they are accepted once it serves.
+/// A bound address. The kernel queues connections from now on; [`Listener::serve`] accepts them.
 #[derive(Debug)]
 pub struct Listener {
     socket: std::net::TcpListener,

@@ -1,4 +1,4 @@
-//! How a listener serves, and the rules for each connection.
+//! The settings of a listener, and the rules for its connections.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::telemetry::Metrics;
 pub struct ConnectionRules {
     /// `[limits]`.
     pub limits: Limits,
-    /// The server's side of TLS, from [`super::tls::server_tls`]; `None`: plain HTTP/1.
+    /// The TLS configuration, from [`super::tls::server_tls`]; `None`: plain HTTP/1.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
 /// Returns the rules in force.
 pub type RulesSource = Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync>;
 
-/// How a listener serves.
+/// The settings of a listener.
 #[derive(Clone)]
 pub struct ListenerSettings {
-    /// Called for every connection, so that a reload is live.
+    /// Called for every connection, so that a reload takes effect.
     pub rules: RulesSource,
     /// `[clients]`. With `proxy_protocol` and `trusted_proxies`, only those may connect.
     pub clients: ClientRules,
@@ -33,9 +33,9 @@ pub struct ListenerSettings {
     pub metrics: Arc<Metrics>,
     /// Dates replies over HTTP/2.
     pub clock: Arc<dyn Clock>,
-    /// Threads that serve; [`super::available_workers`] unless there is a reason.
+    /// The number of worker threads, usually [`super::available_workers`].
     pub workers: NonZeroUsize,
-    /// How long an HTTP/1 connection that waits for another request keeps its buffers, two thirds of what it needs;
-    /// [`super::REST_AFTER`] unless there is a reason.
+    /// How long an idle HTTP/1 connection keeps its buffers, which are two thirds of its memory; usually
+    /// [`super::REST_AFTER`].
     pub rest_after: Duration,
 }

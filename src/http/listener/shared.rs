@@ -1,4 +1,4 @@
-//! What all connections of a listener share: the service, the settings, and the phases of a drain.
+//! The state that all connections of a listener share: the service, the settings and the lifecycle.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -16,10 +16,11 @@ use super::settings::ListenerSettings;
 use super::slots::{ConnectionSlots, Slot};
 use crate::http::ConnectionInfo;
 
-/// Answers requests. A request whose [`HeadCheck`](crate::http::HeadCheck) holds a violation has to be refused for it.
+/// Answers requests. It must refuse a request whose [`HeadCheck`](crate::http::HeadCheck) holds a violation.
 pub trait Service: Send + Sync + 'static {
-    /// Answers one request. It runs on the worker thread of its connection and may spawn tasks there. It is dropped when
-    /// the client goes away; what must not stop half way belongs into a task of its own, which a drain waits for.
+    /// Answers one request, on the worker thread of its connection; it may spawn tasks there. The future is dropped
+    /// when the client disconnects. Work that must not stop half-way belongs in a task of its own, which a drain waits
+    /// for.
     fn call(
         &self,
         request: Request<Inbound>,
@@ -27,12 +28,12 @@ pub trait Service: Send + Sync + 'static {
     ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Shared<S> {
     pub(super) service: S,
     pub(super) settings: ListenerSettings,
     pub(super) slots: Arc<ConnectionSlots>,
-    /// Whether replies over HTTP/1 close their connections, since the listener drains.
+    /// Whether clients are asked to disconnect: HTTP/1 replies then close their connections.
     pub(super) leaving: Arc<AtomicBool>,
 }
 
@@ -42,16 +43,16 @@ impl<S> Shared<S> {
     }
 }
 
-/// The phases of a listener.
+/// The lifecycle stage of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WorkerLife {
     /// Accepting.
     Serving,
-    /// Accepting, while clients are asked to leave.
+    /// Accepting, while clients are asked to disconnect.
     Leaving,
-    /// Finishing what is in flight. A connection between two requests may begin another one until `last_request`.
+    /// Finishing open requests. An idle connection may begin another one until `last_request`.
     Draining { last_request: Instant },
-    /// Dropping what is left.
+    /// Dropping the remaining requests.
     Cut,
 }
 
@@ -64,12 +65,12 @@ impl Lifecycle {
         Self(receiver)
     }
 
-    /// Ready when clients are asked to leave.
+    /// Waits until clients are asked to disconnect.
     pub(super) async fn leaving(&mut self) {
         let _ = self.0.wait_for(|life| *life != WorkerLife::Serving).await;
     }
 
-    /// Ready when no new connection is taken; until when the ones that are open may begin another request.
+    /// Waits until no new connection is accepted. Returns until when open connections may begin another request.
     pub(super) async fn draining(&mut self) -> Instant {
         match self.0.wait_for(|life| !matches!(life, WorkerLife::Serving | WorkerLife::Leaving)).await.as_deref() {
             Ok(WorkerLife::Draining { last_request }) => *last_request,
@@ -77,19 +78,19 @@ impl Lifecycle {
         }
     }
 
-    /// Ready when no new request may begin.
+    /// Waits until no new request may begin.
     pub(super) async fn last_request(&mut self) {
         let until = self.draining().await;
         tokio::time::sleep_until(until).await;
     }
 
-    /// Ready when everything has to end.
+    /// Waits until everything has to end.
     pub(super) async fn cut(&mut self) {
         let _ = self.0.wait_for(|life| *life == WorkerLife::Cut).await;
     }
 }
 
-/// A connection on its way to a worker.
+/// An accepted connection that a worker has to serve.
 pub(super) struct AcceptedConnection {
     pub(super) socket: std::net::TcpStream,
     pub(super) from: SocketAddr,

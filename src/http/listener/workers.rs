@@ -20,7 +20,7 @@ const QUEUE: usize = 1024;
 /// How often a draining worker checks whether its tasks have ended.
 const DRAIN_POLL: Duration = Duration::from_millis(5);
 
-/// A runtime for one thread.
+/// Builds a runtime for one thread.
 pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }

@@ -1,4 +1,4 @@
-//! Asking an HTTP provider about one operation (contract section 8; docs/providers.md).
+//! Requests to an HTTP provider about one operation (contract section 8; docs/providers.md).
 
 pub(super) mod reply;
 mod request;

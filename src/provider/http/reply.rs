@@ -1,4 +1,5 @@
-//! What a provider says of an operation, in an answer or in a report: one shape for both (docs/providers.md).
+//! Parses what a provider states about an operation, in an answer or in a report; both have one format
+//! (docs/providers.md).
 //!
 //! The object must name its operation. Unknown members are ignored, so that providers may add some. A known member with
 //! another type, or one that does not belong to this status or direction, makes the whole object an error: a provider

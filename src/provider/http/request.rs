@@ -1,4 +1,4 @@
-//! What a provider is sent (docs/providers.md).
+//! Writes the body of a request to a provider (docs/providers.md).
 
 use std::fmt::Write as _;
 
