@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::translate::{TranslateError, translate};
 use super::{V1Frontend, reply};
 use crate::auth::SignedBody;
-use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint, MerchantId};
+use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId};
 use crate::engine::CreateError;
 use crate::error::ApiError;
 use crate::rules::{CallbackStyle, Merchant};
@@ -31,7 +31,16 @@ impl V1Frontend {
         let fingerprint = create.fingerprint(&self.fingerprint_key);
         let created = match self.translate(call, &create, fingerprint) {
             Ok((body, v1)) => self.service.create_from_v1(call, direction, body, v1).await,
-            Err(untranslatable) => self.repeat(call, &create, fingerprint, untranslatable).await,
+            // A rule of the merchant refuses the body. The refusal counts only if the order is new.
+            Err(untranslatable) => {
+                match self.service.repeat(call, direction, &create.external_id, fingerprint).await.transpose() {
+                    Some(repeat) => repeat,
+                    None => {
+                        self.metrics.translation_refused(untranslatable.reason);
+                        return Err(ApiError::Invalid(untranslatable.complaint));
+                    }
+                }
+            }
         };
         let created = created.map_err(|refusal| self.in_v1_words(refusal, &create))?;
         Ok(reply::created(&call.caller.merchant().v1.dialect, direction, &created))
@@ -56,21 +65,6 @@ impl V1Frontend {
             CallbackStyle::V2 => CallbackSender::Directly,
         };
         Ok((body, V1Request { fingerprint, members, sender, order }))
-    }
-
-    /// Answers a create that a rule of the merchant refuses. The refusal counts only if the order is new.
-    async fn repeat(
-        &self,
-        call: ServiceCall<'_>,
-        create: &V1Create<'_>,
-        fingerprint: Fingerprint,
-        untranslatable: TranslateError,
-    ) -> Result<CreateReply, CreateError> {
-        let repeat = self.service.repeat(call, create.direction, &create.external_id, fingerprint).await?;
-        repeat.ok_or_else(|| {
-            self.metrics.translation_refused(untranslatable.reason);
-            CreateError::Invalid(untranslatable.complaint)
-        })
     }
 
     /// Words a refusal with the names of the v1 body.

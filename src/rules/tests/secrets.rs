@@ -60,7 +60,7 @@ fn secrets_on_the_command_line_have_the_same_form() {
     let refused = |text: &str| secret_named(text).unwrap_err();
     assert_eq!(
         refused("env:PAYBRIDGE_NO_SUCH_VARIABLE"),
-        "cannot be had: the environment variable `PAYBRIDGE_NO_SUCH_VARIABLE` is not set"
+        "cannot be read: the environment variable `PAYBRIDGE_NO_SUCH_VARIABLE` is not set"
     );
     assert!(refused(&format!("file:{}", directory.path().display())).contains("not a regular file"));
     assert!(refused("File:x").starts_with("looks like a reference"));
