@@ -19,10 +19,10 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 
-use super::connection_info::HeadCheck;
 use super::context::{GatewayState, RequestContext};
+use super::listener::HeadCheck;
+use super::request;
 use super::router::{self, MerchantRoute, Route, RouteMatch};
-use super::{body, correlation};
 use crate::auth::callers::{verify_callback, verify_signed_by};
 use crate::auth::signatures::V1Input;
 use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
@@ -128,7 +128,7 @@ impl GatewayState {
         no_query_on_post(head)?;
         let forwarded = match self.deps.engine {
             Some(_) => ForwardedHeaders::default(),
-            None => correlation::passing(&context.request_id, &head.headers),
+            None => request::forwarded_headers(&context.request_id, &head.headers),
         };
         let (segment, query) = (segment.into(), head.uri.query().map(Into::into));
         let signature = v2_signature(head);
@@ -183,7 +183,7 @@ impl GatewayState {
         let uri = head.uri.path_and_query().map_or("", |uri| uri.as_str());
         let mut page = PageRequest::verified(engine, &rules, kind, uri, self.deps.clock.now())?;
         if decides {
-            let form = body::read(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
+            let form = request::read_body(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
             context.close = false;
             page.decision = Some(Decision::read(&form)?);
         }
@@ -245,9 +245,9 @@ async fn whole_body<B>(context: &mut RequestContext, body: B, limits: &Limits) -
 where
     B: Body<Data = Bytes>,
 {
-    let body = body::read(body, limits.body, limits.body_timeout).await?;
+    let body = request::read_body(body, limits.body, limits.body_timeout).await?;
     let read_in = context.stage_ended(Stage::Body);
-    context.body_at_hand = Some(body::was_at_hand(body.len(), read_in));
+    context.body_at_hand = Some(request::was_body_at_hand(body.len(), read_in));
     Ok(body)
 }
 

@@ -9,11 +9,10 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method};
 use ipnet::IpNet;
 
-use super::client_hints::ClientHints;
-use super::connection_info::{ConnectionInfo, Protocol};
-use super::correlation::{self, RequestId};
 use super::listener::ConnectionState;
+use super::listener::{ConnectionInfo, Protocol};
 use super::reply::{self, Envelope, Reply};
+use super::request::{self, ClientHints, RequestId};
 use super::router;
 use crate::auth::PerAddress;
 use crate::auth::addresses::client_address;
@@ -155,7 +154,7 @@ impl RequestContext {
         Self {
             rules,
             request_id: RequestId::of(&head.headers, gateway.deps.random.as_ref()),
-            trace: correlation::trace_id(&head.headers).map(Into::into),
+            trace: request::trace_id(&head.headers).map(Into::into),
             method: head.method.clone(),
             route: router::NO_ROUTE,
             address,

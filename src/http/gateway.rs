@@ -15,10 +15,10 @@ use http_body::Body;
 use tokio::runtime::Handle;
 
 use super::admission::{Admitted, MerchantRequest};
-use super::body;
-use super::connection_info::ConnectionInfo;
 use super::context::{GatewayState, HandlerOutput, RequestContext};
+use super::listener::ConnectionInfo;
 use super::reply::Reply;
+use super::request;
 use super::router::MerchantRoute;
 use crate::callback::relay;
 use crate::domain::Direction;
@@ -62,7 +62,7 @@ impl Gateway {
             {
                 let at_hand = match context.body_at_hand {
                     Some(at_hand) => at_hand,
-                    None => body::is_at_hand(body).await,
+                    None => request::is_body_at_hand(body).await,
                 };
                 context.close = !at_hand;
             }

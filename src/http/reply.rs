@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use serde::Serialize;
 
-use super::correlation::{REQUEST_ID, RequestId};
+use super::request::{REQUEST_ID, RequestId};
 use crate::error::{AdmissionError, ApiError, Busy, EngineReply, EngineWord};
 use crate::json::write_string;
 use crate::pages::{Html, HtmlPage, PageResponse, Refresh};

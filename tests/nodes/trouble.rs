@@ -40,7 +40,8 @@ async fn why_creates_are_refused_is_in_the_log_now_and_then() {
 fn a_node_that_lacks_a_key_makes_none_and_no_store() {
     let Some(server) = server() else { return };
     let database = Arc::new(server.database());
-    for (name, why) in [("store.key", "none is created for PostgreSQL"), ("pages.key", "the default file of pages.secret")]
+    for (name, why) in
+        [("store.key", "none is created for PostgreSQL"), ("pages.key", "the default file of pages.secret")]
     {
         let gateway = Gateway::prepare_on(&Rules::default(), Some(Arc::clone(&database)));
         let key = gateway.root.path().join("secrets").join(name);

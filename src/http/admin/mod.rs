@@ -47,7 +47,7 @@ pub use self::source::{AdminSource, Pending, SampleRequest};
 
 use self::guard::Guard;
 use self::reply::AdminReply;
-use super::correlation::{REQUEST_ID, RequestId};
+use super::request::{REQUEST_ID, RequestId};
 use crate::clock::Random;
 use crate::rules::Secrets;
 use crate::telemetry::{classic, metrics};

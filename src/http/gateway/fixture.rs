@@ -19,7 +19,7 @@ use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::{Clock, ManualClock, Random, SystemClock, SystemRandomness};
 use crate::domain::{Amount, Operation, UnixMillis};
 use crate::engine::{AtCreation, Engine, NextAction, PageSecret, Provider};
-use crate::http::{ConnectionInfo, HeadCheck, Peer, Protocol};
+use crate::http::listener::{ConnectionInfo, HeadCheck, Peer, Protocol};
 use crate::rules::{KeyEntry, LoadOptions, ProviderRules, RuleSet, Secret, Shop, StoreUrl, load};
 use crate::store::{Store, open_store};
 use crate::telemetry::{AccessLine, AccessLog, Metrics};

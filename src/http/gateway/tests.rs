@@ -7,7 +7,8 @@ use http::Method;
 
 use super::*;
 use crate::http::admission::Credentials;
-use crate::http::{HeadCheck, HeadError, Protocol, router};
+use crate::http::listener::{HeadCheck, HeadError, Protocol};
+use crate::http::router;
 
 /// A fault, the status and a word of the message that tell it, and how to make it.
 type Fault = (&'static str, u16, &'static str, fn(&mut Call));

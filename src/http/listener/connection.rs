@@ -21,14 +21,13 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::head_guard::{GuardStatus, HeadGuard};
-use super::inbound::Inbound;
 use super::settings::ConnectionRules;
-use super::shared::{Lifecycle, Service, Shared};
+use super::shared::{ConnectionInfo, Lifecycle, Peer, Protocol, Service, Shared};
 use super::slots::{ConnectionState, Slot};
+use super::transport::Inbound;
 use super::transport::{Stream, Transport};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
-use crate::http::{ConnectionInfo, Peer, Protocol};
 use crate::rules::Limits;
 
 /// Serves a connection until it ends or is evicted. It has no error result: failures concern only this client.

@@ -14,12 +14,12 @@ use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::deadline::Deadline;
-use super::framing::Framing;
+use super::head::Framing;
 use super::head::{self, HeadRefused, Scan, Scanner};
+use super::shared::{HeadCheck, HeadError};
 use super::slots::ConnectionState;
+use super::transport::Deadline;
 use super::transport::Transport;
-use crate::http::{HeadCheck, HeadError};
 use crate::rules::Limits;
 use crate::telemetry::Stopwatch;
 

@@ -17,12 +17,11 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::head;
-use super::inbound::Inbound;
-use super::shared::{Lifecycle, Service, Shared};
+use super::shared::{ConnectionInfo, Lifecycle, Peer, Service, Shared};
 use super::slots::ConnectionState;
+use super::transport::Inbound;
 use super::transport::Transport;
 use crate::domain::UnixMillis;
-use crate::http::{ConnectionInfo, Peer};
 use crate::rules::Limits;
 
 /// The most open streams of one connection.

@@ -1,28 +1,21 @@
 //! The public listener: TCP sockets, TLS and HTTP, up to one call of a [`Service`] for each request (contract sections
 //! 1 to 3).
 //!
-//! `accept` (`slots`: the connection limit; back-off) -> `workers` (one thread and one runtime each) -> `connection`
-//! (PROXY header, TLS, time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `head_guard`,
-//! which checks every head (`head`, `authority`) and follows every body (`framing`) before hyper does; over HTTP/2 the
-//! head is checked after h2 has parsed it. Either way the service receives the result as
-//! [`HeadCheck`](super::HeadCheck) beside the [`Peer`](super::Peer), so that one place refuses bad requests.
+//! `workers` (accepts, up to the limit of `slots`; one thread and one runtime each) -> `connection` (PROXY header, TLS,
+//! time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `head_guard`, which checks every head
+//! and follows every body (`head`) before hyper does; over HTTP/2 the head is checked after h2 has parsed it. Either way the service receives the result as
+//! [`HeadCheck`] beside the [`Peer`], so that one place refuses bad requests.
 
-mod accept;
-mod authority;
 mod connection;
-mod deadline;
-mod framing;
 mod head;
 mod head_guard;
 mod http2;
-mod inbound;
 mod proxy_header;
 mod settings;
 mod shared;
 mod slots;
 pub mod tls;
 mod transport;
-mod watchdog;
 mod workers;
 
 use std::convert::Infallible;
@@ -34,17 +27,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use shared::{Lifecycle, Shared, WorkerLife};
 
-pub use inbound::Inbound;
 pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
-pub use shared::Service;
+pub use shared::{ConnectionInfo, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use slots::{ConnectionSlots, ConnectionState};
-pub use watchdog::Watchdog;
+pub use transport::Inbound;
+pub use workers::Watchdog;
 
 /// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
@@ -78,7 +71,7 @@ impl Listener {
     /// The address is in use or does not belong to this machine. The message is one line that names the address.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let bound = || {
-            let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+            let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(socket2::Protocol::TCP))?;
             // A restart need not wait for the last connections of the previous process.
             socket.set_reuse_address(true)?;
             socket.set_nonblocking(true)?;
@@ -119,7 +112,7 @@ impl Listener {
         thread::Builder::new().name("accept".to_owned()).spawn(move || {
             runtime.block_on(async {
                 match tokio::net::TcpListener::from_std(socket) {
-                    Ok(listener) => accept::run(listener, workers, shared, lifecycle).await,
+                    Ok(listener) => workers::run(listener, workers, shared, lifecycle).await,
                     Err(error) => {
                         tracing::error!(%error, "the listener's socket cannot be registered with its runtime");
                     }
