@@ -1,18 +1,15 @@
 //! The v2 engine: creates, repeats, results and queries. It knows no HTTP, no SQL and no shape of the wire; `fields` is a
 //! domain type to it.
 
-mod create;
-mod customer;
-mod decide;
-mod links;
-mod opening;
-mod query;
-mod repeat;
-mod report;
-#[cfg(test)]
-pub(crate) mod tests;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use std::sync::Arc;
+use crate::clock::{Clock, Random};
+use crate::domain::{Amount, Currency, Direction, MerchantId, Operation, UnixMillis};
+use crate::error::{ApiError, RequestError};
+use crate::rules::{ProviderRules, Shop};
+use crate::store::{Store, StoreError};
+use crate::telemetry::Metrics;
 
 pub use customer::NextAction;
 pub use decide::{AcceptedRequest, FailureCause, check_rules};
@@ -20,12 +17,15 @@ pub use links::PageSecret;
 pub use repeat::EarlierRequest;
 pub use report::{Report, Reported};
 
-use crate::clock::{Clock, Random};
-use crate::domain::{Amount, Direction, Operation, UnixMillis};
-use crate::error::{ApiError, RequestError};
-use crate::rules::{ProviderRules, Shop};
-use crate::store::{Store, StoreError};
-use crate::telemetry::Metrics;
+mod create;
+mod customer;
+mod decide;
+mod links;
+mod query;
+mod repeat;
+mod report;
+#[cfg(test)]
+pub(crate) mod tests;
 
 /// The embedded v2 engine.
 pub struct Engine {
@@ -35,7 +35,7 @@ pub struct Engine {
     provider: Arc<dyn Provider>,
     page_secret: PageSecret,
     metrics: Arc<Metrics>,
-    openings: opening::OpeningBalances,
+    openings: OpeningBalances,
 }
 
 impl Engine {
@@ -49,7 +49,7 @@ impl Engine {
         page_secret: PageSecret,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { store, clock, random, provider, page_secret, metrics, openings: opening::OpeningBalances::default() }
+        Self { store, clock, random, provider, page_secret, metrics, openings: OpeningBalances::default() }
     }
 
     /// The store behind it.
@@ -136,5 +136,71 @@ impl From<StoreError> for ApiError {
             StoreError::Unavailable(cause) => Self::Unavailable { cause },
             StoreError::Corrupt(cause) => Self::Internal { cause },
         }
+    }
+}
+
+/// The most merchants remembered; then all are forgotten, which costs the store one check for each.
+const REMEMBERED: usize = 65_536;
+
+/// The merchants whose opening balances are known to be posted. The opening balances are part of a merchant's creates and
+/// balance requests until one of them was committed. The store posts them once; this only saves it the check.
+#[derive(Debug, Default)]
+struct OpeningBalances {
+    seen: Mutex<HashSet<MerchantId>>,
+}
+
+impl OpeningBalances {
+    /// Returns the opening balances to post with a request of this merchant; `None` when they are posted already.
+    fn offered(
+        &self,
+        merchant: &MerchantId,
+        opening: &BTreeMap<Currency, Amount>,
+    ) -> Option<Arc<[(Currency, Amount)]>> {
+        if self.seen().contains(merchant) {
+            return None;
+        }
+        Some(opening.iter().map(|(currency, amount)| (*currency, *amount)).collect())
+    }
+
+    /// Notes that a request with the opening balances was committed.
+    fn confirmed(&self, merchant: &MerchantId) {
+        let mut seen = self.seen();
+        if seen.len() >= REMEMBERED {
+            seen.clear();
+        }
+        seen.insert(merchant.clone());
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashSet<MerchantId>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod opening_tests {
+    use super::*;
+
+    #[test]
+    fn openings_are_offered_until_a_create_confirmed() {
+        let merchant = |name: &str| MerchantId::new(name).unwrap();
+        let amount = Amount::from_hundredths(100).unwrap();
+        let opening = BTreeMap::from([(Currency::new("EUR").unwrap(), amount)]);
+        let openings = OpeningBalances::default();
+        assert!(openings.offered(&merchant("a"), &BTreeMap::new()).unwrap().is_empty());
+        for _ in 0..2 {
+            assert_eq!(*openings.offered(&merchant("a"), &opening).unwrap(), [(Currency::new("EUR").unwrap(), amount)]);
+        }
+        openings.confirmed(&merchant("a"));
+        assert_eq!(openings.offered(&merchant("a"), &opening), None);
+        assert_eq!(openings.offered(&merchant("b"), &opening).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let openings = OpeningBalances::default();
+        for number in 0..=REMEMBERED {
+            openings.confirmed(&MerchantId::new(&format!("m{number}")).unwrap());
+        }
+        assert_eq!(openings.seen().len(), 1);
     }
 }

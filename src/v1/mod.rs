@@ -1,12 +1,10 @@
 //! The gateway's front: what legacy merchants speak (contract sections 4 and 5).
 
-mod balance;
 mod compare;
 mod create;
 mod history;
 pub(crate) mod query;
 pub mod reply;
-mod status;
 pub mod translate;
 
 use std::sync::Arc;

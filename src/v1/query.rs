@@ -1,10 +1,69 @@
-//! Query strings of v1 GETs, decoded like HTML forms.
+//! Answers v1 GETs for a status and for balances (contract section 4), and decodes query strings like HTML forms.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use crate::error::RequestError;
+use bytes::Bytes;
+
+use super::{V1Frontend, reply};
+use crate::domain::{Balance, Currency, Direction, OrderId};
+use crate::error::{ApiError, RequestError};
+use crate::rules::Merchant;
+use crate::v2::ServiceCall;
+
+impl V1Frontend {
+    /// Answers a v1 balance request: every currency in which an entry was posted or a shop of the merchant's could post one,
+    /// sorted. Like the status, it ignores its query.
+    ///
+    /// # Errors
+    /// The engine could not answer, or has no balances.
+    pub async fn balance(&self, call: ServiceCall<'_>) -> Result<Bytes, ApiError> {
+        let merchant = call.caller.merchant();
+        let mut balances: BTreeMap<Currency, Balance> =
+            currencies(merchant).map(|currency| (currency, Balance::default())).collect();
+        balances.extend(self.service.balances(call).await?);
+        Ok(reply::balance(&merchant.v1.dialect, &balances))
+    }
+}
+
+/// The currencies of the shops that are enabled for a merchant, closed ones too: a balance does not come and go with
+/// them.
+fn currencies(merchant: &Merchant) -> impl Iterator<Item = Currency> {
+    let enabled = merchant
+        .shops
+        .values()
+        .filter(|access| [Direction::Payin, Direction::Payout].into_iter().any(|direction| access.enabled(direction)));
+    enabled.map(|access| access.shop.currency)
+}
+
+impl V1Frontend {
+    /// Answers a v1 status request, whose query string (without `?`) is given as sent. Parameters that v1 does not know are
+    /// ignored, as merchants' clients are used to adding some.
+    ///
+    /// # Errors
+    /// A malformed parameter, or no such operation.
+    pub async fn status(
+        &self,
+        call: ServiceCall<'_>,
+        direction: Direction,
+        query: Option<&str>,
+    ) -> Result<Bytes, ApiError> {
+        let external_id = parameter(query, "external_id")?
+            .ok_or_else(|| RequestError::member("external_id", "is required as a query parameter"))?;
+        let external_id =
+            OrderId::new(&external_id).map_err(|invalid| RequestError::invalid("external_id", &invalid))?;
+        // Clients that know no shop code send an empty one, which means none.
+        let shop_code = parameter(query, "shop_code")?.filter(|code| !code.is_empty());
+        let operation = self.service.find(call, direction, &external_id).await?;
+        if shop_code.is_some_and(|code| code != *operation.shop_code) {
+            return Err(ApiError::NotFound);
+        }
+        Ok(reply::status(&call.caller.merchant().v1.dialect, &operation))
+    }
+}
 
 const MALFORMED: &str = "must be percent-encoded UTF-8";
+const ONCE: &str = "must be given once";
 
 /// Returns the decoded value of a parameter; `None` when it is absent. Other parameters are ignored.
 ///
@@ -23,8 +82,6 @@ pub(crate) fn parameter<'q>(query: Option<&'q str>, name: &'static str) -> Resul
     }
     Ok(found)
 }
-
-const ONCE: &str = "must be given once";
 
 /// Returns the decoded values of parameters, in the order of `names`; `None` where one is absent. Others are refused. The
 /// cost is linear in the length of the query.
