@@ -10,8 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use governor::clock::Clock as _;
 
-use super::signatures::{self, V1Input};
-use super::timestamps;
+use super::signatures::{self, V1Input, is_fresh};
 use crate::domain::{UnixMillis, canonical_ip};
 use crate::error::{AdmissionError, AuthenticationFailure};
 use crate::rules::{ApiKey, CallbackSignature, KeyEntry, Merchant, RuleSet, Secrets};
@@ -107,7 +106,7 @@ impl AdmittedKey {
         now: UnixMillis,
     ) -> Result<(Caller, SignedBody), AuthenticationFailure> {
         let recipe = &self.key.entry.merchant.v1.dialect.signature;
-        if !timestamps::is_fresh(recipe, head.timestamp.as_bytes(), now) {
+        if !is_fresh(recipe, head.timestamp.as_bytes(), now) {
             return Err(AuthenticationFailure::StaleTimestamp);
         }
         let input = V1Input {

@@ -5,7 +5,6 @@ pub mod callers;
 pub mod links;
 pub mod per_address;
 pub mod signatures;
-pub mod timestamps;
 
 pub use callers::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
 pub use per_address::PerAddress;
