@@ -48,7 +48,7 @@ pub enum ApiError {
         retry_after: Option<Duration>,
     },
     /// The engine's own reply, for a native v2 caller.
-    EngineSaid(EngineReply),
+    EngineReply(EngineReply),
     /// A defect of the gateway.
     Internal {
         /// For the log.
@@ -68,8 +68,8 @@ pub enum Busy {
 /// A remote engine's reply to a native v2 request, other than success.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EngineReply {
-    /// Its verdict.
-    pub word: EngineWord,
+    /// What it reports.
+    pub error: EngineError,
     /// When to try again, where the engine named a time.
     pub retry_after: Option<Duration>,
     /// Its body, a JSON object; `None`: it cannot be passed on.
@@ -78,13 +78,13 @@ pub struct EngineReply {
 
 impl fmt::Debug for EngineReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EngineReply({:?})", self.word)
+        write!(f, "EngineReply({:?})", self.error)
     }
 }
 
-/// A verdict of a remote engine.
+/// The kind of an error that a remote engine returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineWord {
+pub enum EngineError {
     /// The caller must change the content of the request.
     Invalid,
     /// Does not exist for the caller.
@@ -221,7 +221,7 @@ impl ApiError {
             | Self::Conflict(_)
             | Self::NotFound
             | Self::NotOffered(_)
-            | Self::EngineSaid(_)
+            | Self::EngineReply(_)
             | Self::Internal { .. } => None,
         }
     }
@@ -296,8 +296,8 @@ impl fmt::Display for RequestError {
 }
 
 impl From<RequestError> for ApiError {
-    fn from(complaint: RequestError) -> Self {
-        Self::Invalid(complaint)
+    fn from(error: RequestError) -> Self {
+        Self::Invalid(error)
     }
 }
 
@@ -307,8 +307,8 @@ mod tests {
 
     #[test]
     fn a_complaint_names_its_member() {
-        let complaint = RequestError::member("fields.4111111111111111", "is not known");
-        assert_eq!(complaint.to_string(), "(a member whose name cannot be shown): is not known");
+        let error = RequestError::member("fields.4111111111111111", "is not known");
+        assert_eq!(error.to_string(), "(a member whose name cannot be shown): is not known");
         assert_eq!(
             RequestError::member("fields.bank_code", "is required").to_string(),
             "fields.bank_code: is required"

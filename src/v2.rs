@@ -116,13 +116,13 @@ pub trait V2Service: Send + Sync + 'static {
     fn balances<'a>(&'a self, call: ServiceCall<'a>) -> ServiceFuture<'a, Vec<(Currency, Balance)>>;
 }
 
-/// The complaint about an order id that names an operation of the old v1 service.
+/// Returns the error about an order id that names an operation of the old v1 service.
 #[must_use]
 pub fn reserved(order_id_name: &'static str) -> RequestError {
     RequestError::member(order_id_name, "is reserved: it names an operation that was made through v1")
 }
 
-/// The complaint about an order id whose operation was made through the other API version.
+/// Returns the error about an order id whose operation was made through the other API version.
 #[must_use]
 pub fn of_other_version(order_id_name: &'static str, made_through: &str) -> RequestError {
     let reason = format!(
@@ -131,7 +131,7 @@ pub fn of_other_version(order_id_name: &'static str, made_through: &str) -> Requ
     RequestError::member(order_id_name, reason)
 }
 
-/// The complaint about an order id that exists with other data. It names members, never values.
+/// Returns the error about an order id that exists with other data. It names members, never values.
 #[must_use]
 pub fn conflict(order_id_name: &'static str, mut paths: Vec<String>) -> RequestError {
     /// A body may differ in thousands of members; the first few say enough.

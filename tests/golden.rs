@@ -73,19 +73,18 @@ fn v1_bodies_become_what_is_written_down() {
         let name = case.file_name().unwrap().to_str().unwrap().trim_end_matches(".v1.json").to_owned();
         let [merchant, kind, _] = name.split('.').collect::<Vec<_>>()[..] else { panic!("{name}") };
         let output = translate(&rules, merchant, kind, &case, &[]);
-        let (stated, complaint) =
-            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        let (stated, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         let expected = |kind: &str| std::fs::read_to_string(case.with_file_name(format!("{name}.{kind}"))).ok();
         match (expected("v2.json"), expected("refused.txt")) {
             (Some(v2), None) => {
-                assert_eq!(output.status.code(), Some(0), "{name}: {complaint}");
+                assert_eq!(output.status.code(), Some(0), "{name}: {error}");
                 assert_eq!(members(&without_code(&stated)), members(&v2), "{name}");
             }
             (None, Some(names)) => {
                 assert_eq!(output.status.code(), Some(1), "{name} became {stated}");
                 assert!(stated.is_empty(), "{name}: {stated}");
                 for word in names.split_whitespace() {
-                    assert!(complaint.contains(word), "{name}: {word} is not named: {complaint}");
+                    assert!(error.contains(word), "{name}: {word} is not named: {error}");
                 }
             }
             _ => panic!("{name}: not exactly one of .v2.json and .refused.txt"),

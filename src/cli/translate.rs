@@ -35,7 +35,7 @@ pub fn run(
     let relay = sample_relay_url(rules, merchant, direction);
     let translation = match translate::translate(&create, &merchant.v1, &relay) {
         Ok(translation) => translation,
-        Err(error) => return reject(err, &error.complaint.to_string()),
+        Err(error) => return reject(err, &error.error.to_string()),
     };
     let forwarded = translation.to_body();
     writeln!(out, "{forwarded}")?;

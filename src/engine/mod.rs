@@ -113,8 +113,8 @@ pub enum CreateError {
 }
 
 impl From<RequestError> for CreateError {
-    fn from(complaint: RequestError) -> Self {
-        Self::Invalid(complaint)
+    fn from(error: RequestError) -> Self {
+        Self::Invalid(error)
     }
 }
 

@@ -286,7 +286,7 @@ impl RequestContext {
             | ApiError::NotFound
             | ApiError::NotOffered(_)
             | ApiError::EngineBusy { .. }
-            | ApiError::EngineSaid(_) => {}
+            | ApiError::EngineReply(_) => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use http_body_util::Full;
 use serde::Serialize;
 
 use super::request::{REQUEST_ID, RequestId};
-use crate::error::{AdmissionError, ApiError, Busy, EngineReply, EngineWord};
+use crate::error::{AdmissionError, ApiError, Busy, EngineError, EngineReply};
 use crate::json::write_string;
 use crate::pages::{Html, HtmlPage, PageResponse, Refresh};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
@@ -163,8 +163,8 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
     let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
     match failure {
         ApiError::Refused(refusal) => admission_error_reply(refusal),
-        ApiError::Invalid(complaint) => ErrorReply::new(StatusCode::BAD_REQUEST, complaint.sentence()),
-        ApiError::Conflict(complaint) => ErrorReply::new(StatusCode::CONFLICT, complaint.sentence()),
+        ApiError::Invalid(error) => ErrorReply::new(StatusCode::BAD_REQUEST, error.sentence()),
+        ApiError::Conflict(error) => ErrorReply::new(StatusCode::CONFLICT, error.sentence()),
         ApiError::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         ApiError::NotOffered(what) => {
             ErrorReply::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
@@ -185,7 +185,7 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
             ErrorReply::new(busy_status(*busy), again("the payment engine cannot take this now"))
                 .after(retry_after.unwrap_or(SOON))
         }
-        ApiError::EngineSaid(answered) => engine_error_reply(answered, order_id),
+        ApiError::EngineReply(answered) => engine_error_reply(answered, order_id),
         ApiError::Internal { .. } => ErrorReply::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
     }
 }
@@ -200,11 +200,11 @@ const fn busy_status(busy: Busy) -> StatusCode {
 /// Passes on a remote engine's reply: its own body, or a message where that cannot be passed on.
 fn engine_error_reply<'a>(answered: &'a EngineReply, order_id: &str) -> ErrorReply<'a> {
     let refused = "the payment engine refused the request";
-    let error_reply = match answered.word {
-        EngineWord::Invalid => ErrorReply::new(StatusCode::BAD_REQUEST, refused),
-        EngineWord::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
-        EngineWord::Conflict => ErrorReply::new(StatusCode::CONFLICT, refused),
-        EngineWord::Busy(busy) => {
+    let error_reply = match answered.error {
+        EngineError::Invalid => ErrorReply::new(StatusCode::BAD_REQUEST, refused),
+        EngineError::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        EngineError::Conflict => ErrorReply::new(StatusCode::CONFLICT, refused),
+        EngineError::Busy(busy) => {
             let busy = ApiError::EngineBusy { busy, retry_after: answered.retry_after };
             let ErrorReply { status, message, retry_after, .. } = error_reply(&busy, order_id);
             ErrorReply { retry_after, ..ErrorReply::new(status, message.into_owned()) }
@@ -359,8 +359,8 @@ mod tests {
     use crate::error::{AuthenticationFailure, RequestError};
     use crate::rules::{LoadOptions, reply_samples};
 
-    fn answered(word: EngineWord) -> ApiError {
-        ApiError::EngineSaid(EngineReply { word, retry_after: None, body: None })
+    fn answered(error: EngineError) -> ApiError {
+        ApiError::EngineReply(EngineReply { error, retry_after: None, body: None })
     }
 
     #[test]
@@ -369,12 +369,12 @@ mod tests {
         let envelope = Envelope { request_id: &id, v1_merchant: None, close: false, hsts: false };
         let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
         let retry_after = Some(Duration::from_secs(7));
-        let word = EngineWord::Busy(Busy::TooManyRequests);
+        let error = EngineError::Busy(Busy::TooManyRequests);
         let reply =
-            failure(&ApiError::EngineSaid(EngineReply { word, retry_after, body: Some(body.clone()) }), &envelope);
+            failure(&ApiError::EngineReply(EngineReply { error, retry_after, body: Some(body.clone()) }), &envelope);
         assert_eq!((reply.status().as_u16(), &reply.headers()[header::RETRY_AFTER]), (429, &HeaderValue::from(7)));
         assert_eq!(format!("{:?}", reply.body()), format!("{:?}", Full::new(body)));
-        let silent = failure(&answered(EngineWord::Conflict), &envelope);
+        let silent = failure(&answered(EngineError::Conflict), &envelope);
         assert!(format!("{:?}", silent.body()).contains("refused the request"));
     }
 
@@ -410,11 +410,11 @@ mod tests {
             (ApiError::EngineTimeout, 504),
             (ApiError::EngineBusy { busy: Busy::TooManyRequests, retry_after: None }, 429),
             (ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: Some(second) }, 503),
-            (answered(EngineWord::Invalid), 400),
-            (answered(EngineWord::NotFound), 404),
-            (answered(EngineWord::Conflict), 409),
-            (answered(EngineWord::Busy(Busy::TooManyRequests)), 429),
-            (answered(EngineWord::Busy(Busy::Unavailable)), 503),
+            (answered(EngineError::Invalid), 400),
+            (answered(EngineError::NotFound), 404),
+            (answered(EngineError::Conflict), 409),
+            (answered(EngineError::Busy(Busy::TooManyRequests)), 429),
+            (answered(EngineError::Busy(Busy::Unavailable)), 503),
             (ApiError::Internal { cause: cause() }, 500),
         ] {
             let error_reply = error_reply(&failure, "external_id");
@@ -457,7 +457,7 @@ mod tests {
             ApiError::EngineUnreachable { cause: cause() },
             ApiError::EngineTimeout,
             ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
-            answered(EngineWord::Invalid),
+            answered(EngineError::Invalid),
             ApiError::Internal { cause: cause() },
         ];
         for failure in &all {
@@ -473,7 +473,7 @@ mod tests {
                 | ApiError::NotOffered(_)
                 | ApiError::EngineTimeout
                 | ApiError::EngineBusy { .. }
-                | ApiError::EngineSaid(_) => {}
+                | ApiError::EngineReply(_) => {}
             }
         }
         let variants: std::collections::HashSet<_> = all.iter().map(std::mem::discriminant).collect();

@@ -15,7 +15,7 @@ const SIGNATURE_DIGITS: usize = 32;
 
 /// Reads an engine's error body: the member that its message begins with, by its v2 name, and the rest with v1 names. A body
 /// without a message that may be shown gives a general one.
-pub(super) fn complaint(body: &[u8]) -> RequestError {
+pub(super) fn error(body: &[u8]) -> RequestError {
     let Some(message) = message(body) else { return RequestError::body("the payment engine refused the request") };
     match message.split_once(": ") {
         Some((path, reason)) if !path.is_empty() && path.chars().all(|c| is_name(c) || matches!(c, '[' | ']')) => {
@@ -61,7 +61,7 @@ mod tests {
 
     fn translated(message: &str) -> String {
         let body = serde_json::json!({ "error": { "code": 400, "message": message } }).to_string();
-        complaint(body.as_bytes()).renamed(|path| v1_name(path, false)).to_string()
+        error(body.as_bytes()).renamed(|path| v1_name(path, false)).to_string()
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         for body in
             ["", "null", "<html>", "{}", r#"{"error":"no"}"#, r#"{"error":{"code":400}}"#, r#"{"error":{"message":1}}"#]
         {
-            assert_eq!(complaint(body.as_bytes()).to_string(), "the payment engine refused the request", "{body}");
+            assert_eq!(error(body.as_bytes()).to_string(), "the payment engine refused the request", "{body}");
         }
     }
 }

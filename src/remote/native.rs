@@ -9,7 +9,7 @@ use super::resolve::not_found;
 use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
-use crate::error::{ApiError, EngineReply, EngineWord};
+use crate::error::{ApiError, EngineError, EngineReply};
 use crate::store::V1Lookup;
 use crate::v2::{of_other_version, reserved};
 use crate::wire::members::read_object;
@@ -75,19 +75,19 @@ fn order_id(body: &[u8]) -> Option<OrderId> {
 }
 
 fn passed_on(outcome: EngineResponse) -> Result<Bytes, ApiError> {
-    let (word, retry_after, body) = match outcome {
+    let (error, retry_after, body) = match outcome {
         EngineResponse::Done(body) => {
             return match read_object(&body) {
                 Ok(_) => Ok(body),
                 Err(_) => Err(ApiError::BadEngineReply { cause: "its 200 is no JSON object".to_owned() }),
             };
         }
-        EngineResponse::Invalid(body) => (EngineWord::Invalid, None, body),
-        EngineResponse::NotFound(body) => (EngineWord::NotFound, None, body),
-        EngineResponse::Conflict(body) => (EngineWord::Conflict, None, body),
-        EngineResponse::Busy(busy, retry_after, body) => (EngineWord::Busy(busy), retry_after, body),
+        EngineResponse::Invalid(body) => (EngineError::Invalid, None, body),
+        EngineResponse::NotFound(body) => (EngineError::NotFound, None, body),
+        EngineResponse::Conflict(body) => (EngineError::Conflict, None, body),
+        EngineResponse::Busy(busy, retry_after, body) => (EngineError::Busy(busy), retry_after, body),
     };
     // A body that is not JSON, such as a proxy's page, is not the engine's: the gateway's own message replaces it.
     let body = read_object(&body).is_ok().then_some(body);
-    Err(ApiError::EngineSaid(EngineReply { word, retry_after, body }))
+    Err(ApiError::EngineReply(EngineReply { error, retry_after, body }))
 }

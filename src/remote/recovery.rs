@@ -184,8 +184,8 @@ impl Remote {
                 }
                 Ok(Recovered::Done)
             }
-            Err(Unresolved::Declined(Declined::Invalid(complaint) | Declined::Conflict(complaint))) => {
-                warn(&entry, &format!("the engine refuses it now: {complaint}"));
+            Err(Unresolved::Declined(Declined::Invalid(error) | Declined::Conflict(error))) => {
+                warn(&entry, &format!("the engine refuses it now: {error}"));
                 self.journal().mark_unknown(id, now).await.map(|()| Recovered::Done)
             }
             Err(Unresolved::Failed(failure)) => Ok(Recovered::Unknown(failure)),

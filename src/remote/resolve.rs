@@ -172,8 +172,8 @@ impl Remote {
                 Ok(answer) => Delivered { outcome: Ok(answer), unsure },
                 Err(cause) => failed(ApiError::BadEngineReply { cause }, true),
             },
-            Ok(EngineResponse::Invalid(body)) => declined(Declined::Invalid(messages::complaint(&body))),
-            Ok(EngineResponse::Conflict(body)) => declined(Declined::Conflict(messages::complaint(&body))),
+            Ok(EngineResponse::Invalid(body)) => declined(Declined::Invalid(messages::error(&body))),
+            Ok(EngineResponse::Conflict(body)) => declined(Declined::Conflict(messages::error(&body))),
             // A request over the rate was not accepted; one that the engine cannot take now may have been begun.
             Ok(EngineResponse::Busy(busy, retry_after, _)) => {
                 failed(ApiError::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)

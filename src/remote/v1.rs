@@ -313,9 +313,9 @@ fn unanswered() -> ApiError {
 
 fn refused(declined: Declined) -> CreateError {
     match declined {
-        Declined::Invalid(complaint) => CreateError::Invalid(complaint),
-        Declined::Conflict(complaint) => {
-            CreateError::Failed(ApiError::Conflict(complaint.renamed(|path| v1_name(path, false))))
+        Declined::Invalid(error) => CreateError::Invalid(error),
+        Declined::Conflict(error) => {
+            CreateError::Failed(ApiError::Conflict(error.renamed(|path| v1_name(path, false))))
         }
     }
 }

@@ -37,7 +37,7 @@ impl V1Frontend {
                     Some(repeat) => repeat,
                     None => {
                         self.metrics.translation_refused(untranslatable.reason);
-                        return Err(ApiError::Invalid(untranslatable.complaint));
+                        return Err(ApiError::Invalid(untranslatable.error));
                     }
                 }
             }

@@ -174,7 +174,7 @@ mod tests {
 
     fn read(query: &str) -> Result<Wanted, String> {
         let statuses = StatusWords { pending: "waiting".into(), success: "done".into(), failed: "no luck".into() };
-        Wanted::read(Some(query), &merchant(), &statuses).map_err(|complaint| complaint.to_string())
+        Wanted::read(Some(query), &merchant(), &statuses).map_err(|error| error.to_string())
     }
 
     /// What a query that says nothing asks for, changed.
@@ -279,8 +279,8 @@ mod tests {
             ("per_page=65586", "per_page"),
             ("page=1&per_page=all", "per_page"),
         ] {
-            let complaint = read(query).unwrap_err();
-            assert!(complaint.starts_with(&format!("{name}: must ")), "{query}: {complaint}");
+            let error = read(query).unwrap_err();
+            assert!(error.starts_with(&format!("{name}: must ")), "{query}: {error}");
         }
         assert!(read(&format!("external_id={}", "x".repeat(256))).unwrap_err().starts_with("external_id: "));
     }

@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(read("&&"), Ok(values(None, None)));
         assert_eq!(read("type=pay%69n&&page=2&"), Ok(values(Some("2"), Some("payin"))));
         assert_eq!(read("t%79pe=a=b+"), Ok(values(None, Some("a=b "))));
-        for (query, complaint) in [
+        for (query, error) in [
             ("limit=1", "limit: is not a parameter of this request"),
             ("page=1&x", "x: is not a parameter of this request"),
             ("Page=1", "Page: is not a parameter of this request"),
@@ -185,7 +185,7 @@ mod tests {
             ("typ%e9=1", "the names of query parameters must be UTF-8"),
             ("ty%pe=1", "the names of query parameters must be UTF-8"),
         ] {
-            assert_eq!(read(query).unwrap_err().to_string(), complaint, "{query}");
+            assert_eq!(read(query).unwrap_err().to_string(), error, "{query}");
         }
     }
 

@@ -77,7 +77,7 @@ impl fmt::Display for MemberSource<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranslateError {
     /// For the caller, with v1 names.
-    pub complaint: RequestError,
+    pub error: RequestError,
     /// For the metrics.
     pub reason: &'static str,
 }
@@ -129,8 +129,8 @@ impl<'a> Translation<'a> {
             return Ok(());
         }
         if !rules.dialect.empty_list_is_object {
-            let complaint = RequestError::member(PAYMENT_DATA, "must be a JSON object, not an array");
-            return Err(TranslateError { complaint, reason: "payment_data" });
+            let error = RequestError::member(PAYMENT_DATA, "must be a JSON object, not an array");
+            return Err(TranslateError { error, reason: "payment_data" });
         }
         self.leave_out(PAYMENT_DATA, "[] is read as {}, as the dialect's [requests] empty_list_is_object says");
         Ok(())
@@ -139,8 +139,8 @@ impl<'a> Translation<'a> {
     fn drop_unknown(&mut self, create: &'a V1Create<'a>, rules: &V1Rules) -> Result<(), TranslateError> {
         for name in create.unknown_members() {
             if rules.unknown_fields == UnknownFields::Reject {
-                let complaint = RequestError::member(name.to_owned(), "is not a known field");
-                return Err(TranslateError { complaint, reason: "unknown_field" });
+                let error = RequestError::member(name.to_owned(), "is not a known field");
+                return Err(TranslateError { error, reason: "unknown_field" });
             }
             self.leave_out(name, "unknown to v1: dropped, as the merchant's [v1] unknown_fields says");
         }
@@ -185,8 +185,8 @@ impl<'a> Translation<'a> {
             }
             (UserId::NoEquivalent, IdPolicy::Reject) => {
                 let reason = "must be digits without a leading zero, within a signed 64-bit integer";
-                let complaint = RequestError::member(NAME, reason);
-                return Err(TranslateError { complaint, reason: "user_id" });
+                let error = RequestError::member(NAME, reason);
+                return Err(TranslateError { error, reason: "user_id" });
             }
         }
         Ok(())
@@ -200,7 +200,7 @@ impl<'a> Translation<'a> {
         relay_url: &str,
     ) -> Result<(), TranslateError> {
         const NAME: &str = "callback_url";
-        let refuse = |why| TranslateError { complaint: RequestError::member(NAME, why), reason: "callback_url" };
+        let refuse = |why| TranslateError { error: RequestError::member(NAME, why), reason: "callback_url" };
         let (url, source, rule) = match (&create.callback_url, &rules.callback_url) {
             (Some(named), _) => (Some(named), MemberSource::Body(NAME), AS_IS),
             (None, default) => (default.as_ref(), MemberSource::MerchantRule(NAME), FILLED_IN),
@@ -236,7 +236,7 @@ impl<'a> Translation<'a> {
             named.map(|url| (url, MemberSource::PaymentData("return_user_url".into()), "as is, for all three results"));
         let default = rules.return_url.as_ref().map(|url| (url, MemberSource::MerchantRule("return_url"), FILLED_IN));
         let (url, source, rule): (&BrowserUrl, _, _) = named.or(default).ok_or_else(|| TranslateError {
-            complaint: RequestError::member("paymentData.return_user_url", "is required: the merchant has no default"),
+            error: RequestError::member("paymentData.return_user_url", "is required: the merchant has no default"),
             reason: "return_user_url",
         })?;
         for name in ["\"success_url\"", "\"pending_url\"", "\"fail_url\""] {

@@ -355,7 +355,7 @@ mod tests {
         "callback_url":"https://a.example/cb","merchant_user_id":"42","merchant_user_ip":"203.0.113.7",
         "paymentData":{"return_user_url":"https://a.example/r","mobile_number":"0712","n":1.50}}"#;
 
-    fn complaint(direction: Direction, body: &str) -> String {
+    fn error(direction: Direction, body: &str) -> String {
         read_create(direction, body.as_bytes()).unwrap_err().to_string()
     }
 
@@ -407,9 +407,9 @@ mod tests {
                 "merchant_user_ip: must be the same as paymentData.merchant_user_ip",
             ),
         ] {
-            assert_eq!(complaint(Direction::Payin, &replaced(name, value)), expected);
+            assert_eq!(error(Direction::Payin, &replaced(name, value)), expected);
         }
-        assert_eq!(complaint(Direction::Payout, &replaced("paymentData", None)), "card_number: is required");
+        assert_eq!(error(Direction::Payout, &replaced("paymentData", None)), "card_number: is required");
     }
 
     #[test]

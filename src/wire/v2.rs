@@ -192,7 +192,7 @@ mod tests {
         serde_json::to_string(&object).unwrap()
     }
 
-    fn complaint(direction: Direction, body: &str) -> String {
+    fn error(direction: Direction, body: &str) -> String {
         read_create(direction, body.as_bytes()).unwrap_err().to_string()
     }
 
@@ -233,7 +233,7 @@ mod tests {
             (r#""customer_account_id":"5""#, "customer_account_id: must be a JSON integer, not a string"),
             (r#""customer_account_id":1.0"#, "customer_account_id: must be a JSON integer within 64 bits"),
         ] {
-            assert_eq!(complaint(Direction::Payin, &with(member)), expected);
+            assert_eq!(error(Direction::Payin, &with(member)), expected);
         }
         for (name, value, expected) in [
             ("amount", "\"10\"", "amount: must be a JSON number, not a string"),
@@ -243,11 +243,11 @@ mod tests {
             ("callback_url", "\"http://a.example\"", "callback_url: must be an https:// URL"),
             ("success_url", "\"/x\"", "success_url: must be an absolute URL (https://host/...)"),
         ] {
-            assert_eq!(complaint(Direction::Payin, &replaced(name, value)), expected);
+            assert_eq!(error(Direction::Payin, &replaced(name, value)), expected);
         }
-        assert_eq!(complaint(Direction::Payin, "{}"), "order_id: is required");
-        assert_eq!(complaint(Direction::Payin, "[]"), "the body must be a JSON object, not an array");
-        assert_eq!(complaint(Direction::Payout, DEPOSIT_BODY), "success_url: is not a known field");
+        assert_eq!(error(Direction::Payin, "{}"), "order_id: is required");
+        assert_eq!(error(Direction::Payin, "[]"), "the body must be a JSON object, not an array");
+        assert_eq!(error(Direction::Payout, DEPOSIT_BODY), "success_url: is not a known field");
     }
 
     #[test]
@@ -273,8 +273,8 @@ mod tests {
     fn accepts(direction: Direction, name: &str, text: &str) -> bool {
         match read_create(direction, &spelt(direction, name, text)) {
             Ok(_) => true,
-            Err(complaint) => {
-                let message = complaint.to_string();
+            Err(error) => {
+                let message = error.to_string();
                 assert!(message.starts_with(name) || message.starts_with("the body"), "{name} {text}: {message}");
                 false
             }
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn fields_by_direction() {
         let message = |direction, text: &str| {
-            read_create(direction, &spelt(direction, "fields", text)).err().map(|complaint| complaint.to_string())
+            read_create(direction, &spelt(direction, "fields", text)).err().map(|error| error.to_string())
         };
         let both = [Direction::Payin, Direction::Payout];
         for direction in both {

@@ -129,7 +129,7 @@ async fn a_repeat_is_answered_before_rules_that_refuse_it_now() {
 async fn refusals_of_the_engine_speak_v1_and_keep_nothing() {
     let Pair { engine: _engine, gateway } = Pair::start();
     let good = bodies::payin("in-1");
-    for (member, value, complaint) in [
+    for (member, value, error) in [
         ("paymentData.bank_code", json!("BANK-X"), "paymentData.bank_code: "),
         ("paymentData.level", json!(9), "paymentData.level: "),
         ("shop_code", json!("off-eur"), "shop_code: "),
@@ -137,7 +137,7 @@ async fn refusals_of_the_engine_speak_v1_and_keep_nothing() {
         ("paymentData.email", json!(5), "paymentData.email: "),
     ] {
         let refused = payin(&gateway, &with(good.clone(), member, Some(value))).await.expect(400);
-        assert!(refused.message().starts_with(complaint), "{complaint}: {}", refused.message());
+        assert!(refused.message().starts_with(error), "{error}: {}", refused.message());
         assert!(!refused.message().contains("fields"), "{}", refused.message());
         v1_status(&gateway, "payin", "in-1").await.expect(404);
     }

@@ -123,7 +123,7 @@ fn check_translation(rules: &RuleSet, direction: Direction, sent: &str) -> Resul
             prop_assert_eq!(request.fields.customer_ip.as_ref(), create.merchant_user_ip.as_ref());
         }
         // The one rule of v2's shape that a translated body may break: customers' names and addresses are strings.
-        Err(complaint) => prop_assert!(complaint.path().is_some_and(|path| path.starts_with("fields.")), "{complaint}"),
+        Err(error) => prop_assert!(error.path().is_some_and(|path| path.starts_with("fields.")), "{error}"),
     }
     let v1 = read(sent.as_bytes()).expect("it was read");
     let moved = match object_of(&v1).get("paymentData") {

@@ -42,8 +42,8 @@ pub(super) fn merchant(rules: &RuleSet) -> &V1Rules {
 
 /// The v2 body of a v1 one, or why there is none.
 fn translated(rules: &RuleSet, direction: Direction, body: &str) -> Result<String, String> {
-    let create = read_create(direction, body.as_bytes()).map_err(|complaint| complaint.to_string())?;
-    let translation = translate(&create, merchant(rules), RELAY).map_err(|wrong| wrong.complaint.to_string())?;
+    let create = read_create(direction, body.as_bytes()).map_err(|error| error.to_string())?;
+    let translation = translate(&create, merchant(rules), RELAY).map_err(|wrong| wrong.error.to_string())?;
     Ok(translation.to_body())
 }
 
@@ -76,7 +76,7 @@ fn members(body: &str) -> BTreeMap<String, String> {
 enum Becomes {
     /// These v2 members have these texts; an empty text: the member is not there.
     Has(&'static [(&'static str, &'static str)]),
-    /// A complaint that starts so.
+    /// An error that starts like this.
     Refused(&'static str),
 }
 
@@ -330,7 +330,7 @@ fn every_row_of_section_5() {
                     assert_eq!(has.get(*name).map_or("", String::as_str), *text, "{name} of {body}: {v2}");
                 }
             }
-            (Err(complaint), Refused(start)) => assert!(complaint.starts_with(start), "{body}: {complaint}"),
+            (Err(error), Refused(start)) => assert!(error.starts_with(start), "{body}: {error}"),
             (other, _) => panic!("{v1}: {body}: {other:?}"),
         }
     }
