@@ -10,21 +10,26 @@ mod support;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::hint::black_box;
 use std::path::Path;
+use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use paybridge::auth::signatures::{V1Input, sign_v1, sign_v2, verify_v1};
-use paybridge::domain::{Direction, UnixMillis};
+use paybridge::clock::{SystemClock, SystemRandomness};
+use paybridge::domain::{Direction, MerchantId, OrderId, UnixMillis};
 use paybridge::rules::{LoadOptions, RuleSet, Secret, load};
+use paybridge::store::open_store;
 use paybridge::wire;
 use support::request::ACME;
 use support::{Rules, deposit, payin};
+use tokio::runtime::Builder;
 
 const NOW: UnixMillis = UnixMillis(1_780_000_000_123);
 /// The default of `limits.body`, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
 
-criterion_group!(benches, v1_create, bodies, rules);
+criterion_group!(benches, v1_create, orders, bodies, rules);
 criterion_main!(benches);
 
 /// The pieces of a v1 create that read and sign; the baseline is one signature of its body.
@@ -50,6 +55,35 @@ fn v1_create(criterion: &mut Criterion) {
     });
     group.bench_function("a v2 body is read", |bencher| {
         bencher.iter(|| wire::v2::read_create(Direction::Payin, v2.as_bytes()).unwrap());
+    });
+    group.finish();
+}
+
+/// What a new order would cost if it were looked for before it is created, on SQLite among a million orders; the baseline
+/// is the same without the store.
+fn orders(criterion: &mut Criterion) {
+    let directory = tempfile::tempdir().unwrap();
+    Rules::default().write(directory.path(), 8443, 9090);
+    let rules = loaded(&directory.path().join("rules"));
+    let random = Arc::new(SystemRandomness::default());
+    let store = open_store(&rules.gateway.store, Arc::new(SystemClock), random, Arc::default()).unwrap().store;
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let merchant = MerchantId::new("acme").unwrap();
+    for batch in 0..1000 {
+        let orders: Vec<_> = (0..1000).map(|order| OrderId::new(&format!("{batch}-{order}")).unwrap()).collect();
+        runtime.block_on(store.reserve(&merchant, Direction::Payin, &orders, NOW)).unwrap();
+    }
+    let mut number = 0_u64;
+    let mut new_order = || {
+        number += 1;
+        OrderId::new(&format!("new-{number}")).unwrap()
+    };
+    let mut group = criterion.benchmark_group("orders");
+    group.bench_function("baseline: an order id is made", |bencher| {
+        bencher.iter(|| runtime.block_on(async { black_box(new_order()) }));
+    });
+    group.bench_function("a new order is looked for", |bencher| {
+        bencher.iter(|| runtime.block_on(store.by_order(&merchant, Direction::Payin, &new_order())).unwrap());
     });
     group.finish();
 }

@@ -7,7 +7,9 @@
 //! 2. for a v2 request that today's rules refuse, before it is refused ([`Engine::create`]),
 //! 3. for the operation that a commit found under the order ([`Engine::create`]).
 //!
-//! Where today's rules accept a request, nothing is read beforehand: the commit finds the order itself.
+//! Where today's rules accept a request, nothing is read beforehand: the commit finds the order itself. To look for every
+//! order first would cost a new one about 1.8 us on SQLite (`cargo bench --bench micro -- orders`) and a round trip on
+//! PostgreSQL.
 
 use super::{CreateError, Engine};
 use crate::domain::{
