@@ -13,7 +13,7 @@ use super::rows::CorruptRow;
 use super::rows::context::Contexts;
 use super::rows::entry::EntryRow;
 use super::rows::operation::{NewRow, StoredRow};
-use super::rows::status::{V1Status, V2Status};
+use super::rows::operation::{V1Status, V2Status};
 use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use super::transaction::Rows;
 use super::vault::Vault;

@@ -7,9 +7,9 @@ use super::complete::{self, Completion};
 use super::create::{self, InsertedRow};
 use super::homes::{self, Home};
 use super::rows::context::merchant_number;
+use super::rows::details;
 use super::rows::details::opened_fields;
 use super::rows::operation::{NewRow, sealed_payer};
-use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _};
 use super::{
     Audit, AuditProgress, Claim, CompletionOutcome, Fields, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
@@ -119,7 +119,7 @@ impl<B: Backend> Store for B {
 
     fn prepare(&self, id: TransactionId, preparation: Preparation) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let sealed = preparation::sealed(self.vault(), id, &preparation)?;
+            let sealed = details::seal_preparation(self.vault(), id, &preparation)?;
             self.transact(async move |rows: &mut B::Rows<'_>| complete::prepare(rows, id, &sealed).await).await
         })
     }
@@ -127,7 +127,7 @@ impl<B: Backend> Store for B {
     fn preparation(&self, id: TransactionId) -> StoreFuture<'_, Option<Preparation>> {
         Box::pin(async move {
             let sealed = self.sealed_preparation(id).await?;
-            sealed.map(|sealed| preparation::opened(self.vault(), id, &sealed)).transpose()
+            sealed.map(|sealed| details::open_preparation(self.vault(), id, &sealed)).transpose()
         })
     }
 

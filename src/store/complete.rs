@@ -4,7 +4,7 @@
 use super::callbacks::NewCallback;
 use super::rows::bare_state;
 use super::rows::callback::origin_of;
-use super::rows::posting::{LedgerEntry, PostingSource, of_result};
+use super::rows::ledger::{LedgerEntry, PostingSource, of_result};
 use super::tasks::TaskKind;
 use super::transaction::{Customer, OperationState, Rows};
 use super::{CallbackId, CallbackSubject, CompletionOutcome};

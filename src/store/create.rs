@@ -3,7 +3,7 @@
 
 use super::callbacks::NewCallback;
 use super::rows::callback::address;
-use super::rows::posting::{LedgerEntry, PostingSource, of_creation, signed};
+use super::rows::ledger::{LedgerEntry, PostingSource, of_creation, signed};
 use super::tasks::NewTask;
 use super::transaction::{Customer, Rows, Usage};
 use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, NewOperation};

@@ -3,8 +3,8 @@
 
 use crate::domain::{Currency, Direction, LedgerAccount, MerchantId, Posting, State, Status, TransactionId, UnixDay};
 use crate::store::callbacks::CallbackRows;
+use crate::store::rows::ledger::{LedgerEntry, PostingSource};
 use crate::store::rows::operation::NewRow;
-use crate::store::rows::posting::{LedgerEntry, PostingSource};
 
 /// The row operations that creating and completing operations need. Rows documented as locked stay locked until the end
 /// of the transaction, in a database with concurrent writers.

@@ -5,7 +5,7 @@ use std::fmt::Arguments;
 
 use super::{AuditFindings, RowPlace};
 use crate::domain::Operation;
-use crate::store::rows::booked::{LedgerRow, is_opening_of, match_operation};
+use crate::store::rows::ledger::{LedgerRow, is_opening_of, match_operation};
 
 /// An account: bucket, merchant, currency, number.
 pub(in crate::store) type AuditedAccount = (i16, Box<str>, Box<str>, i64);

@@ -5,9 +5,9 @@ use super::{AuditFindings, Found, RowPlace, message_of};
 use crate::domain::{Kind, Operation, State, Status, TransactionId, wide};
 use crate::store::Stored;
 use crate::store::homes::Home;
-use crate::store::rows::booked::LedgerRow;
+use crate::store::rows::ledger::LedgerRow;
 use crate::store::rows::operation::StoredRow;
-use crate::store::rows::{callback, preparation};
+use crate::store::rows::{callback, details};
 
 /// What is stored about an operation in other rows.
 pub(in crate::store) struct Around {
@@ -77,7 +77,7 @@ impl AuditFindings {
     }
 
     fn preparation(&mut self, id: TransactionId, around: &Around) {
-        let opened = around.preparation.as_deref().map(|sealed| preparation::opened(&self.vault, id, sealed));
+        let opened = around.preparation.as_deref().map(|sealed| details::open_preparation(&self.vault, id, sealed));
         if let Some(Err(error)) = opened {
             self.found.problem(message_of(error));
         }

@@ -19,8 +19,8 @@ use crate::domain::{Direction, Status};
 pub(super) use crate::store::create::InsertedRow;
 use crate::store::create::{self, Inserted};
 use crate::store::homes::OrderRow;
+use crate::store::rows::ledger::signed;
 use crate::store::rows::operation::NewRow;
-use crate::store::rows::posting::signed;
 use crate::store::rows::status_number;
 use crate::store::{CreateOutcome, NewOperation, StoreError};
 

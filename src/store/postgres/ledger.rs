@@ -14,7 +14,7 @@ use super::fault::PgError;
 use super::row::{bucket_in_number, bucket_of, get, narrow};
 use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting};
 use crate::store::StoreError;
-use crate::store::rows::posting::{LedgerEntry, account_number, posting_number};
+use crate::store::rows::ledger::{LedgerEntry, account_number, posting_number};
 
 /// Books postings of one booking.
 ///

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::fault::PgError;
 use super::row::{bucket_in, bucket_of, get, key, small};
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
-use crate::store::rows::status::{StatusColumns, V1Status, V2Status};
+use crate::store::rows::operation::{StatusColumns, V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.
 macro_rules! select {

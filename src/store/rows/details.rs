@@ -10,11 +10,15 @@
 //! ```
 //!
 //! A text is stored as its length plus one in LEB128, and its bytes. Zero means absent.
+//!
+//! Also sealed, on their own: preparations, which providers make for the customers of pending deposits.
+
+use serde::{Deserialize, Serialize};
 
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::{
-    AccountNumber, BrowserUrl, CallbackUrl, Deposit, Direction, Kind, MemberFingerprints, RedirectUrl, TransactionId,
-    Withdrawal,
+    AccountNumber, BrowserUrl, CallbackUrl, Deposit, Detail, Direction, Instructions, Kind, MemberFingerprints,
+    Preparation, RedirectUrl, TransactionId, Withdrawal,
 };
 use crate::store::vault::{Column, DecryptError, Vault};
 use crate::store::{CallbackSender, Fields, NewOperation, StoreError};
@@ -155,6 +159,73 @@ impl<'a> Texts<'a> {
         let fail_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
         let redirect_url = self.take()?.map(|url| RedirectUrl::new(url.to_owned())).ok_or(CORRUPT)?;
         Ok(Deposit { success_url, pending_url, fail_url, redirect_url })
+    }
+}
+
+/// The stored form, as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StoredForm<'a> {
+    #[serde(borrow)]
+    Page(std::borrow::Cow<'a, str>),
+    Instructions {
+        text: Option<String>,
+        details: Vec<(String, String)>,
+    },
+    Stopped,
+}
+
+/// Seals a preparation for its operation.
+///
+/// # Errors
+/// It cannot be encoded as JSON, which does not happen.
+pub(in crate::store) fn seal_preparation(
+    vault: &Vault,
+    id: TransactionId,
+    preparation: &Preparation,
+) -> Result<Vec<u8>, StoreError> {
+    let form = match preparation {
+        Preparation::Page(url) => StoredForm::Page(url.as_str().into()),
+        Preparation::Instructions(instructions) => StoredForm::Instructions {
+            text: instructions.text().map(str::to_owned),
+            details: instructions
+                .details()
+                .iter()
+                .map(|detail| (detail.label.to_string(), detail.value.to_string()))
+                .collect(),
+        },
+        Preparation::Stopped => StoredForm::Stopped,
+    };
+    let json = serde_json::to_vec(&form).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    Ok(vault.seal(Column::Preparation, id, &json))
+}
+
+/// Unseals a preparation that [`seal_preparation`] sealed.
+///
+/// # Errors
+/// The value is invalid.
+pub(in crate::store) fn open_preparation(
+    vault: &Vault,
+    id: TransactionId,
+    sealed: &[u8],
+) -> Result<Preparation, StoreError> {
+    let plain = vault.open(Column::Preparation, id, sealed).ok();
+    plain
+        .as_deref()
+        .and_then(|plain| serde_json::from_slice(plain).ok())
+        .and_then(decode)
+        .ok_or_else(|| StoreError::Corrupt(format!("operation {id}: its preparation is not ours")))
+}
+
+fn decode(form: StoredForm<'_>) -> Option<Preparation> {
+    match form {
+        StoredForm::Page(url) => BrowserUrl::new(&url).ok().map(Preparation::Page),
+        StoredForm::Instructions { text, details } => {
+            let detail = |(label, value): (String, String)| Detail { label: label.into(), value: value.into() };
+            let details = details.into_iter().map(detail).collect();
+            Instructions::new(text.map(Into::into), details).ok().map(Preparation::Instructions)
+        }
+        StoredForm::Stopped => Some(Preparation::Stopped),
     }
 }
 

@@ -1,15 +1,12 @@
 //! Conversion between domain values and columns, including encryption, for every backend. Reading and writing the rows
 //! is up to the backends.
 
-pub(in crate::store) mod booked;
 pub(in crate::store) mod callback;
 pub(in crate::store) mod context;
 pub(in crate::store) mod details;
 pub(in crate::store) mod entry;
+pub(in crate::store) mod ledger;
 pub(in crate::store) mod operation;
-pub(in crate::store) mod posting;
-pub(in crate::store) mod preparation;
-pub(in crate::store) mod status;
 
 use super::StoreError;
 use super::vault::DecryptError;

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::domain::{Balance, LedgerAccount, MerchantId, Posting};
-use crate::store::rows::posting::{LedgerEntry, account_number, posting_number};
+use crate::store::rows::ledger::{LedgerEntry, account_number, posting_number};
 
 /// A balance would leave the range of a signed 64-bit number.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
-use crate::store::rows::status::StatusColumns;
-pub(super) use crate::store::rows::status::{V1Status, V2Status};
+use crate::store::rows::operation::StatusColumns;
+pub(super) use crate::store::rows::operation::{V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.
 macro_rules! select {

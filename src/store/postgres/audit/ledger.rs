@@ -8,7 +8,7 @@ use crate::store::audit::{AuditFindings, AuditedAccount, RowPlace};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::CorruptRow;
-use crate::store::rows::booked::LedgerRow;
+use crate::store::rows::ledger::LedgerRow;
 
 /// In the order of the key; [`read`] takes what this selects.
 pub(super) const BETWEEN: &str = "SELECT bucket, transaction_id, posting, currency, account, amount, merchant \

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::store::audit::usage::WRONG;
 use crate::store::audit::{AuditFindings, RowPlace};
-use crate::store::rows::booked::LedgerRow;
+use crate::store::rows::ledger::LedgerRow;
 
 /// Reads the entries of the numbers after one, up to another, in the order of their key.
 pub(super) fn between(connection: &Connection, after: i64, last: i64) -> rusqlite::Result<Vec<(RowPlace, LedgerRow)>> {
