@@ -253,7 +253,7 @@ impl Process {
             metrics: Arc::clone(&metrics),
             clock: Arc::clone(&clock),
             workers,
-            rest_after: listener::REST_AFTER,
+            trim_idle_after: listener::TRIM_IDLE_AFTER,
         };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
         let operations = Arc::new(Operations::new(operations::OperationsDeps {
@@ -287,7 +287,7 @@ impl Process {
         }
         tracing::info!("draining; a second signal ends the process at once");
         self.operations.start_draining();
-        self.listener.send_clients_away();
+        self.listener.disconnect_clients();
         manager.stopping(&self.operations.status()).await;
         tokio::select! {
             ended = self.drain() => ended,
@@ -301,7 +301,7 @@ impl Process {
     /// Starts sending signs of life to the service manager, until the end of the drain.
     fn keep_alive(&mut self, manager: Arc<ServiceManager>) {
         let life = Life {
-            listener: self.listener.pulse(),
+            listener: self.listener.watchdog(),
             operations: Arc::clone(&self.operations),
             store_is_inside: matches!(self.rules.current().gateway.store.url, StoreUrl::Sqlite(_)),
         };
@@ -531,8 +531,10 @@ mod tests {
             assert!(!process.operations.stale(), "{start}: the watcher's first check would find a change");
             let seen = metrics.render();
             assert!(seen.contains("paybridge_reloads_total{result=\"accepted\"} 1\n"), "{start}: {seen}");
-            let ReloadOutcome::Loaded { elsewhere_changed, .. } = process.rules.reload() else { panic!("{start}") };
-            assert!(!elsewhere_changed, "{start}: a secret that the process created itself is no change");
+            let ReloadOutcome::Loaded { external_files_changed, .. } = process.rules.reload() else {
+                panic!("{start}")
+            };
+            assert!(!external_files_changed, "{start}: a secret that the process created itself is no change");
             assert_eq!(process.drain().await, Ended::Drained);
         }
         assert!(

@@ -28,7 +28,7 @@ impl Life {
     /// runtime, and so proves that one too.
     pub(super) async fn proof(&self) -> String {
         let store = store_reply(self.store_is_inside, self.operations.probe());
-        let ((), store) = tokio::join!(self.listener.felt(), store);
+        let ((), store) = tokio::join!(self.listener.probe(), store);
         let status = self.operations.status();
         match store {
             Ok(()) => status,

@@ -123,7 +123,7 @@ impl Operations {
     fn paths(&self) -> Vec<PathBuf> {
         let directory = self.rules.directory().to_owned();
         let tls = live_tls::files(&self.rules.current().gateway.tls);
-        let elsewhere = self.rules.files_elsewhere();
+        let elsewhere = self.rules.external_files();
         std::iter::once(directory).chain(tls).chain(elsewhere.iter().cloned()).collect()
     }
 

@@ -100,8 +100,8 @@ impl Reloads {
         let outcome = self.rules.reload();
         self.metrics.reload_took(watch.elapsed());
         match outcome {
-            ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
-                self.loaded(trigger, &previous, &version, elsewhere_changed, &mut logged);
+            ReloadOutcome::Loaded { previous, version, external_files_changed, needs_restart } => {
+                self.loaded(trigger, &previous, &version, external_files_changed, &mut logged);
                 log_restart(trigger, needs_restart, &mut logged);
             }
             ReloadOutcome::Refused(problems) => {
@@ -122,7 +122,7 @@ impl Reloads {
         trigger: ReloadCause,
         previous: &str,
         version: &str,
-        elsewhere_changed: bool,
+        external_files_changed: bool,
         logged: &mut Logged,
     ) {
         let rules = self.rules.current();
@@ -132,13 +132,13 @@ impl Reloads {
         if recovered {
             tracing::info!(%version, trigger = trigger_name, "the rules on disk are valid again");
         }
-        if elsewhere_changed {
+        if external_files_changed {
             tracing::info!(%version, trigger = trigger_name, "reloaded secrets or certificates that the rules name");
         }
         if previous != version {
             let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
             tracing::info!(%previous, %version, trigger = trigger_name, merchants, keys, shops, "rules loaded");
-        } else if trigger.is_requested() && !elsewhere_changed {
+        } else if trigger.is_requested() && !external_files_changed {
             tracing::info!(%version, trigger = trigger_name, "rules reloaded: no change");
         } else {
             tracing::debug!(%version, trigger = trigger_name, "rules reloaded: the files did not change");

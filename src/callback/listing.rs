@@ -57,16 +57,16 @@ pub fn read_state(word: &str) -> Option<CallbackState> {
 
 /// Writes a position in the list as text, for requesting the next slice.
 #[must_use]
-pub fn write_place(place: CallbackCursor) -> String {
+pub fn write_cursor(place: CallbackCursor) -> String {
     format!("{}.{}", place.queued_at.0, place.key)
 }
 
-/// Parses a position; returns `None` unless [`write_place`] would write the same text.
+/// Parses a position; returns `None` unless [`write_cursor`] would write the same text.
 #[must_use]
-pub fn read_place(text: &str) -> Option<CallbackCursor> {
+pub fn read_cursor(text: &str) -> Option<CallbackCursor> {
     let (queued_at, key) = text.split_once('.')?;
     let place = CallbackCursor { queued_at: UnixMillis(queued_at.parse().ok()?), key: key.parse().ok()? };
-    (write_place(place) == text).then_some(place)
+    (write_cursor(place) == text).then_some(place)
 }
 
 /// A slice of the list.
@@ -94,7 +94,7 @@ impl Slice {
     pub fn document(&self, now: UnixMillis) -> impl Serialize {
         let all = self.callbacks.iter();
         let callbacks = all.map(|callback| CallbackDocument::of(callback, now, callback.tries)).collect();
-        ListDocument { callbacks, next: self.next.map(write_place) }
+        ListDocument { callbacks, next: self.next.map(write_cursor) }
     }
 }
 
@@ -267,10 +267,10 @@ pub(crate) mod tests {
     fn places_are_read_as_they_are_written() {
         for (queued_at, key) in [(1_767_323_045_678, 7), (0, -1), (1, i64::MIN)] {
             let place = CallbackCursor { queued_at: UnixMillis(queued_at), key };
-            assert_eq!(read_place(&write_place(place)), Some(place));
+            assert_eq!(read_cursor(&write_cursor(place)), Some(place));
         }
         for wrong in ["", "1", "1.", ".1", "1.2.3", "+1.2", "01.2", "1.x", "99999999999999999999.1"] {
-            assert_eq!(read_place(wrong), None, "{wrong}");
+            assert_eq!(read_cursor(wrong), None, "{wrong}");
         }
     }
 

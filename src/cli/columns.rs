@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use crate::domain::deceives;
+use crate::domain::is_deceptive;
 
 /// The most characters of a cell in a list.
 pub(super) const MAX_WIDTH: usize = 48;
@@ -23,7 +23,7 @@ pub(super) fn age(span: Duration) -> String {
 
 /// Escapes control characters, line breaks, and characters that are invisible or reorder others.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    let odd = |c: char| c.is_control() || deceives(c);
+    let odd = |c: char| c.is_control() || is_deceptive(c);
     if !text.contains(odd) {
         return text.into();
     }

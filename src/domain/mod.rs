@@ -38,7 +38,7 @@ pub use ledger::{Balance, Decimals, LedgerAccount, Posting};
 pub use operation::{
     Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State, Status, Withdrawal,
 };
-pub(crate) use preparation::deceives;
+pub(crate) use preparation::is_deceptive;
 pub use preparation::{Detail, Instructions, Preparation};
 pub use request::{CreateRequest, RequestKind};
 pub use shown::{CreateReply, OperationView, StatusRecord};

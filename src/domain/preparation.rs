@@ -54,7 +54,7 @@ impl Instructions {
             return Err(InvalidValue::new("must have at most 20 details"));
         }
         let fits = |text: &str, limit: usize| (1..=limit).contains(&text.chars().count());
-        let plain = |text: &str| !text.chars().any(|c| c.is_control() || deceives(c));
+        let plain = |text: &str| !text.chars().any(|c| c.is_control() || is_deceptive(c));
         if text.as_deref().is_some_and(|text| !fits(text, Self::MAX_TEXT) || !plain(&text.replace('\n', " "))) {
             return Err(InvalidValue::new("must have a text of 1 to 2000 characters without control characters"));
         }
@@ -87,7 +87,7 @@ impl Instructions {
 
 /// Reports whether a character is invisible or reorders others: with it, an account number could be shown as another
 /// one.
-pub(crate) const fn deceives(c: char) -> bool {
+pub(crate) const fn is_deceptive(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 

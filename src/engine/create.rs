@@ -101,7 +101,7 @@ impl Engine {
             Some(cause) => (Some(cause), None),
             None => match self.provider.at_creation(shop, request.kind.direction(), request.amount, now) {
                 AtCreation::Fail => (Some(FailureCause::Provider), None),
-                AtCreation::AskAt(due) => (None, Some(due)),
+                AtCreation::ScheduleAt(due) => (None, Some(due)),
                 AtCreation::Wait => (None, None),
             },
         };

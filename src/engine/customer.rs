@@ -40,7 +40,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn customer_way(
+    pub async fn next_action(
         &self,
         operation: &Operation,
         provider: Option<&ProviderRules>,
@@ -55,7 +55,7 @@ impl Engine {
         let Some(provider) = provider.filter(|provider| provider.kind() == operation.provider) else {
             return Ok(NextAction::Stopped);
         };
-        let reported = self.provider.customer_way(provider, operation, self.clock.now());
+        let reported = self.provider.next_action(provider, operation, self.clock.now());
         Ok(reported.unwrap_or(NextAction::Preparing))
     }
 }

@@ -78,7 +78,7 @@ pub trait Provider: Send + Sync + 'static {
 
     /// How the customer of a pending deposit goes on, where the provider needs no store to tell; `None`: what was prepared
     /// for the deposit decides.
-    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction>;
+    fn next_action(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction>;
 
     /// Called after a commit that stored a provider job, so that it need not be waited for.
     fn job_stored(&self);
@@ -90,7 +90,7 @@ pub enum AtCreation {
     /// It fails at once: the operation is created FAILED.
     Fail,
     /// It has to be asked, from the durable queue, at this time.
-    AskAt(UnixMillis),
+    ScheduleAt(UnixMillis),
     /// It waits for the customer or for a report.
     Wait,
 }

@@ -2,13 +2,13 @@
 
 mod checks;
 mod money;
+mod next_action;
 mod order;
 mod repeat;
 mod reports;
 mod reserved;
 mod through_v1;
 mod v1_words;
-mod way;
 
 use std::fs;
 use std::path::Path;

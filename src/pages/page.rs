@@ -228,7 +228,7 @@ impl DepositPage {
 
     pub(super) async fn next_action(&self, engine: &Engine, rules: &RuleSet) -> Result<NextAction, ApiError> {
         let provider = rules.shops.get(&self.operation.shop).map(|shop| &shop.provider);
-        Ok(engine.customer_way(&self.operation, provider).await?)
+        Ok(engine.next_action(&self.operation, provider).await?)
     }
 
     /// Builds a page that reloads by itself, and by hand, as long as its link is valid. Before the link expires, the

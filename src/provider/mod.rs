@@ -32,15 +32,15 @@ impl Provider for Providers {
     fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation {
         match &shop.provider {
             ProviderRules::Sandbox { delay } => sandbox::at_creation(direction, amount, *delay, now),
-            ProviderRules::Http(_) => AtCreation::AskAt(now),
+            ProviderRules::Http(_) => AtCreation::ScheduleAt(now),
         }
     }
 
-    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction> {
+    fn next_action(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction> {
         match provider {
             // An operation created for an HTTP provider cannot be paid in the sandbox.
             ProviderRules::Sandbox { delay } if operation.provider == ProviderKind::Sandbox => {
-                sandbox::customer_way(operation, *delay, now)
+                sandbox::next_action(operation, *delay, now)
             }
             ProviderRules::Sandbox { .. } | ProviderRules::Http(_) => None,
         }

@@ -14,7 +14,7 @@ pub(super) fn at_creation(direction: Direction, amount: Amount, delay: Duration,
     match (amount.cents(), direction) {
         (1, _) => AtCreation::Fail,
         (2, _) | (_, Direction::Payin) => AtCreation::Wait,
-        (_, Direction::Payout) => AtCreation::AskAt(now.plus(delay)),
+        (_, Direction::Payout) => AtCreation::ScheduleAt(now.plus(delay)),
     }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn withdrawal_result(amount: Amount) -> Outcome {
 
 /// Returns the next action of a pending deposit's customer at `now`. Nothing is stored for it: the amount and the age
 /// of the deposit determine it. Withdrawals have none.
-pub(super) fn customer_way(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<NextAction> {
+pub(super) fn next_action(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<NextAction> {
     if operation.direction() == Direction::Payout {
         return None;
     }
@@ -71,7 +71,7 @@ mod tests {
         let delay = Duration::from_secs(1);
         let at =
             |hundredths, direction| at_creation(direction, Amount::from_hundredths(hundredths).unwrap(), delay, now);
-        let later = AtCreation::AskAt(UnixMillis(2_000));
+        let later = AtCreation::ScheduleAt(UnixMillis(2_000));
         for (hundredths, deposit, withdrawal) in [
             (1, AtCreation::Fail, AtCreation::Fail),
             (1001, AtCreation::Fail, AtCreation::Fail),
@@ -120,7 +120,7 @@ mod tests {
     fn the_next_action_depends_on_amount_and_age() {
         let delay = Duration::from_secs(3);
         let action =
-            |hundredths, millis| customer_way(&deposit(hundredths), delay, UnixMillis(CREATED.0 + millis)).unwrap();
+            |hundredths, millis| next_action(&deposit(hundredths), delay, UnixMillis(CREATED.0 + millis)).unwrap();
         for hundredths in [1000, 1002, 1003, 1004, 1005, 1099] {
             assert_eq!(action(hundredths, 0), NextAction::Preparing, "{hundredths}");
             assert_eq!(action(hundredths, 2_999), NextAction::Preparing, "{hundredths}");
@@ -148,6 +148,6 @@ mod tests {
     fn a_withdrawal_has_no_next_action() {
         let kind =
             Withdrawal { account_number: AccountNumber::new("4111111111111111").unwrap(), account_channel: None };
-        assert_eq!(customer_way(&operation(1000, Kind::Withdrawal(kind)), Duration::ZERO, CREATED), None);
+        assert_eq!(next_action(&operation(1000, Kind::Withdrawal(kind)), Duration::ZERO, CREATED), None);
     }
 }

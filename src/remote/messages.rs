@@ -1,6 +1,6 @@
 //! Error messages of an engine, with v1's names of members in place of v2's.
 
-use crate::domain::deceives;
+use crate::domain::is_deceptive;
 use crate::error::RequestError;
 use crate::json::Node;
 use crate::telemetry::without_cards;
@@ -33,7 +33,7 @@ fn message(body: &[u8]) -> Option<String> {
     let text = text.trim();
     let is_fit = !text.is_empty()
         && text.chars().count() <= LONGEST
-        && !text.chars().any(|c| c.is_control() || deceives(c))
+        && !text.chars().any(|c| c.is_control() || is_deceptive(c))
         && !text.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= SIGNATURE_DIGITS);
     is_fit.then(|| without_cards(text).into_owned())
 }

@@ -172,7 +172,7 @@ impl Loader {
 
     /// Returns the paths of the external files (secrets, trusted certificates) that the last load read or looked for.
     #[must_use]
-    pub fn files_elsewhere(&self) -> Vec<PathBuf> {
+    pub fn external_files(&self) -> Vec<PathBuf> {
         self.elsewhere.paths()
     }
 }

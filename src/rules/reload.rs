@@ -22,7 +22,7 @@ pub struct LiveRules {
     needs_restart: ArcSwap<Vec<&'static str>>,
     /// Held during a reload, so that there is only one at a time.
     reading: Mutex<Reading>,
-    /// The external files; see [`LiveRules::files_elsewhere`].
+    /// The external files; see [`LiveRules::external_files`].
     elsewhere: ArcSwap<Vec<PathBuf>>,
 }
 
@@ -46,7 +46,7 @@ pub enum ReloadOutcome {
         /// The new version.
         version: Box<str>,
         /// Whether external files (secrets, trusted certificates) changed: the version does not depend on secrets.
-        elsewhere_changed: bool,
+        external_files_changed: bool,
         /// The keys of `gateway.toml`, such as `server.listen`, that differ from those the process runs with. They need
         /// a restart; until then the running values stay in force.
         needs_restart: Vec<&'static str>,
@@ -67,7 +67,7 @@ impl LiveRules {
             started,
             failure: ArcSwapOption::empty(),
             needs_restart: ArcSwap::default(),
-            elsewhere: ArcSwap::from_pointee(loader.files_elsewhere()),
+            elsewhere: ArcSwap::from_pointee(loader.external_files()),
             reading: Mutex::new(Reading { elsewhere: loader.hash_elsewhere(), loader, retired: None }),
         }
     }
@@ -108,7 +108,7 @@ impl LiveRules {
     /// Returns the paths of the external files (secrets, trusted certificates) that the rules named when they were last
     /// read, with or without errors, existing or missing.
     #[must_use]
-    pub fn files_elsewhere(&self) -> Arc<Vec<PathBuf>> {
+    pub fn external_files(&self) -> Arc<Vec<PathBuf>> {
         self.elsewhere.load_full()
     }
 
@@ -119,7 +119,7 @@ impl LiveRules {
         let Reading { loader, elsewhere, retired } = &mut *reading;
         let previous = self.current();
         let loaded = loader.load(self.clock.now(), Some(&previous));
-        self.elsewhere.store(Arc::new(loader.files_elsewhere()));
+        self.elsewhere.store(Arc::new(loader.external_files()));
         let (error, outcome) = match loaded {
             Ok(mut rules) => {
                 let needs_restart = restart::changed_keys(&self.started.gateway, &rules.gateway);
@@ -129,8 +129,8 @@ impl LiveRules {
                 *retired = Some(self.current.swap(Arc::new(rules)));
                 let previous = previous.version.clone();
                 let before = std::mem::replace(elsewhere, loader.hash_elsewhere());
-                let elsewhere_changed = before != *elsewhere;
-                (None, ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart })
+                let external_files_changed = before != *elsewhere;
+                (None, ReloadOutcome::Loaded { previous, version, external_files_changed, needs_restart })
             }
             Err(problems) => {
                 let problems = Arc::new(problems);

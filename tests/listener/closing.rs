@@ -180,7 +180,7 @@ fn no_request_of_a_busy_client_is_left_without_an_answer_by_a_drain() {
         eventually("all send", || server.probe.seen().len() > 100);
         let handle = server.handle;
         if round % 2 == 0 {
-            handle.send_clients_away();
+            handle.disconnect_clients();
         }
         assert!(tokio::runtime::Runtime::new().unwrap().block_on(handle.drain(PATIENCE)), "round {round}");
         for sending in sending {
@@ -212,7 +212,7 @@ fn clients_are_sent_away_before_the_listener_closes() {
     let server = Setup::default().start();
     let mut kept = server.connect();
     assert!(!kept.get("/a").closes);
-    server.handle.send_clients_away();
+    server.handle.disconnect_clients();
     assert!(kept.get("/b").closes);
     kept.expect_end();
     // Connections are taken still, each for a request.

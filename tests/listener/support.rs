@@ -135,7 +135,7 @@ impl Setup {
             clock: Arc::new(SystemClock),
             workers: NonZeroUsize::new(2).unwrap(),
             // Every connection rests between its requests. The tests of the whole gateway have the usual time.
-            rest_after: Duration::from_millis(1),
+            trim_idle_after: Duration::from_millis(1),
         };
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let handle = listener.serve(probe.clone(), settings).unwrap();

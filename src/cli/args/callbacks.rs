@@ -219,7 +219,7 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 fn place(text: &str) -> Result<CallbackCursor, String> {
-    listing::read_place(text).ok_or_else(|| "must be the place at which a list ended".to_owned())
+    listing::read_cursor(text).ok_or_else(|| "must be the place at which a list ended".to_owned())
 }
 
 fn limit(text: &str) -> Result<usize, String> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
 use super::outcome::{CliError, ExitOutcome, load, on_runtime};
-use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_place};
+use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::UnixMillis;
 use crate::rules::StoreRules;
@@ -66,7 +66,7 @@ async fn list(
                 writeln!(err, "no matching callbacks")?;
             }
             if let Some(next) = slice.next {
-                writeln!(err, "there are more: --after {}", write_place(next))?;
+                writeln!(err, "there are more: --after {}", write_cursor(next))?;
             }
         }
     }

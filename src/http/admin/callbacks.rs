@@ -8,7 +8,8 @@ use tokio::time::timeout;
 use super::reply::{self, AdminReply};
 use super::source::{AdminSource, SampleRequest};
 use crate::callback::listing::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, sample_document, write_place,
+    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_cursor, read_state, sample_document,
+    write_cursor,
 };
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
@@ -138,7 +139,7 @@ async fn try_resend_failed(source: &dyn AdminSource, query: Option<&str>) -> Res
         limit,
     };
     let (resent, last) = source.outbox().resend_failed(query, now).await?;
-    let next = last.map(write_place);
+    let next = last.map(write_cursor);
     Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))
 }
 
@@ -194,5 +195,5 @@ fn time(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Resu
 }
 
 fn cursor(text: Option<Cow<'_, str>>) -> Result<Option<CallbackCursor>, RequestError> {
-    parse("after", text, "must be the `next` of an earlier reply", read_place)
+    parse("after", text, "must be the `next` of an earlier reply", read_cursor)
 }

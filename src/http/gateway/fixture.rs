@@ -175,7 +175,7 @@ impl Provider for TestProvider {
         AtCreation::Wait
     }
 
-    fn customer_way(&self, _: &ProviderRules, _: &Operation, _: UnixMillis) -> Option<NextAction> {
+    fn next_action(&self, _: &ProviderRules, _: &Operation, _: UnixMillis) -> Option<NextAction> {
         None
     }
 

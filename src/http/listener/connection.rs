@@ -162,7 +162,7 @@ async fn serve_http1<S: Service>(
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
     let status = Arc::new(GuardStatus::of(Arc::clone(state)));
-    let mut io = HeadGuard::new(transport, Arc::clone(&status), limits, shared.settings.rest_after);
+    let mut io = HeadGuard::new(transport, Arc::clone(&status), limits, shared.settings.trim_idle_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
@@ -284,7 +284,7 @@ mod tests {
         std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
         let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
         let limits = rules.gateway.limits.clone();
-        let rest_after = Duration::from_millis(1);
+        let trim_idle_after = Duration::from_millis(1);
         let connection_rules = Arc::new(ConnectionRules { limits: limits.clone(), tls: None });
         let settings = ListenerSettings {
             rules: Arc::new(move || Arc::clone(&connection_rules)),
@@ -292,7 +292,7 @@ mod tests {
             metrics: Arc::default(),
             clock: Arc::new(SystemClock),
             workers: NonZeroUsize::MIN,
-            rest_after,
+            trim_idle_after,
         };
         let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
         let shared = Arc::new(Shared { service: Echo, settings, slots, leaving: Arc::default() });
@@ -303,7 +303,7 @@ mod tests {
         let peer = Peer { address: from.ip(), protocol: Protocol::Http1 };
         let status = Arc::new(GuardStatus::default());
         let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
-        let mut io = HeadGuard::new(transport, Arc::clone(&status), &limits, rest_after);
+        let mut io = HeadGuard::new(transport, Arc::clone(&status), &limits, trim_idle_after);
         for path in ["/first", "/second", "/third"] {
             let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));
             let requests = serve_requests(io, Arc::clone(&status), peer, &limits, shared, lifecycle);

@@ -111,7 +111,7 @@ pub(super) struct HeadGuard {
     head_limit: usize,
     head_timeout: Duration,
     idle_timeout: Duration,
-    rest_after: Duration,
+    trim_idle_after: Duration,
     /// Whether a request has begun whose reply is not completely written.
     serving: bool,
     /// Whether the connection's buffers were released since its last request.
@@ -174,14 +174,19 @@ impl Phase {
 }
 
 impl HeadGuard {
-    pub(super) fn new(transport: Transport, status: Arc<GuardStatus>, limits: &Limits, rest_after: Duration) -> Self {
+    pub(super) fn new(
+        transport: Transport,
+        status: Arc<GuardStatus>,
+        limits: &Limits,
+        trim_idle_after: Duration,
+    ) -> Self {
         Self {
             transport,
             status,
             head_limit: limits.head,
             head_timeout: limits.head_timeout,
             idle_timeout: limits.idle_timeout,
-            rest_after,
+            trim_idle_after,
             serving: false,
             trimmed: false,
             input: BytesMut::new(),
@@ -304,7 +309,7 @@ impl HeadGuard {
         let may_idle = waiting == Waiting::Idle && self.status.connection().is_authenticated();
         let span = if may_idle { self.idle_timeout } else { self.head_timeout };
         let mut deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
-        let trim_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.rest_after);
+        let trim_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.trim_idle_after);
         let last_request = self.status.lock().last_request.filter(|_| waiting != Waiting::Rest);
         deadline = last_request.map_or(deadline, |last| last.min(deadline));
         if waiting == Waiting::Idle && self.serving && !self.yielded {

@@ -49,7 +49,7 @@ const CUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Longer than a busy connection is idle between requests, and short enough that the buffers of idle connections do not
 /// add up.
-pub const REST_AFTER: Duration = Duration::from_secs(1);
+pub const TRIM_IDLE_AFTER: Duration = Duration::from_secs(1);
 
 /// Returns one worker for each core that the process may use.
 #[must_use]
@@ -143,7 +143,7 @@ impl Handle {
 
     /// Returns a watchdog that checks whether the listener's threads still make progress.
     #[must_use]
-    pub fn pulse(&self) -> Watchdog {
+    pub fn watchdog(&self) -> Watchdog {
         self.watchdog.clone()
     }
 
@@ -155,7 +155,7 @@ impl Handle {
 
     /// Asks clients to disconnect: every HTTP/1 reply carries `Connection: close` from now on, and HTTP/2 clients get
     /// GOAWAY. New connections are still accepted.
-    pub fn send_clients_away(&self) {
+    pub fn disconnect_clients(&self) {
         self.leaving.store(true, Ordering::Release);
         self.life.send_replace(WorkerLife::Leaving);
     }

@@ -36,6 +36,6 @@ pub struct ListenerSettings {
     /// The number of worker threads, usually [`super::available_workers`].
     pub workers: NonZeroUsize,
     /// How long an idle HTTP/1 connection keeps its buffers, which are two thirds of its memory; usually
-    /// [`super::REST_AFTER`].
-    pub rest_after: Duration,
+    /// [`super::TRIM_IDLE_AFTER`].
+    pub trim_idle_after: Duration,
 }

@@ -155,7 +155,7 @@ impl Watchdog {
 
     /// Returns once every thread has run a task since the call, or has ended. Never returns while one of them is
     /// blocked.
-    pub async fn felt(&self) {
+    pub async fn probe(&self) {
         let tasks: Vec<_> = self.0.iter().map(|runtime| runtime.spawn(async {})).collect();
         for task in tasks {
             // A task that its ending runtime dropped counts as an answer.
@@ -192,7 +192,7 @@ mod tests {
         is_stuck.await.unwrap();
         let mut probe = tokio::spawn({
             let watchdog = watchdog.clone();
-            async move { watchdog.felt().await }
+            async move { watchdog.probe().await }
         });
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -202,6 +202,6 @@ mod tests {
         (&mut probe).await.unwrap();
         end.send(()).unwrap();
         thread.join().unwrap();
-        watchdog.felt().await;
+        watchdog.probe().await;
     }
 }

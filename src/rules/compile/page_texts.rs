@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::domain::deceives;
+use crate::domain::is_deceptive;
 use crate::rules::pages::languages::KNOWN;
 use crate::rules::raw::{Absent, FromToml, RawReader, SchemaTable, is_readable, word};
 
@@ -91,7 +91,7 @@ fn members(
 /// Reads a separator of amounts. `decimal` must not be empty.
 fn separator(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Value> {
     let text = reader.text(value, "a string")?;
-    let wrong = |c: char| c.is_control() || deceives(c) || c.is_alphanumeric();
+    let wrong = |c: char| c.is_control() || is_deceptive(c) || c.is_alphanumeric();
     let reason = if text.is_empty() && name == "decimal" {
         "must not be empty"
     } else if text.chars().count() > LONGEST_SEPARATOR || text.contains(wrong) {

@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::{FromToml, RawReader, kind};
-use crate::domain::{Amount, BrowserUrl, Currency, ShopCode, deceives};
+use crate::domain::{Amount, BrowserUrl, Currency, ShopCode, is_deceptive};
 
 /// The pattern of names that are also file names: of shops, merchants and dialects.
 pub(in crate::rules) const NAME: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$";
@@ -361,7 +361,7 @@ impl FromToml for DisplayName {
 /// Reports whether people can read a text as it is meant: 1 to `most` characters, not only white space, and no
 /// character that is invisible, a control character or changes the order of others, except those in `allowed`.
 pub(in crate::rules) fn is_readable(text: &str, most: usize, allowed: &[char]) -> bool {
-    let wrong = |c: char| (c.is_control() || deceives(c)) && !allowed.contains(&c);
+    let wrong = |c: char| (c.is_control() || is_deceptive(c)) && !allowed.contains(&c);
     !text.trim().is_empty() && text.chars().count() <= most && !text.contains(wrong)
 }
 

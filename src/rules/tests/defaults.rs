@@ -129,7 +129,7 @@ fn a_remote_engine() {
     let EngineRules::Remote(engine) = first.gateway.engine else { panic!("not a remote engine") };
     assert_eq!((engine.trust.len(), engine.timeout), (1, Duration::from_secs(2)));
     assert!(
-        loader.files_elsewhere().contains(&rules.path().join("ca.pem")),
+        loader.external_files().contains(&rules.path().join("ca.pem")),
         "the content of trusted files is part of the rules"
     );
 }

@@ -51,7 +51,7 @@ fn all_keys_of_an_http_provider() {
     let secrets: Vec<&[u8]> = provider.secrets.verifying().map(super::super::Secret::expose).collect();
     assert_eq!(secrets, [b"new", b"old"]);
     assert_eq!(provider.trust.len(), 3);
-    let external_files = loader.files_elsewhere();
+    let external_files = loader.external_files();
     for named in
         [rules.path().join("ca.pem"), rules.path().join("shops/b.pem"), rules.path().join("shops/provider.key")]
     {
@@ -161,7 +161,7 @@ fn trusted_certificates_are_part_of_the_rules() {
     let rules = with_provider(trust).with("../ca.pem", certificate("a.example"));
     let (loader, first) = rules.loader();
     assert_eq!(rules.load().version, first.version);
-    assert!(loader.files_elsewhere().contains(&rules.0.path().join("ca.pem")));
+    assert!(loader.external_files().contains(&rules.0.path().join("ca.pem")));
     rules.put("../ca.pem", certificate("a.example"));
     let second = rules.load();
     assert_ne!(second.version, first.version);

@@ -242,7 +242,7 @@ fn external_files_are_read_again() {
     fs::remove_file(rules.0.path().join("two.key")).unwrap();
     assert!(loader.is_stale(LATER));
     assert!(loader.load(LATER, Some(&second)).unwrap_err().to_string().contains("does not exist"));
-    assert!(loader.files_elsewhere().contains(&rules.0.path().join("two.key")), "the missing file is watched");
+    assert!(loader.external_files().contains(&rules.0.path().join("two.key")), "the missing file is watched");
 }
 
 /// Waits until `holds` returns true; panics after a time much longer than it ever takes.

@@ -9,7 +9,7 @@ use crate::rules::{HttpProvider, ProviderRules, Secrets};
 impl World {
     async fn way(&self, reply: &str, provider: &ProviderRules) -> NextAction {
         let operation = self.store().by_id(id(reply)).await.unwrap().unwrap().operation;
-        self.engine.customer_way(&operation, Some(provider)).await.unwrap()
+        self.engine.next_action(&operation, Some(provider)).await.unwrap()
     }
 }
 
