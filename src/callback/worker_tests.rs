@@ -51,7 +51,7 @@ impl Receiver {
     fn on(listener: TcpListener, reply: &'static str) -> Self {
         let url = format!("http://{}/cb", listener.local_addr().unwrap());
         let (reply, received) = (Arc::new(Mutex::new(reply)), Arc::new(Mutex::new(Vec::new())));
-        let receiver = Self { url, reply: Arc::clone(&reply), received: Arc::clone(&received) };
+        let this = Self { url, reply: Arc::clone(&reply), received: Arc::clone(&received) };
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let (reply, received) = (Arc::clone(&reply), Arc::clone(&received));
@@ -75,7 +75,7 @@ impl Receiver {
                 });
             }
         });
-        receiver
+        this
     }
 
     /// Returns an address on a port that refuses connections.

@@ -22,7 +22,9 @@ pub(super) async fn page(
             Ok(PageResponse::Page(Box::new(page)))
         }
         NextAction::Finished(status) => Ok(opened.destination(status)),
-        _ => Ok(PageResponse::Link(opened.deposit.redirect_url)),
+        NextAction::Preparing | NextAction::Page(_) | NextAction::Instructions(_) | NextAction::Stopped => {
+            Ok(PageResponse::Link(opened.deposit.redirect_url))
+        }
     }
 }
 

@@ -33,13 +33,12 @@ impl V1Frontend {
             Ok((body, v1)) => self.service.create_from_v1(call, direction, body, v1).await,
             // A rule of the merchant refuses the body. The refusal counts only if the order is new.
             Err(untranslatable) => {
-                match self.service.repeat(call, direction, &create.external_id, fingerprint).await.transpose() {
-                    Some(repeat) => repeat,
-                    None => {
-                        self.metrics.translation_refused(untranslatable.reason);
-                        return Err(ApiError::Invalid(untranslatable.error));
-                    }
-                }
+                let repeat = self.service.repeat(call, direction, &create.external_id, fingerprint).await;
+                let Some(repeat) = repeat.transpose() else {
+                    self.metrics.translation_refused(untranslatable.reason);
+                    return Err(ApiError::Invalid(untranslatable.error));
+                };
+                repeat
             }
         };
         let created = created.map_err(|refusal| self.in_v1_words(refusal, &create))?;

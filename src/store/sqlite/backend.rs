@@ -10,9 +10,9 @@ use tokio::sync::{Notify, oneshot};
 use super::journal::EntryRow;
 use super::outbox::{forgetting, list, subject};
 use super::row::{self, NewRow, StoredRow};
-use super::statuses::{V1Status, V2Status};
+use super::row::{V1Status, V2Status};
 use super::transaction::{SqliteRows, at_once};
-use super::{SqliteStore, audit, connection, create, homes, ledger, lists, preparations, tasks};
+use super::{SqliteStore, audit, connection, lists, tasks, transaction};
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
@@ -64,11 +64,11 @@ impl Backend for SqliteStore {
     }
 
     fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<> {
-        self.writer.submit(move |connection| create::create(connection, &new, nonce))
+        self.writer.submit(move |connection| transaction::create_operation(connection, &new, nonce))
     }
 
     async fn standing(&self, _: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
-        self.readers.read(|connection| homes::standing(connection, order))
+        self.readers.read(|connection| row::order_row(connection, order))
     }
 
     async fn operation_row(&self, id: TransactionId) -> Result<Option<StoredRow>, StoreError> {
@@ -92,7 +92,7 @@ impl Backend for SqliteStore {
     }
 
     async fn sealed_preparation(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.readers.read(|connection| preparations::of(connection, id))
+        self.readers.read(|connection| row::preparation_of(connection, id))
     }
 
     async fn listed_rows(
@@ -108,11 +108,11 @@ impl Backend for SqliteStore {
     }
 
     async fn knows(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
-        self.readers.read(|connection| ledger::knows(connection, merchant))
+        self.readers.read(|connection| transaction::is_known(connection, merchant))
     }
 
     async fn balances_of(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, StoreError> {
-        let found = self.readers.read(|connection| ledger::balances(connection, merchant.as_str()))?;
+        let found = self.readers.read(|connection| transaction::balances(connection, merchant.as_str()))?;
         let understood = |(currency, balance): (String, Balance)| match Currency::new(&currency) {
             Ok(currency) => Ok((currency, balance)),
             Err(_) => Err(StoreError::Corrupt("an account names no currency".to_owned())),
@@ -147,7 +147,7 @@ impl Backend for SqliteStore {
     }
 
     async fn home(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {
-        self.readers.read(|connection| homes::of(connection, order))
+        self.readers.read(|connection| row::home_of(connection, order))
     }
 
     async fn entry_row(&self, id: EntryId) -> Result<Option<EntryRow>, StoreError> {

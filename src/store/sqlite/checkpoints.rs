@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use super::connection::{Checkpoint, ConnectionRole, Log, StoreFile, checkpoint, is_moved};
-use super::reports;
+use super::failures;
 use crate::telemetry::LogThrottle;
 
 /// The checkpointer is woken when so many pages were written to the log (4 MiB). A page that many commits changed is
@@ -104,7 +104,7 @@ impl Checkpointer {
 
 fn run(source: &StoreFile, signals: &Receiver<()>, shared: &Shared) {
     let mut connection: Option<Connection> = None;
-    let lines = LogThrottle::new(reports::INTERVAL);
+    let lines = LogThrottle::new(failures::LOG_INTERVAL);
     while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
         if let Err(error) = passes(&mut connection, source, shared) {
             // That the files are gone is for the writer to tell.

@@ -6,15 +6,16 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
-use super::unconfirmed;
+use super::failures;
 use crate::store::StoreError;
+use crate::telemetry::Stopwatch;
 
 /// How often a statement looks whether another process (the gateway, the command line) still holds a lock.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
@@ -32,7 +33,7 @@ pub(super) struct StoreFile {
     /// The file and its log, once they are known.
     files: OnceLock<[Pinned; 2]>,
     #[cfg(test)]
-    pub(super) faults: Arc<super::faults::Faults>,
+    pub(super) faults: Arc<failures::Faults>,
 }
 
 /// A path, and the file that was there when the store was opened.
@@ -198,7 +199,7 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
         Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
     };
     let read = |row: &rusqlite::Row<'_>| Ok(Log { busy: row.get(0)?, pages: row.get(1)?, moved: row.get(2)? });
-    connection.prepare_cached(sql)?.query_row([], read).inspect_err(unconfirmed::end_process_if)
+    connection.prepare_cached(sql)?.query_row([], read).inspect_err(failures::end_process_if)
 }
 
 /// A commit with no other meaning than that it works.
@@ -249,4 +250,101 @@ pub(super) fn store_error(error: &rusqlite::Error) -> StoreError {
         None => true,
     };
     if corrupt { StoreError::Corrupt(error.to_string()) } else { StoreError::Unavailable(error.to_string()) }
+}
+
+/// The most connections kept; more readers at once open and close their own.
+const MAX_IDLE: usize = 16;
+
+/// After so many steps of SQLite's machine it is looked whether a lookup has taken too long: well under a millisecond.
+const STEPS: i32 = 10_000;
+
+/// A stack of idle connections; `None` after the store was closed.
+pub(super) struct Readers {
+    source: Arc<StoreFile>,
+    idle: Mutex<Option<Vec<Connection>>>,
+}
+
+impl Readers {
+    pub(super) fn new(source: Arc<StoreFile>) -> Self {
+        Self { source, idle: Mutex::new(Some(Vec::new())) }
+    }
+
+    /// Runs a lookup on a connection of its own.
+    ///
+    /// # Errors
+    /// The store is closed, or the lookup failed.
+    pub(super) fn read<T>(&self, lookup: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let connection = self.take()?;
+        let found = lookup(&connection);
+        self.end(connection, found)
+    }
+
+    /// Runs a lookup that ends with an error when it takes longer than so.
+    ///
+    /// # Errors
+    /// As [`Readers::read`].
+    pub(super) fn read_within<T>(
+        &self,
+        longest: Duration,
+        lookup: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let (mut connection, watch) = (self.take()?, Stopwatch::start());
+        let too_long = move || watch.elapsed() >= longest;
+        let found = connection.progress_handler(STEPS, Some(too_long)).and_then(|()| lookup(&connection));
+        let unbounded = connection.progress_handler(0, None::<fn() -> bool>);
+        self.end(connection, found.and_then(|found| unbounded.map(|()| found)))
+    }
+
+    /// A connection with which something failed is not used again: it may have been what failed.
+    fn end<T>(&self, connection: Connection, found: rusqlite::Result<T>) -> Result<T, StoreError> {
+        let found = found.map_err(|error| store_error(&error))?;
+        self.put_back(connection);
+        Ok(found)
+    }
+
+    /// Runs a lookup that may be long aside of the threads that serve.
+    ///
+    /// # Errors
+    /// As [`Readers::read`].
+    pub(super) async fn read_aside<T: Send + 'static>(
+        self: &Arc<Self>,
+        lookup: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let readers = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || readers.read(lookup));
+        reading.await.unwrap_or_else(|_| Err(StoreError::Corrupt("a lookup came to no end".to_owned())))
+    }
+
+    /// A connection to be kept for long.
+    ///
+    /// # Errors
+    /// The store is closed, or there is no connection.
+    pub(super) fn lend(&self) -> Result<Connection, StoreError> {
+        self.take()
+    }
+
+    /// Closes all connections; later lookups are refused.
+    pub(super) fn close(&self) {
+        *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn take(&self) -> Result<Connection, StoreError> {
+        let idle = match &mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(idle) => idle.pop(),
+            None => return Err(StoreError::Unavailable("the store is closed".to_owned())),
+        };
+        idle.map_or_else(|| self.source.connect(ConnectionRole::Reader).map_err(|error| store_error(&error)), Ok)
+    }
+
+    fn put_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *idle {
+            Some(idle) if idle.len() < MAX_IDLE => idle.push(connection),
+            // Closing may touch the disk: not under the lock.
+            _ => {
+                drop(idle);
+                drop(connection);
+            }
+        }
+    }
 }

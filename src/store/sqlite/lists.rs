@@ -13,7 +13,7 @@ use rusqlite::{Connection, Row, params_from_iter};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::readers::Readers;
+use super::connection::Readers;
 use super::row::{direction_number, status_number};
 use crate::domain::{HistoryQuery, Page};
 use crate::store::StoreError;

@@ -10,34 +10,23 @@
 //! At most 16 idle connections and two threads belong to a store, and a connection and a thread to each audit. The command line may open the same file while a
 //! gateway serves: whoever finds the write lock taken waits two seconds for it.
 
-mod answers;
 mod audit;
 mod backend;
 pub mod backup;
 mod checkpoints;
 mod connection;
 pub(super) mod copying;
-mod create;
-#[cfg(test)]
-mod faults;
-mod homes;
+mod failures;
 mod journal;
-mod ledger;
 mod lists;
-mod moved;
 mod opening;
 mod outbox;
-mod preparations;
-mod readers;
-mod reports;
 mod row;
 mod schema;
-mod statuses;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod transaction;
-mod unconfirmed;
 mod writer;
 
 use std::fs::File;
@@ -45,9 +34,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
+use connection::Readers;
 use lists::ListTurns;
 pub use opening::{open, open_beside, rewrap_keys};
-use readers::Readers;
 use writer::Writer;
 
 use super::rows::context::Contexts;

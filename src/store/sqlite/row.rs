@@ -4,10 +4,14 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::domain::{State, TransactionId, UnixDay};
+use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, State, TransactionId, UnixDay};
 use crate::store::NewOperation;
+use crate::store::homes::{Home, OrderRow};
+use crate::store::rows::CorruptRow;
 use crate::store::rows::context::NewContext;
-pub(super) use crate::store::rows::operation::{NewRow, StoredContext, StoredRow};
+use crate::store::rows::operation::StatusColumns;
+
+pub(super) use crate::store::rows::operation::{NewRow, StoredContext, StoredRow, V1Status, V2Status};
 pub(super) use crate::store::rows::{direction_number, direction_of, finished_at, status_number};
 
 impl NewRow {
@@ -159,4 +163,124 @@ pub(super) fn sealed(connection: &Connection, id: TransactionId) -> rusqlite::Re
         .prepare_cached("SELECT sealed FROM operations WHERE transaction_id = ?1")?
         .query_row([id.to_stored()], |row| row.get(0))
         .optional()
+}
+
+/// Reads the home of an order.
+pub(super) fn home_of(connection: &Connection, order: Fingerprint) -> rusqlite::Result<Option<Home>> {
+    let mut statement = connection.prepare_cached("SELECT home, ref FROM homes WHERE order_key = ?1")?;
+    let found = statement.query_row([order.0], |row| Ok(Home::of_columns(row.get(0)?, row.get(1)?)?));
+    found.optional()
+}
+
+/// Claims the home of an order. Returns `false` if it has one already.
+pub(super) fn claim_home(connection: &Connection, order: Fingerprint, home: Home) -> rusqlite::Result<bool> {
+    let (home, reference) = home.columns();
+    let claim = "INSERT INTO homes (order_key, home, ref) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    Ok(connection.prepare_cached(claim)?.execute((order.0, home, reference))? == 1)
+}
+
+/// Releases the home of an order.
+pub(super) fn release_home(connection: &Connection, order: Fingerprint) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM homes WHERE order_key = ?1")?.execute([order.0]).map(drop)
+}
+
+/// Reads what is stored under an order, within one transaction, so that an operation that is a home exists.
+pub(super) fn order_row(connection: &Connection, order: Fingerprint) -> rusqlite::Result<OrderRow> {
+    Ok(match home_of(connection, order)? {
+        None => OrderRow::Free,
+        Some(Home::Operation(id)) => match StoredRow::by_id(connection, id)? {
+            Some(row) => OrderRow::Operation(Box::new(row)),
+            None => Err(CorruptRow("ref"))?,
+        },
+        Some(Home::Entry(_) | Home::Imported(_)) => OrderRow::Elsewhere,
+    })
+}
+
+/// The columns of an operation `o` and of its context `x` that the replies of both API versions contain.
+macro_rules! select_status {
+    ($rest:literal) => {
+        concat!(
+            "SELECT o.status, o.amount, x.currency, CASE x.direction WHEN 1 THEN o.sealed ELSE o.payer END, ",
+            $rest
+        )
+    };
+}
+
+/// The number of the first column after those of [`StatusColumns`].
+const REST: usize = 4;
+
+fn status_columns(row: &Row<'_>) -> rusqlite::Result<StatusColumns> {
+    let currency = Currency::new(row.get_ref(2)?.as_str()?);
+    Ok(StatusColumns { status: row.get(0)?, amount: row.get(1)?, currency, account: row.get(3)? })
+}
+
+impl V1Status {
+    /// Reads the status of the operation that a v1 request created under an order.
+    pub(in crate::store::sqlite) fn of_order(
+        connection: &Connection,
+        key: Fingerprint,
+    ) -> rusqlite::Result<Option<Self>> {
+        let mut statement = connection.prepare_cached(select_status!(
+            "o.transaction_id, o.created_at, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
+             WHERE o.transaction_id = (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND o.listed IS NOT NULL"
+        ))?;
+        statement.query_row([key.0], Self::read).optional()
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            columns: status_columns(row)?,
+            id: row.get(REST)?,
+            created_at: row.get(REST + 1)?,
+            shop: row.get(REST + 2)?,
+        })
+    }
+}
+
+impl V2Status {
+    /// Reads the status of an operation of this merchant; `None` if it does not exist or is another merchant's.
+    pub(in crate::store::sqlite) fn of_id(
+        connection: &Connection,
+        merchant: &MerchantId,
+        id: TransactionId,
+    ) -> rusqlite::Result<Option<Self>> {
+        let mut statement = connection.prepare_cached(select_status!(
+            "x.merchant, x.direction, o.order_id, coalesce(x.method, x.payment_method, 'unknown') \
+             FROM operations o LEFT JOIN contexts x ON x.id = o.context WHERE o.transaction_id = ?1"
+        ))?;
+        let found = statement.query_row([id.to_stored()], |row| {
+            let is_its_own = row.get_ref(REST)?.as_str()? == merchant.as_str();
+            is_its_own.then(|| Self::read(row)).transpose()
+        });
+        found.optional().map(Option::flatten)
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            columns: status_columns(row)?,
+            direction: row.get(REST + 1)?,
+            order_id: OrderId::new(row.get_ref(REST + 2)?.as_str()?),
+            method: row.get(REST + 3)?,
+        })
+    }
+}
+
+/// Stores the preparation of an operation; replaces an earlier one.
+pub(super) fn put_preparation(connection: &Connection, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
+    let put = "INSERT INTO preparations (transaction_id, sealed) VALUES (?1, ?2) \
+        ON CONFLICT DO UPDATE SET sealed = excluded.sealed";
+    connection.prepare_cached(put)?.execute((id.to_stored(), sealed)).map(drop)
+}
+
+/// Reads the sealed preparation of an operation.
+pub(super) fn preparation_of(connection: &Connection, id: TransactionId) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .prepare_cached("SELECT sealed FROM preparations WHERE transaction_id = ?1")?
+        .query_row([id.to_stored()], |row| row.get(0))
+        .optional()
+}
+
+/// Removes the preparation of an operation.
+pub(super) fn remove_preparation(connection: &Connection, id: TransactionId) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM preparations WHERE transaction_id = ?1")?.execute([id.to_stored()]).map(drop)
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::connection::StoreFile;
-use super::faults::Faults;
+use super::failures::Faults;
 use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;

@@ -9,20 +9,20 @@ use std::task::{Context, Poll, Waker};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::journal::{self, EntryRow, NewEntry};
-use super::row::{direction_number, direction_of, finished_at, status_number};
-use super::{homes, ledger, preparations};
+use super::row::{self, NewRow, direction_number, direction_of, finished_at, status_number};
 use crate::domain::{
-    Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
+    Balance, Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
 };
-use crate::store::homes::{Home, HomeRows};
+use crate::store::create::{self, Inserted};
+use crate::store::homes::{Home, HomeRows, OrderRow};
 use crate::store::journal::moves::EntryRows;
-use crate::store::rows::Transaction;
 use crate::store::rows::entry::ANSWERED;
-use crate::store::rows::ledger::{LedgerEntry, PostingSource};
-use crate::store::rows::operation::NewRow;
-use crate::store::rows::{CorruptRow, status_of};
+use crate::store::rows::ledger::{LedgerEntry, PostingSource, account_number, posting_number};
+use crate::store::rows::{CorruptRow, Transaction, status_of};
 use crate::store::transaction::{Customer, OperationState, Rows, Usage};
 use crate::store::{EngineAnswer, EntryId};
+
+pub(super) use crate::store::create::InsertedRow;
 
 /// Days of usage that are kept before the newest: creations arrive a little late.
 const KEPT_DAYS: i32 = 2;
@@ -62,24 +62,24 @@ impl Transaction for SqliteRows<'_> {
 impl HomeRows for SqliteRows<'_> {
     async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> rusqlite::Result<Vec<Option<Home>>> {
         let claim = |order: &Fingerprint| {
-            if homes::claim(self.0, *order, home)? { Ok(None) } else { homes::of(self.0, *order) }
+            if row::claim_home(self.0, *order, home)? { Ok(None) } else { row::home_of(self.0, *order) }
         };
         orders.iter().map(claim).collect()
     }
 
     async fn home(&mut self, _: &MerchantId, order: Fingerprint) -> rusqlite::Result<Option<Home>> {
-        homes::of(self.0, order)
+        row::home_of(self.0, order)
     }
 }
 
 impl EntryRows for SqliteRows<'_> {
     async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
-        if !homes::claim(self.0, new.order_key, Home::Entry(id))? {
+        if !row::claim_home(self.0, new.order_key, Home::Entry(id))? {
             return Ok(false);
         }
         let inserted = journal::insert(self.0, new, id)?;
         if !inserted {
-            homes::release(self.0, new.order_key)?;
+            row::release_home(self.0, new.order_key)?;
         }
         Ok(inserted)
     }
@@ -124,13 +124,13 @@ impl EntryRows for SqliteRows<'_> {
     }
 
     async fn release_home(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
-        homes::release(self.0, Fingerprint(entry.order_key))
+        row::release_home(self.0, Fingerprint(entry.order_key))
     }
 }
 
 impl Rows for SqliteRows<'_> {
     async fn is_new_merchant(&mut self, merchant: &MerchantId) -> rusqlite::Result<bool> {
-        ledger::knows(self.0, merchant).map(|known| !known)
+        is_known(self.0, merchant).map(|known| !known)
     }
 
     async fn add_merchant(&mut self, merchant: &MerchantId) -> rusqlite::Result<()> {
@@ -200,7 +200,7 @@ impl Rows for SqliteRows<'_> {
         account: LedgerAccount,
         _lock: bool,
     ) -> rusqlite::Result<i64> {
-        ledger::balance(self.0, merchant.as_str(), currency.as_str(), account)
+        balance(self.0, merchant.as_str(), currency.as_str(), account)
     }
 
     async fn insert_operation(
@@ -210,18 +210,18 @@ impl Rows for SqliteRows<'_> {
         counted_day: Option<UnixDay>,
     ) -> rusqlite::Result<bool> {
         let order = new.order_key();
-        if !homes::claim(self.0, order, Home::Operation(new.draft().operation.id))? {
+        if !row::claim_home(self.0, order, Home::Operation(new.draft().operation.id))? {
             return Ok(false);
         }
         let inserted = new.insert(self.0, state, counted_day)?;
         if !inserted {
-            homes::release(self.0, order)?;
+            row::release_home(self.0, order)?;
         }
         Ok(inserted)
     }
 
     async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> rusqlite::Result<()> {
-        postings.iter().try_for_each(|posting| ledger::book(self.0, *posting, booking))
+        postings.iter().try_for_each(|posting| post(self.0, *posting, booking))
     }
 
     async fn has_entries(&mut self, source: PostingSource) -> rusqlite::Result<bool> {
@@ -231,11 +231,11 @@ impl Rows for SqliteRows<'_> {
     }
 
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
-        preparations::put(self.0, id, sealed)
+        row::put_preparation(self.0, id, sealed)
     }
 
     async fn remove_preparation(&mut self, id: TransactionId) -> rusqlite::Result<()> {
-        preparations::remove(self.0, id)
+        row::remove_preparation(self.0, id)
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> rusqlite::Result<Option<OperationState>> {
@@ -285,4 +285,138 @@ fn read_state(row: &Row<'_>) -> rusqlite::Result<OperationState> {
         counted_day: row.get::<_, Option<i32>>(8)?.map(UnixDay),
         callback_url: row.get(9)?,
     })
+}
+
+/// Creates an operation, or reads the existing one. That one may be of the same batch, so its caller waits for the commit, too.
+pub(super) fn create_operation(connection: &Connection, row: &NewRow, nonce: u64) -> rusqlite::Result<InsertedRow> {
+    Ok(match at_once(create::create(&mut SqliteRows(connection), row, nonce))? {
+        Inserted::New { verdict, queued } => InsertedRow::Stored { verdict, queued },
+        Inserted::Taken => match row::order_row(connection, row.order_key())? {
+            OrderRow::Operation(existing) => InsertedRow::Existing(existing),
+            OrderRow::Elsewhere => InsertedRow::Reserved,
+            OrderRow::Free => InsertedRow::IdTaken,
+        },
+    })
+}
+
+/// The error of a balance outside the range of a signed 64-bit number.
+#[derive(Debug, thiserror::Error)]
+#[error("an account's balance would be out of range, so nothing was posted")]
+struct OutOfRange;
+
+/// Returns `balance` plus `amount`.
+///
+/// # Errors
+/// It is out of range.
+fn sum(balance: i64, amount: i64) -> rusqlite::Result<i64> {
+    balance.checked_add(amount).ok_or_else(|| rusqlite::Error::ToSqlConversionFailure(Box::new(OutOfRange)))
+}
+
+/// Posts the two entries of a posting, and updates the balances of their accounts.
+///
+/// # Errors
+/// The source has this posting already, or a balance would be out of range. The transaction must not be committed then.
+pub(super) fn post(connection: &Connection, posting: Posting, entry: LedgerEntry<'_>) -> rusqlite::Result<()> {
+    let LedgerEntry { source, merchant, currency, amount, at } = entry;
+    let (from, to) = posting.from_to();
+    for (account, amount) in [(from, -amount), (to, amount)] {
+        connection
+            .prepare_cached(
+                "INSERT INTO entries (transaction_id, posting, currency, account, amount, merchant, booked_at) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute((
+                source.to_stored(),
+                posting_number(posting),
+                currency,
+                account_number(account),
+                amount,
+                merchant,
+                at.0,
+            ))?;
+        let balance = sum(balance(connection, merchant, currency, account)?, amount)?;
+        connection
+            .prepare_cached(
+                "INSERT INTO accounts (merchant, currency, account, balance) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT DO UPDATE SET balance = excluded.balance",
+            )?
+            .execute((merchant, currency, account_number(account), balance))?;
+    }
+    Ok(())
+}
+
+/// Reports whether a merchant is known: its opening balances were posted, or never will be.
+pub(super) fn is_known(connection: &Connection, merchant: &MerchantId) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM merchants WHERE merchant = ?1)")?
+        .query_row([merchant.as_str()], |row| row.get(0))
+}
+
+/// Returns the balance of an account; zero if nothing was posted.
+pub(super) fn balance(
+    connection: &Connection,
+    merchant: &str,
+    currency: &str,
+    account: LedgerAccount,
+) -> rusqlite::Result<i64> {
+    let balance = connection
+        .prepare_cached("SELECT balance FROM accounts WHERE merchant = ?1 AND currency = ?2 AND account = ?3")?
+        .query_row((merchant, currency, account_number(account)), |row| row.get(0))
+        .optional()?;
+    Ok(balance.unwrap_or(0))
+}
+
+/// Returns a merchant's balance in each currency, sorted by currency.
+pub(super) fn balances(connection: &Connection, merchant: &str) -> rusqlite::Result<Vec<(String, Balance)>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT currency, sum(balance) FILTER (WHERE account = ?2), sum(balance) FILTER (WHERE account = ?3) \
+         FROM accounts WHERE merchant = ?1 GROUP BY currency ORDER BY currency",
+    )?;
+    let accounts = (merchant, account_number(LedgerAccount::Available), account_number(LedgerAccount::Held));
+    statement
+        .query_map(accounts, |row| {
+            let (available, held): (Option<i64>, Option<i64>) = (row.get(1)?, row.get(2)?);
+            Ok((row.get(0)?, Balance { available: available.unwrap_or(0), held: held.unwrap_or(0) }))
+        })?
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Amount, Bucket, Currency, UnixMillis};
+    use crate::store::create::open_alone;
+    use crate::store::sqlite::schema::MIGRATIONS;
+    use crate::store::sqlite::transaction::{SqliteRows, at_once};
+
+    #[test]
+    fn openings_that_draw_the_same_id_do_not_meet() {
+        let connection = Connection::open_in_memory().unwrap();
+        for migration in MIGRATIONS {
+            connection.execute_batch(migration).unwrap();
+        }
+        let first = MerchantId::new("m0").unwrap();
+        let same_bucket = (1..).map(|number| MerchantId::new(&format!("m{number}")).unwrap());
+        let second = same_bucket.into_iter().find(|other| Bucket::of(other) == Bucket::of(&first)).unwrap();
+        let opening = [(Currency::new("EUR").unwrap(), Amount::from_hundredths(700).unwrap())];
+        let at = UnixMillis(1_790_000_000_000);
+        for merchant in [&first, &second, &first] {
+            at_once(open_alone(&mut SqliteRows(&connection), merchant, &opening, at, 0xfff)).unwrap();
+            assert!(is_known(&connection, merchant).unwrap());
+        }
+        for merchant in [&first, &second] {
+            let balances = balances(&connection, merchant.as_str()).unwrap();
+            assert_eq!(balances, [("EUR".to_owned(), Balance { available: 700, held: 0 })]);
+        }
+        let ids: Vec<i64> = connection
+            .prepare("SELECT DISTINCT transaction_id FROM entries")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let bucket = i64::from(Bucket::of(&first).number());
+        assert_eq!(ids.len(), 2);
+        assert!(ids.iter().all(|id| *id < 0 && (id >> 12) & 1023 == bucket), "{ids:?} in bucket {bucket}");
+    }
 }

@@ -6,7 +6,7 @@ use crate::domain::Fingerprint;
 use crate::store::EntryId;
 use crate::store::audit::{AuditFindings, Found};
 use crate::store::homes::Home;
-use crate::store::sqlite::homes;
+use crate::store::sqlite::row;
 
 /// Rows in memory at once.
 const SLICE: i64 = 500;
@@ -25,7 +25,7 @@ pub(super) fn rows<T>(
 /// Compares the homes that the rows of a slice must have.
 pub(super) fn compare_homes(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     // A home that cannot be decoded counts as another one.
-    let home = |(order, _): &(Fingerprint, Home)| match homes::of(connection, *order) {
+    let home = |(order, _): &(Fingerprint, Home)| match row::home_of(connection, *order) {
         Err(error) if error.sqlite_error_code().is_none() => Ok(Some(UNKNOWN)),
         found => found,
     };

@@ -1,0 +1,129 @@
+//! Failures of the disk: what is logged, and which of them end the process.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+#[cfg(test)]
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+#[cfg(test)]
+use rusqlite::Connection;
+use rusqlite::ffi;
+
+use super::connection;
+use crate::telemetry::LogThrottle;
+
+/// The shortest time between two log lines of a kind.
+pub(super) const LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Logs failures of the disk: enough to notice them, never a line for each request.
+#[derive(Debug)]
+pub(super) struct FailureLog {
+    moved: bool,
+    failures: LogThrottle,
+    recoveries: LogThrottle,
+}
+
+impl Default for FailureLog {
+    fn default() -> Self {
+        Self { moved: false, failures: LogThrottle::new(LOG_INTERVAL), recoveries: LogThrottle::new(LOG_INTERVAL) }
+    }
+}
+
+impl FailureLog {
+    /// Logs that a commit or a reopening of the file failed. That the file was moved or deleted is logged once.
+    pub(super) fn failed(&mut self, error: &rusqlite::Error, what: &str) {
+        let is_due = if connection::is_moved(error) {
+            !std::mem::replace(&mut self.moved, true)
+        } else {
+            self.failures.due(()).is_some()
+        };
+        if is_due {
+            tracing::error!(%error, "{what}");
+        }
+    }
+
+    /// Logs that the file was reopened.
+    pub(super) fn recovered(&mut self) {
+        if std::mem::take(&mut self.moved) || self.recoveries.due(()).is_some() {
+            tracing::info!("the store was opened anew after a failure");
+        }
+    }
+}
+
+/// Ends the process at once if `error` is a failed fsync; does nothing on other errors.
+///
+/// After a failed fsync the kernel treats the lost pages as written, and reports the failure once. A checkpoint of SQLite
+/// confirms only its last pass, so pages that earlier passes moved may be among the lost. SQLite counts them as moved for
+/// as long as any connection is open: the next checkpoint would leave them out, and then truncate the log, the only place
+/// where they still are. A new process reads the whole log again and moves all of it.
+pub(super) fn end_process_if(error: &rusqlite::Error) {
+    if is_unconfirmed(error) {
+        end_process(error);
+    }
+}
+
+fn is_unconfirmed(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_FSYNC)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "returning to main closes the connections, and the last of them truncates the log"
+)]
+fn end_process(error: &rusqlite::Error) -> ! {
+    let reported = "the store's log could not be moved into its file; a new start moves all of it again";
+    // Not through the log, whose thread would need time to write it.
+    let _ = writeln!(io::stderr(), "paybridge: {reported}: {error}");
+    std::process::exit(1)
+}
+
+/// Simulated failures of the writer's disk.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(in crate::store) struct Faults {
+    max_pages: AtomicU32,
+    failing_commits: AtomicBool,
+}
+
+#[cfg(test)]
+impl Faults {
+    /// Sets whether the file can grow.
+    pub(in crate::store) fn disk_full(&self, full: bool) {
+        // SQLite treats a limit below the file's size as that size.
+        self.max_pages.store(if full { 1 } else { u32::MAX - 1 }, Ordering::SeqCst);
+    }
+
+    /// Sets whether every commit fails as after a failed fsync.
+    pub(in crate::store) fn failing_commits(&self, failing: bool) {
+        self.failing_commits.store(failing, Ordering::SeqCst);
+    }
+
+    pub(super) fn before_batch(&self, connection: &Connection) -> rusqlite::Result<()> {
+        match self.max_pages.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            pages => connection.pragma_update(None, "max_page_count", pages),
+        }
+    }
+
+    pub(super) fn before_commit(&self) -> rusqlite::Result<()> {
+        if self.failing_commits.load(Ordering::SeqCst) {
+            return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_FSYNC), None));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_disk_did_not_confirm_ends_the_process() {
+        let unconfirmed = |code| is_unconfirmed(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        assert!(unconfirmed(ffi::SQLITE_IOERR_FSYNC));
+        for other in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_FULL, ffi::SQLITE_BUSY] {
+            assert!(!unconfirmed(other), "{other}");
+        }
+    }
+}
