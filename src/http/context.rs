@@ -9,8 +9,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method};
 use ipnet::IpNet;
 
-use super::listener::ConnectionState;
-use super::listener::{ConnectionInfo, Protocol};
+use super::listener::{ConnectionInfo, ConnectionState, Protocol};
 use super::reply::{self, Envelope, Reply};
 use super::request::{self, ClientHints, RequestId};
 use super::router;

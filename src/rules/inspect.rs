@@ -15,8 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::ParsedCertificate;
 use toml::Spanned;
 
-use super::compile::FileContext;
-use super::compile::{RawGateway, RawShop, RawTls};
+use super::compile::{FileContext, RawGateway, RawShop, RawTls};
 use super::files::{self, FileRole, RuleFile, RuleFiles, read_bounded};
 use super::load::compile_once;
 use super::problems::{Diagnostics, FileId, Problem, Span, did_you_mean};

@@ -2,9 +2,8 @@
 //! insert into the table `homes` decides between create, repeat and reservation. A home is released in one case only: a
 //! remote engine has certainly refused the create (see [`cancel`](super::journal::moves::cancel)).
 
-use super::rows::CorruptRow;
-use super::rows::Transaction;
 use super::rows::operation::StoredRow;
+use super::rows::{CorruptRow, Transaction};
 use super::{EntryId, Reservations, V1Lookup};
 use crate::domain::{Bucket, Fingerprint, MerchantId, TransactionId, UnixMillis};
 

@@ -4,11 +4,10 @@
 
 use std::borrow::Cow;
 
-use crate::domain::canonical;
 use crate::domain::{
     AccountNumber, CallbackUrl, CustomerIp, Direction, Fingerprint, FingerprintInput, FingerprintKey,
     MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, RETURN_USER_URL as RETURN_URL, SchemaFields,
-    dropped_members,
+    canonical, dropped_members,
 };
 use crate::engine::EarlierRequest;
 use crate::json::{self, Member, Node, Object, Value};

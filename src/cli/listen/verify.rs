@@ -10,8 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName};
 
 use super::exchange::Received;
-use crate::auth::signatures::is_fresh;
-use crate::auth::signatures::{V1Input, verify_v1, verify_v2};
+use crate::auth::signatures::{V1Input, is_fresh, verify_v1, verify_v2};
 use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet, Secrets};
 
 const X_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");

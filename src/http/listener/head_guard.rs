@@ -14,12 +14,10 @@ use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::head::Framing;
-use super::head::{self, HeadRefused, Scan, Scanner};
+use super::head::{self, Framing, HeadRefused, Scan, Scanner};
 use super::shared::{HeadCheck, HeadError};
 use super::slots::ConnectionState;
-use super::transport::Deadline;
-use super::transport::Transport;
+use super::transport::{Deadline, Transport};
 use crate::rules::Limits;
 use crate::telemetry::Stopwatch;
 

@@ -19,8 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::head;
 use super::shared::{ConnectionInfo, Lifecycle, Peer, Service, Shared};
 use super::slots::ConnectionState;
-use super::transport::Inbound;
-use super::transport::Transport;
+use super::transport::{Inbound, Transport};
 use crate::domain::UnixMillis;
 use crate::rules::Limits;
 

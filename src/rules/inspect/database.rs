@@ -8,8 +8,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 
 use super::{Inspector, LARGEST_PEM, Reread};
-use crate::rules::compile::FileContext;
-use crate::rules::compile::RawGateway;
+use crate::rules::compile::{FileContext, RawGateway};
 use crate::rules::files::read_bounded;
 use crate::rules::problems::Span;
 use crate::rules::secret::store_key;

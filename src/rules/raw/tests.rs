@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::{BrowserUrl, Currency, ShopCode};
-use crate::rules::AccountRule;
 use crate::rules::compile::{Mode, ProviderKindKey, RawStatuses};
 use crate::rules::secret::SecretRef;
-use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
+use crate::rules::{AccountRule, Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
 
 /// Reports whether a value, written as TOML, is read as a `T`.
 fn is_read<T: FromToml>(written: &str) -> bool {

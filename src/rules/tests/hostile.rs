@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::domain::Direction;
 use crate::json;
-use crate::rules::schema::{AllowedLists, SchemaProblem};
-use crate::rules::schema::{FieldValue, given};
+use crate::rules::schema::{AllowedLists, FieldValue, SchemaProblem, given};
 use crate::rules::{FieldProblem, FieldsSchema};
 
 /// The default size limit of a body.

@@ -20,8 +20,7 @@ use crate::store::homes::{Home, OrderRow};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::context::Contexts;
 use crate::store::rows::entry::EntryRow;
-use crate::store::rows::operation::{NewRow, StoredRow};
-use crate::store::rows::operation::{V1Status, V2Status};
+use crate::store::rows::operation::{NewRow, StoredRow, V1Status, V2Status};
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{

@@ -20,9 +20,8 @@ use super::*;
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::domain::{Balance, Currency, Direction, MerchantId, OrderId, Outcome, Page, TransactionId, UnixMillis};
 use crate::rules::{PostgresUrl, Secret, StoreKeys};
-use crate::store::OpenError;
 use crate::store::conformance::{TestBackend, conformance};
-use crate::store::{Claim, InsertOutcome, NewOperation, Store, StoreError};
+use crate::store::{Claim, InsertOutcome, NewOperation, OpenError, Store, StoreError};
 
 /// A database of its own.
 struct Place(server::Database);

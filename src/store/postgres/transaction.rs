@@ -14,13 +14,12 @@ use crate::domain::{
 };
 use crate::store::homes::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
-use crate::store::rows;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::ledger::{LedgerEntry, PostingSource};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::transaction::{Customer, OperationState, Rows, Usage};
-use crate::store::{EngineAnswer, EntryId};
+use crate::store::{EngineAnswer, EntryId, rows};
 
 /// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
 const KEPT_DAYS: i32 = 2;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::connection::store_error;
+use super::failures::store_error;
 use super::schema::MIGRATIONS;
 use crate::store::audit::{AuditFindings, SchemaParts};
 use crate::store::vault::Vault;

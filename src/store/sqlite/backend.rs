@@ -9,10 +9,9 @@ use tokio::sync::{Notify, oneshot};
 
 use super::journal::EntryRow;
 use super::outbox::{forgetting, list, subject};
-use super::row::{self, NewRow, StoredRow};
-use super::row::{V1Status, V2Status};
+use super::row::{self, NewRow, StoredRow, V1Status, V2Status};
 use super::transaction::{SqliteRows, at_once};
-use super::{SqliteStore, audit, connection, lists, tasks, transaction};
+use super::{SqliteStore, audit, connection, failures, lists, tasks, transaction};
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
@@ -157,7 +156,7 @@ impl Backend for SqliteStore {
     async fn open_rows(&self, after: i64, limit: usize) -> Result<Vec<NumberedEntry>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let read =
-            |row: &Row<'_>| Ok((row.get(0)?, EntryRow::read(row).map_err(|error| connection::store_error(&error))));
+            |row: &Row<'_>| Ok((row.get(0)?, EntryRow::read(row).map_err(|error| failures::store_error(&error))));
         self.readers.read(|connection| {
             connection.prepare_cached(EntryRow::OPEN_AFTER)?.query_map((after, limit), read)?.collect()
         })

@@ -14,7 +14,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::opening::connect_beside;
-use super::{audit, connection, schema};
+use super::{audit, connection, failures, schema};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::secret_file::{directory_of, temporary_beside};
@@ -214,7 +214,7 @@ impl Copied {
     pub fn check(self, progress: &dyn Fn(AuditProgress), wanted: &dyn Fn() -> bool) -> Result<Checked, BackupError> {
         let Self { vault, copy, to } = self;
         let unread = |source| BackupError::Read { path: to.clone(), source };
-        let failed = |error: rusqlite::Error| unread(connection::store_error(&error));
+        let failed = |error: rusqlite::Error| unread(failures::store_error(&error));
         let connection = open_unchanging(&copy.path).map_err(failed)?;
         let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(failed)?;
         if found != "ok" {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::connection::{Checkpoint, ConnectionRole, Log, StoreFile, checkpoint, is_moved};
+use super::connection::{Checkpoint, ConnectionRole, Log, StoreFile, checkpoint};
 use super::failures;
 use crate::telemetry::LogThrottle;
 
@@ -108,7 +108,7 @@ fn run(source: &StoreFile, signals: &Receiver<()>, shared: &Shared) {
     while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
         if let Err(error) = passes(&mut connection, source, shared) {
             // That the files are gone is for the writer to tell.
-            if !is_moved(&error) && lines.due(()).is_some() {
+            if !failures::is_moved(&error) && lines.due(()).is_some() {
                 tracing::warn!(%error, "the store's log could not be moved into its file");
             }
             connection = None;

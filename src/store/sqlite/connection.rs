@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
-use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
+use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::failures;
 use crate::store::StoreError;
@@ -221,37 +221,6 @@ pub(super) fn touch(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("SELECT count FROM probe WHERE id = 1", [], |_| Ok(()))
 }
 
-/// Whether a statement failed for what it said, not for the state of the disk: the other commands of its batch can go on.
-pub(super) fn is_own_fault(error: &rusqlite::Error) -> bool {
-    match error.sqlite_error_code() {
-        Some(code) => {
-            matches!(code, ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)
-        }
-        None => true,
-    }
-}
-
-/// Whether another process held a lock for too long; nothing is wrong with the disk.
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
-/// Whether the store's files are no longer in their place.
-pub(super) fn is_moved(error: &rusqlite::Error) -> bool {
-    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_READONLY_DBMOVED)
-}
-
-/// What a failure means to the caller.
-pub(super) fn store_error(error: &rusqlite::Error) -> StoreError {
-    let corrupt = match error.sqlite_error_code() {
-        Some(code) => {
-            matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation)
-        }
-        None => true,
-    };
-    if corrupt { StoreError::Corrupt(error.to_string()) } else { StoreError::Unavailable(error.to_string()) }
-}
-
 /// The most connections kept; more readers at once open and close their own.
 const MAX_IDLE: usize = 16;
 
@@ -297,7 +266,7 @@ impl Readers {
 
     /// A connection with which something failed is not used again: it may have been what failed.
     fn end<T>(&self, connection: Connection, found: rusqlite::Result<T>) -> Result<T, StoreError> {
-        let found = found.map_err(|error| store_error(&error))?;
+        let found = found.map_err(|error| failures::store_error(&error))?;
         self.put_back(connection);
         Ok(found)
     }
@@ -333,7 +302,10 @@ impl Readers {
             Some(idle) => idle.pop(),
             None => return Err(StoreError::Unavailable("the store is closed".to_owned())),
         };
-        idle.map_or_else(|| self.source.connect(ConnectionRole::Reader).map_err(|error| store_error(&error)), Ok)
+        idle.map_or_else(
+            || self.source.connect(ConnectionRole::Reader).map_err(|error| failures::store_error(&error)),
+            Ok,
+        )
     }
 
     fn put_back(&self, connection: Connection) {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::opening::{connect_though_moved, lock};
 use super::{connection, schema};
@@ -39,7 +39,7 @@ pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Rand
     connection.execute_batch("BEGIN").and_then(|()| connection::touch(&connection)).map_err(OpenError::sqlite(path))?;
     let vault = Arc::new(schema::unlock_existing(&connection, path, keys, random)?);
     let keys = schema::stored_keys(&connection, path)?;
-    let moved_to = moved_to(&connection).map_err(OpenError::sqlite(path))?;
+    let moved_to = schema::moved_to(&connection).map_err(OpenError::sqlite(path))?;
     let version = version(&connection).map_err(OpenError::sqlite(path))?;
     make_buckets_known(&connection).map_err(OpenError::sqlite(path))?;
     Ok(CopySource { connection, vault, keys, moved_to, version, _lock: lock })
@@ -58,7 +58,7 @@ impl CopySource {
         if version(&transaction)? != self.version {
             return Ok(false);
         }
-        mark_moved(&transaction, to)?;
+        schema::mark_moved(&transaction, to)?;
         transaction.commit()?;
         Ok(true)
     }
@@ -66,34 +66,6 @@ impl CopySource {
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "data_version", |row| row.get(0))
-}
-
-/// Returns where a store was copied to, for messages; `None` if it was not.
-///
-/// # Errors
-/// The disk fails.
-pub(super) fn moved_to(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    connection.query_row("SELECT target FROM moved", [], |row| row.get(0)).optional()
-}
-
-/// Refuses a store that was copied to a database: a gateway on the file would miss what the database stores since.
-///
-/// # Errors
-/// The store was copied, or the disk fails.
-pub(super) fn refuse_moved(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    match moved_to(connection).map_err(OpenError::sqlite(path))? {
-        None => Ok(()),
-        Some(to) => Err(OpenError::Moved { path: path.into(), to }),
-    }
-}
-
-/// Marks a store as copied, within a transaction; replaces an earlier mark.
-///
-/// # Errors
-/// The disk fails.
-pub(super) fn mark_moved(connection: &Connection, to: &str) -> rusqlite::Result<()> {
-    connection.execute("DELETE FROM moved", [])?;
-    connection.execute("INSERT INTO moved VALUES (?1)", [to]).map(drop)
 }
 
 #[cfg(test)]

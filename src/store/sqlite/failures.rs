@@ -1,4 +1,4 @@
-//! Failures of the disk: what is logged, and which of them end the process.
+//! Failures of the database: what they mean to the caller, what is logged, and which of them end the process.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 #[cfg(test)]
 use rusqlite::Connection;
-use rusqlite::ffi;
+use rusqlite::{ErrorCode, ffi};
 
-use super::connection;
+use crate::store::StoreError;
 use crate::telemetry::LogThrottle;
 
 /// The shortest time between two log lines of a kind.
@@ -33,11 +33,8 @@ impl Default for FailureLog {
 impl FailureLog {
     /// Logs that a commit or a reopening of the file failed. That the file was moved or deleted is logged once.
     pub(super) fn failed(&mut self, error: &rusqlite::Error, what: &str) {
-        let is_due = if connection::is_moved(error) {
-            !std::mem::replace(&mut self.moved, true)
-        } else {
-            self.failures.due(()).is_some()
-        };
+        let is_due =
+            if is_moved(error) { !std::mem::replace(&mut self.moved, true) } else { self.failures.due(()).is_some() };
         if is_due {
             tracing::error!(%error, "{what}");
         }
@@ -49,6 +46,38 @@ impl FailureLog {
             tracing::info!("the store was opened anew after a failure");
         }
     }
+}
+
+/// Reports whether a statement failed because of its own values and not because of the disk: the other commands of its batch
+/// can still be committed.
+pub(super) fn is_own_fault(error: &rusqlite::Error) -> bool {
+    match error.sqlite_error_code() {
+        Some(code) => {
+            matches!(code, ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)
+        }
+        None => true,
+    }
+}
+
+/// Reports whether another process held a lock for too long. Nothing is wrong with the disk then.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Reports whether the store's files were moved or deleted.
+pub(super) fn is_moved(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_READONLY_DBMOVED)
+}
+
+/// Returns the error for the caller.
+pub(super) fn store_error(error: &rusqlite::Error) -> StoreError {
+    let corrupt = match error.sqlite_error_code() {
+        Some(code) => {
+            matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation)
+        }
+        None => true,
+    };
+    if corrupt { StoreError::Corrupt(error.to_string()) } else { StoreError::Unavailable(error.to_string()) }
 }
 
 /// Ends the process at once if `error` is a failed fsync; does nothing on other errors.

@@ -10,11 +10,11 @@ use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use super::checkpoints::Checkpointer;
-use super::connection::Readers;
-use super::connection::{self, Checkpoint, ConnectionRole, StoreFile};
+
+use super::connection::{self, Checkpoint, ConnectionRole, Readers, StoreFile};
 use super::lists::{LONGEST, ListTurns};
 use super::writer::{LogOwner, Writer};
-use super::{SqliteStore, copying, schema, tasks};
+use super::{SqliteStore, schema, tasks};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::rows::context::Contexts;
@@ -49,7 +49,7 @@ pub(super) fn open_source(
     let lock = lock(path)?;
     let mut connection = source.connect(ConnectionRole::Writer).map_err(OpenError::sqlite(path))?;
     if schema::recognize(&connection, path)? > 0 {
-        copying::refuse_moved(&connection, path)?;
+        schema::refuse_moved(&connection, path)?;
     }
     write_ahead(&connection, path)?;
     let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
@@ -95,7 +95,7 @@ pub fn rewrap_keys(path: &Path, keys: &StoreKeys, random: &Arc<dyn Random>) -> R
 /// As [`open_beside`]; also that it was moved.
 pub(super) fn connect_beside(path: &Path) -> Result<(StoreFile, Connection), OpenError> {
     let (source, connection) = connect_though_moved(path)?;
-    copying::refuse_moved(&connection, path)?;
+    schema::refuse_moved(&connection, path)?;
     Ok((source, connection))
 }
 

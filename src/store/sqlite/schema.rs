@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 use crate::clock::Random;
 use crate::rules::StoreKeys;
@@ -192,4 +192,32 @@ pub(super) fn stored_keys(connection: &Connection, path: &Path) -> Result<Vec<Wr
         keys.push(WrappedKey { id, purpose, wrapped });
     }
     Ok(keys)
+}
+
+/// Returns where a store was copied to, for messages; `None` if it was not.
+///
+/// # Errors
+/// The disk fails.
+pub(super) fn moved_to(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    connection.query_row("SELECT target FROM moved", [], |row| row.get(0)).optional()
+}
+
+/// Refuses a store that was copied to a database: a gateway on the file would miss what the database stores since.
+///
+/// # Errors
+/// The store was copied, or the disk fails.
+pub(super) fn refuse_moved(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    match moved_to(connection).map_err(OpenError::sqlite(path))? {
+        None => Ok(()),
+        Some(to) => Err(OpenError::Moved { path: path.into(), to }),
+    }
+}
+
+/// Marks a store as copied, within a transaction; replaces an earlier mark.
+///
+/// # Errors
+/// The disk fails.
+pub(super) fn mark_moved(connection: &Connection, to: &str) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM moved", [])?;
+    connection.execute("INSERT INTO moved VALUES (?1)", [to]).map(drop)
 }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, ConnectionRole, LogLength, StoreFile};
-use super::failures::FailureLog;
+use super::failures::{self, FailureLog};
 use crate::store::StoreError;
 use crate::telemetry::{Metrics, Stopwatch};
 
@@ -253,11 +253,11 @@ impl Writing {
                     self.tend_log();
                 }
                 Err(Stopped::Command(place, error)) => {
-                    batch.remove(place).command.answer(Err(connection::store_error(&error)));
+                    batch.remove(place).command.answer(Err(failures::store_error(&error)));
                 }
                 Err(Stopped::Batch(error)) => {
                     self.fail(&error);
-                    answer(batch, &Err(connection::store_error(&error)));
+                    answer(batch, &Err(failures::store_error(&error)));
                 }
             }
         }
@@ -267,7 +267,7 @@ impl Writing {
         self.metrics.commit_failed();
         self.reports.failed(error, "a commit failed; nothing of it was acknowledged");
         let usable = matches!(&self.state, State::Open(connection) if connection.is_autocommit());
-        if !usable || !connection::is_busy(error) {
+        if !usable || !failures::is_busy(error) {
             self.state = State::Failed { retry_at: Instant::now() };
         }
     }
@@ -291,7 +291,7 @@ impl Writing {
                 self.metrics.commit_failed();
                 self.reports.failed(&error, "the store cannot be opened anew yet");
                 self.state = State::Failed { retry_at: Instant::now() + REOPEN_INTERVAL };
-                Err(connection::store_error(&error))
+                Err(failures::store_error(&error))
             }
         }
     }
@@ -365,7 +365,7 @@ fn run(connection: &Connection, batch: &mut [Waiting], source: &StoreFile) -> Re
     execute(connection, "BEGIN IMMEDIATE").map_err(Stopped::Batch)?;
     for (place, waiting) in batch.iter_mut().enumerate() {
         waiting.command.run(connection).map_err(|error| {
-            if connection::is_own_fault(&error) { Stopped::Command(place, error) } else { Stopped::Batch(error) }
+            if failures::is_own_fault(&error) { Stopped::Command(place, error) } else { Stopped::Batch(error) }
         })?;
     }
     before_commit(source).map_err(Stopped::Batch)?;

@@ -1,7 +1,5 @@
 use std::cell::Cell;
-use std::io::Seek as _;
-use std::io::SeekFrom;
-use std::io::Write as _;
+use std::io::{Seek as _, SeekFrom, Write as _};
 
 use super::*;
 use crate::clock::SystemRandomness;

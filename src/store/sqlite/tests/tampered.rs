@@ -1,10 +1,9 @@
 //! An audit finds what is not as it must be.
 
 use super::*;
-use crate::domain::Preparation;
+use crate::domain::{CallbackUrl, CustomerAccountId, Preparation, UnixDay};
 use std::time::Duration;
 
-use crate::domain::{CallbackUrl, CustomerAccountId, UnixDay};
 use crate::store::conformance::{audited, intended, intent};
 use crate::store::{
     AuditProgress, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Outbox, PendingCreate,
