@@ -1,4 +1,5 @@
-//! Reads what an [audit](crate::store::audit) looks at, on one snapshot, a slice at a time, beside whoever writes.
+//! Reads the rows that an [audit](crate::store::audit) checks, in one snapshot, a slice at a time, while the writer
+//! continues.
 
 mod callbacks;
 mod journal;
@@ -16,14 +17,14 @@ use crate::store::audit::{AuditFindings, SchemaParts};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, StoreError};
 
-/// How many rows are looked at slice by slice.
+/// Counts the rows that are checked slice by slice.
 const TOTAL: &str =
     "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM journal) + (SELECT count(*) FROM callbacks)";
 
-/// Looks at the slice after a number; gives its last number, or `None` after the last slice.
+/// Checks the slice after a number; returns its last number, or `None` after the last slice.
 type Slice = fn(&Connection, i64, &mut AuditFindings) -> rusqlite::Result<Option<i64>>;
 
-/// Audits the store as it stands when this begins. Ends early, with what it has, when nobody wants it any more.
+/// Audits the store as it is when this begins. Ends early, with the findings so far, when it was cancelled.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -40,7 +41,7 @@ pub(super) fn run(
         .and_then(|()| connection.execute_batch("COMMIT"));
     let damaged = match audited {
         Ok(()) => findings.found.problems.iter().any(|problem| problem.starts_with(OF_THE_FILE)),
-        // What was found until then says more than SQLite's two words.
+        // What was found so far says more than SQLite's error.
         Err(error) if is_damage(&error) => true,
         Err(error) => return Err(store_error(&error)),
     };
@@ -79,10 +80,10 @@ fn all(
     Ok(())
 }
 
-/// What problems of the file's pages begin with.
+/// The prefix of problems with the file's pages.
 const OF_THE_FILE: &str = "the file: ";
 
-/// The pages of the file hang together, and rows keep the constraints of their tables.
+/// Checks the structure of the pages, and the constraints of the tables.
 fn pages(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
     let mut rows = statement.query([])?;
@@ -95,7 +96,8 @@ fn pages(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Res
     Ok(())
 }
 
-/// Tables and indexes are those that the migrations make: without the index of orders, one could be paid twice.
+/// Checks that the tables and indexes are those that the migrations create: without the index of orders, one order
+/// could be created twice.
 fn structure(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let fresh = Connection::open_in_memory()?;
     for migration in MIGRATIONS {
@@ -109,7 +111,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Says first what is to be done about a damaged file, however much else was found.
+/// Puts first what to do about a damaged file, however much else was found.
 fn advise(found: &mut Audit, path: &str) {
     found.problem_count += 1;
     found.problems.truncate(Audit::MAX_PROBLEMS - 1);
@@ -117,7 +119,7 @@ fn advise(found: &mut Audit, path: &str) {
     found.problems.insert(0, advice);
 }
 
-/// What of its own a store is made of: the SQL of every table, index, view and trigger, by type and name.
+/// Returns the SQL of every table, index, view and trigger of the store, by type and name.
 fn parts(connection: &Connection) -> rusqlite::Result<SchemaParts> {
     connection
         .prepare("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?
@@ -125,7 +127,7 @@ fn parts(connection: &Connection) -> rusqlite::Result<SchemaParts> {
         .collect()
 }
 
-/// SQL without what means nothing: comments, white space, and the quotes that a renaming adds.
+/// Returns SQL without the parts that have no meaning: comments, white space, and the quotes that a renaming adds.
 fn normal(sql: &str) -> String {
     let code = sql.lines().map(|line| line.split("--").next().unwrap_or_default());
     code.flat_map(str::chars).filter(|char| !char.is_whitespace() && *char != '"').collect()

@@ -1,4 +1,4 @@
-//! What SQLite does for the core.
+//! Implements [`Backend`] for SQLite.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -37,7 +37,7 @@ impl Backend for SqliteStore {
         &self.contexts
     }
 
-    /// There is no other server.
+    /// There is no other server whose data could be older.
     fn losses(&self) -> u64 {
         0
     }
@@ -50,7 +50,7 @@ impl Backend for SqliteStore {
         &self.queued
     }
 
-    /// One process writes: there is no other clock.
+    /// One process writes, so there is no other clock to compare with.
     async fn require_right_clock(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Backend for SqliteStore {
         found.into_iter().map(understood).collect()
     }
 
-    /// It reads for long: not on a thread that serves.
+    /// Runs the audit on a thread of its own, since it reads for long.
     async fn look_at_everything(
         &self,
         progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
@@ -138,7 +138,7 @@ impl Backend for SqliteStore {
         self.writer.submit(connection::write_probe).await
     }
 
-    /// What the writer still answers may need a lookup.
+    /// The readers close after the writer: its last answers may need a lookup.
     async fn finish(&self) {
         self.writer.close().await;
         self.readers.close();

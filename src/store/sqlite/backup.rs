@@ -1,8 +1,8 @@
-//! A copy of the store while it is served (contract section 12, `store backup`).
+//! Copies the store while it is served (contract section 12, `store backup`).
 //!
-//! By SQLite's online backup, within one read transaction: the copy is of one moment, and since the log is read at that
-//! moment, no commit makes the backup begin anew and none waits for it. `VACUUM INTO` would do so too, but in one step of
-//! unknown length: no progress, no end on demand, no say in how much is written at once.
+//! It uses SQLite's online backup within one read transaction: the copy has the state of one moment, no commit restarts
+//! the backup, and no commit waits for it. `VACUUM INTO` has these properties too, but runs as one step of unknown
+//! length, without progress, cancellation or a limit on what is written at once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,31 +21,31 @@ use crate::store::secret_file::{directory_of, temporary_beside};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, OpenError, StoreError};
 
-/// Pages copied at once: 4 MiB, as long as they have SQLite's usual size.
+/// The pages that are copied at once: 4 MiB at SQLite's usual page size.
 const STEP: i32 = 1024;
 
-/// After so many steps what was written is brought to the disk: a large heap of it at the end would hold up whoever commits
-/// on the same disk.
+/// After this many steps the copy is flushed to disk: flushing all of it at the end would delay commits on the same
+/// disk.
 const STEPS_A_SYNC: usize = 8;
 
-/// Why there is no backup: one line. Nothing is left of it.
+/// Why there is no backup, in one line. Nothing of it is kept.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// What exists is never overwritten.
+    /// The file exists; it is never overwritten.
     #[error("{path}: exists already: name a file that does not")]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// SQLite would take it for part of another file.
+    /// The name is that of a part of another SQLite file.
     #[error("{path}: SQLite takes such a file for a part of {whole}: {advice}")]
     Part {
-        /// The part.
+        /// The name.
         path: PathBuf,
-        /// What it would be taken for a part of.
+        /// The file that it would be a part of.
         whole: PathBuf,
         /// What to do.
         advice: &'static str,
@@ -55,15 +55,15 @@ pub enum BackupError {
     Copy {
         /// The copy.
         path: PathBuf,
-        /// SQLite's own words.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// The copy is not as SQLite writes files, because the store is not, or because its disk is no good.
+    /// The copy is damaged, because the store or the disk is.
     #[error("{path}: the copy is damaged and was removed; is the store? paybridge store check says so: {found}")]
     Damaged {
         /// The copy.
         path: PathBuf,
-        /// SQLite's own words.
+        /// SQLite's error.
         found: String,
     },
     /// The copy cannot be read.
@@ -74,12 +74,12 @@ pub enum BackupError {
         /// Why.
         source: StoreError,
     },
-    /// Nobody wanted it any more.
+    /// It was cancelled.
     #[error("interrupted; nothing was kept")]
     Interrupted,
 }
 
-/// A file that goes with the value.
+/// A file that is deleted when the value is dropped.
 #[derive(Debug)]
 struct Temporary {
     path: PathBuf,
@@ -92,7 +92,7 @@ impl Drop for Temporary {
     }
 }
 
-/// A backup that was begun: the keys open the store, and there is a place for the copy.
+/// A backup that has begun: the keys open the store, and the target can be written.
 #[derive(Debug)]
 pub struct Begun {
     source: Connection,
@@ -101,10 +101,10 @@ pub struct Begun {
     to: PathBuf,
 }
 
-/// Begins to copy the store in `path` to `to`, where nothing may be yet.
+/// Begins to copy the store in `path` to `to`, which must not exist.
 ///
 /// # Errors
-/// As [`open_beside`](super::open_beside); `to` exists, or cannot be made.
+/// As [`open_beside`](super::open_beside); `to` exists, or cannot be created.
 pub fn begin(path: &Path, keys: &StoreKeys, to: &Path, random: Arc<dyn Random>) -> Result<Begun, BackupError> {
     let (_, source) = connect_beside(path)?;
     let number = random.number();
@@ -116,8 +116,7 @@ pub fn begin(path: &Path, keys: &StoreKeys, to: &Path, random: Arc<dyn Random>) 
     Ok(Begun { source, vault, copy: Temporary { path: temporary, file }, to: to.into() })
 }
 
-/// Refuses names that are taken, and those that SQLite gives to the parts of a file: a log from before would be played
-/// into the copy.
+/// Refuses names that exist, and those of SQLite's auxiliary files: an old log would be applied to the copy.
 fn refuse_taken(store: &Path, to: &Path) -> Result<(), BackupError> {
     const PARTS: [&str; 3] = ["-wal", "-shm", "-journal"];
     let part = |whole: &Path, suffix: &str| {
@@ -139,7 +138,7 @@ fn refuse_taken(store: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// A whole copy, on disk, under a name that is not its own yet.
+/// A complete copy on disk, which does not have its final name yet.
 #[derive(Debug)]
 pub struct Copied {
     vault: Vault,
@@ -148,10 +147,11 @@ pub struct Copied {
 }
 
 impl Begun {
-    /// Copies the store as it stands when this begins, some pages at a time. `progress` is told bytes, done and in all.
+    /// Copies the store as it is when this begins, some pages at a time. `progress` receives the bytes copied and the
+    /// total.
     ///
     /// # Errors
-    /// The store cannot be read, the copy cannot be written, or it is not wanted any more.
+    /// The store cannot be read, the copy cannot be written, or the backup was cancelled.
     pub fn copy(self, progress: &dyn Fn(u64, u64), wanted: &dyn Fn() -> bool) -> Result<Copied, BackupError> {
         let Self { source, vault, copy, to } = self;
         let failed = |source| BackupError::Copy { path: to.clone(), source };
@@ -174,7 +174,7 @@ impl Begun {
                     StepResult::Done => break,
                     StepResult::More if step % STEPS_A_SYNC == 0 => copy.file.sync_data().map_err(unsynced)?,
                     StepResult::More => {}
-                    // Only this connection has the copy, and the transaction the store as it is.
+                    // Only this connection uses the copy, and the read transaction fixes the state of the store.
                     _ => return Err(failed(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))),
                 }
             }
@@ -188,7 +188,7 @@ fn pages(number: i32) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// The copy has a name that nobody knows until it is on disk: there is nothing to be rolled back.
+/// The copy has a temporary name until it is on disk, so nothing has to be rolled back.
 fn open_target(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let target = Connection::open_with_flags(path, flags)?;
@@ -197,20 +197,20 @@ fn open_target(path: &Path) -> rusqlite::Result<Connection> {
     Ok(target)
 }
 
-/// A copy that was read again.
+/// The result of reading the copy back.
 #[derive(Debug)]
 pub struct Checked {
-    /// What the store holds that it should not: the copy does so, too.
+    /// What the audit found in the copy, and so in the store.
     pub audit: Audit,
     copy: Temporary,
     to: PathBuf,
 }
 
 impl Copied {
-    /// Reads the copy: its pages hang together, its keys open it, and it holds what it should.
+    /// Reads the copy back: its pages are sound, its keys open it, and an audit reads its rows.
     ///
     /// # Errors
-    /// The copy is damaged or cannot be read, or is not wanted any more.
+    /// The copy is damaged or cannot be read, or the backup was cancelled.
     pub fn check(self, progress: &dyn Fn(AuditProgress), wanted: &dyn Fn() -> bool) -> Result<Checked, BackupError> {
         let Self { vault, copy, to } = self;
         let unread = |source| BackupError::Read { path: to.clone(), source };
@@ -225,7 +225,7 @@ impl Copied {
     }
 }
 
-/// Opens a file that nobody changes: nothing is made beside it.
+/// Opens a file that nothing changes, without creating auxiliary files.
 fn open_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(unchanging(path), flags)?;
@@ -233,7 +233,7 @@ fn open_unchanging(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The URI of a file: SQLite takes every byte that is written as a hexadecimal number.
+/// Returns the URI of a file. SQLite accepts every byte as a hexadecimal number.
 fn unchanging(path: &Path) -> String {
     use std::fmt::Write as _;
     use std::os::unix::ffi::OsStrExt as _;
@@ -249,16 +249,16 @@ fn unchanging(path: &Path) -> String {
 }
 
 impl Checked {
-    /// Gives the copy its name, unless somebody has taken that meanwhile.
+    /// Gives the copy its final name, unless that exists by now.
     ///
     /// # Errors
-    /// The name is taken, or the disk fails.
+    /// The name exists, or the disk fails.
     pub fn publish(self) -> Result<Audit, BackupError> {
         let Self { audit, copy, to } = self;
         match fs::hard_link(&copy.path, &to) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(BackupError::Exists { path: to }),
-            // A file system without links.
+            // A file system without hard links.
             Err(_) if fs::symlink_metadata(&to).is_ok() => return Err(BackupError::Exists { path: to }),
             Err(_) => fs::rename(&copy.path, &to).map_err(|error| OpenError::io(&to, "rename to", error))?,
         }

@@ -1,4 +1,4 @@
-//! Moving the log into the file, off the way of commits: a thread with its own connection.
+//! Moves the write-ahead log into the file, on a thread with its own connection, so that commits do not wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -12,37 +12,37 @@ use super::connection::{Checkpoint, ConnectionRole, Log, StoreFile, checkpoint};
 use super::failures;
 use crate::telemetry::LogThrottle;
 
-/// The checkpointer is woken when so many pages were written to the log (4 MiB). A page that many commits changed is
-/// moved once in a pass, so that few passes cost less than many; but a log that is short stays in the caches.
+/// The checkpointer is woken after this many pages were written to the log (4 MiB). A page that many commits changed is
+/// moved once in a pass, so fewer passes cost less; but a short log stays in the caches.
 const WAKING_PAGES: i64 = 1000;
 
-/// What is left of the log after a pass, because it was written meanwhile, goes into another pass when it is more than this,
-/// and is otherwise the writer's to move. It also confirms with the disk what the passes moved, as SQLite does with the last
+/// What is left of the log after a pass, because it was written meanwhile, goes into another pass if it is more than
+/// this; otherwise the writer moves it. That also flushes what the passes moved, since SQLite flushes with the last
 /// page only: one commit in a thousand pages of the log waits for that.
 const FEW_PAGES: i64 = 64;
 
-/// The most passes one after the other. Each moves what was written during the one before it.
+/// The most passes in a row. Each moves what was written during the previous one.
 const PASSES: usize = 4;
 
-/// It looks after the log this often in any case.
+/// The checkpointer checks the log at least this often.
 const INTERVAL: Duration = Duration::from_secs(3);
 
-/// The writer's hold on the checkpointing thread.
+/// The writer's handle of the checkpointing thread.
 pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
     shared: Arc<Shared>,
-    /// How much of the log was written since the checkpointer was woken, in pages.
+    /// The pages written to the log since the checkpointer was woken.
     new_pages: i64,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the two threads tell one another.
+/// The state that the two threads share.
 #[derive(Debug, Default)]
 struct Shared {
     failed: AtomicBool,
-    /// How long the log was after the last commit, in pages.
+    /// The length of the log after the last commit, in pages.
     pages: AtomicI64,
-    /// How much of it a pass has moved that left little; zero: none did since this was asked last.
+    /// How much of the log a pass has moved that left little; zero if there was none since the writer last read this.
     moved: AtomicI64,
 }
 
@@ -52,7 +52,7 @@ impl Checkpointer {
     /// # Errors
     /// The system has no more threads.
     pub(super) fn start(source: Arc<StoreFile>) -> std::io::Result<Self> {
-        // One waiting signal is as good as many.
+        // One pending signal is as good as many.
         let (wake, signals) = sync_channel(1);
         let shared = Arc::<Shared>::default();
         let its = Arc::clone(&shared);
@@ -62,11 +62,11 @@ impl Checkpointer {
         Ok(Self { wake: Some(wake), shared, new_pages: 0, thread: Some(thread) })
     }
 
-    /// Tells how long the log is after a commit, in pages.
+    /// Records the length of the log after a commit, in pages.
     pub(super) fn log_is(&mut self, pages: i64) {
         let before = self.shared.pages.swap(pages, Ordering::Relaxed);
         if pages < before {
-            // A shorter log was begun anew.
+            // A shorter log was restarted.
             self.new_pages += pages;
             self.shared.moved.store(0, Ordering::Relaxed);
         } else {
@@ -79,15 +79,15 @@ impl Checkpointer {
         }
     }
 
-    /// Whether all but a few pages of a log of this length were moved just now. It is said once.
+    /// Reports, once, whether all but a few pages of a log of this length were moved just now.
     pub(super) fn is_nearly_done(&self, pages: i64) -> bool {
         let moved = &self.shared.moved;
         let moved = if moved.load(Ordering::Relaxed) == 0 { 0 } else { moved.swap(0, Ordering::Relaxed) };
         moved > 0 && (moved..=moved + 2 * FEW_PAGES).contains(&pages)
     }
 
-    /// Whether the disk failed under a checkpoint since this was asked last: a failed fsync, which the writer has to
-    /// treat like one of its own.
+    /// Reports whether a checkpoint failed since the last call: a failed fsync, which the writer has to treat like one
+    /// of its own.
     pub(super) fn take_failure(&self) -> bool {
         let failed = &self.shared.failed;
         failed.load(Ordering::Relaxed) && failed.swap(false, Ordering::AcqRel)
@@ -107,7 +107,7 @@ fn run(source: &StoreFile, signals: &Receiver<()>, shared: &Shared) {
     let lines = LogThrottle::new(failures::LOG_INTERVAL);
     while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
         if let Err(error) = passes(&mut connection, source, shared) {
-            // That the files are gone is for the writer to tell.
+            // The writer logs that the files are gone.
             if !failures::is_moved(&error) && lines.due(()).is_some() {
                 tracing::warn!(%error, "the store's log could not be moved into its file");
             }
@@ -119,11 +119,11 @@ fn run(source: &StoreFile, signals: &Receiver<()>, shared: &Shared) {
     }
 }
 
-/// Moves the log, and what was written meanwhile, until little is left.
+/// Moves the log, and what is written meanwhile, until little is left.
 fn passes(connection: &mut Option<Connection>, source: &StoreFile, shared: &Shared) -> rusqlite::Result<()> {
     for _ in 0..PASSES {
         let log = pass(connection, source)?;
-        // Less than the whole log as it was: someone reads it.
+        // Less than the whole log as it was: a reader needs the rest.
         if log.moved <= 0 || log.moved < log.pages {
             return Ok(());
         }
@@ -157,7 +157,7 @@ mod tests {
             (1000, 1000, true),
             (1000, 1000 + 2 * FEW_PAGES, true),
             (1000, 1001 + 2 * FEW_PAGES, false),
-            // The log was begun anew meanwhile.
+            // The log was restarted meanwhile.
             (1000, 999, false),
         ] {
             passed(moved);

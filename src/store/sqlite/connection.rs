@@ -1,4 +1,4 @@
-//! Connections to the file, and what SQLite's refusals mean.
+//! Connections to the file: for the writer, for checkpoints, and a pool for lookups.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,16 +17,17 @@ use super::failures;
 use crate::store::StoreError;
 use crate::telemetry::Stopwatch;
 
-/// How often a statement looks whether another process (the gateway, the command line) still holds a lock.
+/// How often a statement checks whether another process (the gateway, the command line) still holds a lock.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How often it looks in all: for about two seconds.
+/// How often it checks in all: for about two seconds.
 const LOOKS: i32 = 2000;
 
-/// What [`prove_room`] writes: some of the largest operations (a request is 64 KiB at most, unless the rules say more).
+/// The size that [`prove_room`] writes: some of the largest operations (a request is 64 KiB at most, unless the rules
+/// allow more).
 const PROOF_BYTES: u32 = 256 * 1024;
 
-/// Where connections come from.
+/// Opens connections to the file.
 #[derive(Debug)]
 pub(super) struct StoreFile {
     path: PathBuf,
@@ -55,12 +56,12 @@ impl Pinned {
     }
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionRole {
-    /// The one that commits.
+    /// Commits.
     Writer,
-    /// Point lookups; it cannot write.
+    /// Looks up rows; it cannot write.
     Reader,
     /// Moves the log into the file.
     Checkpointer,
@@ -80,10 +81,10 @@ impl StoreFile {
         &self.path
     }
 
-    /// Remembers which files the store is made of. The log has to exist: some connection has used it.
+    /// Records which files the store consists of. The log must exist: some connection has used it.
     ///
     /// # Errors
-    /// A file cannot be looked at.
+    /// The metadata of a file cannot be read.
     pub(super) fn pin(&self) -> io::Result<()> {
         // SQLite keeps the log beside the file itself, not beside a link to it.
         let mut log = OsString::from(fs::canonicalize(&self.path)?);
@@ -93,8 +94,8 @@ impl StoreFile {
         Ok(())
     }
 
-    /// Fails when the file or its log is not the one that the store was opened with. What is written then is lost at
-    /// the next start, though every system call succeeds (contract section 11: never a false 200).
+    /// Fails if the file or its log is not the one that the store was opened with. What is written then would be lost
+    /// at the next start, though every system call succeeds (contract section 11: never a false 200).
     pub(super) fn in_place(&self) -> rusqlite::Result<()> {
         match self.files.get() {
             Some(files) if !files.iter().all(Pinned::is_in_place) => Err(rusqlite::Error::SqliteFailure(
@@ -109,13 +110,13 @@ impl StoreFile {
         }
     }
 
-    /// Opens a connection. The file has to exist, and to be the one that the store was opened with: a store that
-    /// vanished is never replaced by another.
+    /// Opens a connection. The file must exist and be the one that the store was opened with: a store that disappeared
+    /// is never replaced by another.
     pub(super) fn connect(&self, role: ConnectionRole) -> rusqlite::Result<Connection> {
         self.in_place()?;
         let connection = self.connect_to_any(role)?;
         if self.files.get().is_some() {
-            // The log is opened at the first use; only then is it sure which files these are.
+            // The log is opened at the first use; only then is it certain which files these are.
             touch(&connection)?;
             self.in_place()?;
         }
@@ -127,14 +128,16 @@ impl StoreFile {
         let mut connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_handler(Some(wait_for_lock))?;
         connection.set_prepared_statement_cache_capacity(64);
-        // Else a statement is compiled anew at every use when its parameter might be the constant of a partial index.
+        // Otherwise a statement is compiled again at every use if its parameter might be the constant of a partial
+        // index.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-        // At many commits SQLite goes through the whole cache for pages beyond the file's end (to put split pages in order
-        // it numbers one like the page at 1 GiB): a large one costs more than it spares, the kernel has the pages too.
+        // With many commits SQLite searches the whole cache for pages beyond the file's end (to put split pages in
+        // order it numbers one like the page at 1 GiB). A large cache costs more than it saves, since the kernel caches
+        // the pages too.
         let cache_kib = if role == ConnectionRole::Writer { 16 * 1024 } else { 4 * 1024 };
         connection.pragma_update(None, "cache_size", -cache_kib)?;
         connection.pragma_update(None, "query_only", role == ConnectionRole::Reader)?;
@@ -142,41 +145,42 @@ impl StoreFile {
     }
 }
 
-/// Waits for another process, and gives up after a while. SQLite's own way of waiting soon looks only every tenth of a
-/// second: beside a process that commits without a pause it finds the lock free once in a long time.
+/// Waits for another process, for a limited time. SQLite's own busy handler soon checks only every tenth of a second:
+/// beside a process that commits without a pause it rarely finds the lock free.
 pub(super) fn wait_for_lock(looked: i32) -> bool {
     std::thread::sleep(LOOK_INTERVAL);
     looked < LOOKS
 }
 
-/// How far a checkpoint may go.
+/// How much a checkpoint does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checkpoint {
-    /// What is possible without making anyone wait.
+    /// What is possible without making anything wait.
     Passive,
-    /// Everything; the next commit starts the log anew.
+    /// Everything; the next commit restarts the log.
     Restart,
-    /// Everything, and the log is cut to nothing.
+    /// Everything, and the log is truncated.
     Truncate,
 }
 
 /// The state of the write-ahead log, in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Log {
-    /// Someone else stood in the way.
+    /// Whether another connection prevented it.
     pub(super) busy: bool,
-    /// In the log; negative when another checkpoint was under way.
+    /// The pages in the log; negative if another checkpoint was running.
     pub(super) pages: i64,
-    /// Of these, the ones that are in the file; negative as before.
+    /// Of these, the pages that are in the file; negative as before.
     pub(super) moved: i64,
 }
 
-/// How long the log is, as SQLite tells after each commit of a connection: asking would cost as much as some creates.
+/// The length of the log, as SQLite's hook reports it after each commit of a connection. Querying it would cost as much
+/// as some creates.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogLength(Arc<AtomicI64>);
 
 impl LogLength {
-    /// Listens to a connection from now on.
+    /// Installs the hook on a connection.
     pub(super) fn follow(&self, connection: &mut Connection) -> rusqlite::Result<()> {
         let length = Arc::clone(&self.0);
         connection.wal_hook(Some(move |_: &mut Wal, pages| {
@@ -185,13 +189,13 @@ impl LogLength {
         }))
     }
 
-    /// The length after the last commit, in pages; `None` when none wrote anything since this was asked last.
+    /// Returns the length after the last commit, in pages; `None` if nothing was written since the last call.
     pub(super) fn after_commit(&self) -> Option<i64> {
         Some(self.0.swap(0, Ordering::Relaxed)).filter(|pages| *pages > 0)
     }
 }
 
-/// Moves the log into the file. Ends the process when the disk does not confirm it: see [`unconfirmed`].
+/// Moves the log into the file. Ends the process if the disk does not confirm it: see [`failures::end_process_if`].
 pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::Result<Log> {
     let sql = match how {
         Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
@@ -202,32 +206,35 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
     connection.prepare_cached(sql)?.query_row([], read).inspect_err(failures::end_process_if)
 }
 
-/// A commit with no other meaning than that it works.
+/// Commits a change without meaning, to find out whether commits work.
 pub(super) fn write_probe(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached("UPDATE probe SET count = count + 1 WHERE id = 1")?.execute([]).map(drop)
 }
 
-/// Commits that take as much room as the largest operations do, and give it back: on a disk that is almost full, a probe
-/// of one page still fits where no operation does.
+/// Commits as much as the largest operations need, and frees it again: on a disk that is almost full, a probe of one
+/// page still fits where no operation does.
 pub(super) fn prove_room(connection: &Connection) -> rusqlite::Result<()> {
-    // What an attempt left that could not be emptied.
+    // An earlier attempt may have left rows that could not be deleted.
     connection.execute("DELETE FROM probe_room", [])?;
     connection.execute("INSERT INTO probe_room VALUES (zeroblob(?1))", [PROOF_BYTES])?;
     connection.execute("DELETE FROM probe_room", []).map(drop)
 }
 
-/// Reads something, so that the connection takes its place on the file and its log.
+/// Reads something, so that the connection opens the file and its log.
 pub(super) fn touch(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("SELECT count FROM probe WHERE id = 1", [], |_| Ok(()))
 }
 
-/// The most connections kept; more readers at once open and close their own.
+/// The most idle connections; more readers at once open and close their own.
 const MAX_IDLE: usize = 16;
 
-/// After so many steps of SQLite's machine it is looked whether a lookup has taken too long: well under a millisecond.
+/// After this many steps of SQLite's virtual machine, well under a millisecond, the time of a lookup is checked.
 const STEPS: i32 = 10_000;
 
-/// A stack of idle connections; `None` after the store was closed.
+/// A pool of idle connections for lookups; `None` after the store was closed.
+///
+/// A lookup runs on the thread of its caller: it takes microseconds, and handing it to another thread would cost more.
+/// It never waits for the writer, and sees what was committed.
 pub(super) struct Readers {
     source: Arc<StoreFile>,
     idle: Mutex<Option<Vec<Connection>>>,
@@ -248,7 +255,7 @@ impl Readers {
         self.end(connection, found)
     }
 
-    /// Runs a lookup that ends with an error when it takes longer than so.
+    /// Runs a lookup that fails if it takes longer than `longest`.
     ///
     /// # Errors
     /// As [`Readers::read`].
@@ -264,14 +271,14 @@ impl Readers {
         self.end(connection, found.and_then(|found| unbounded.map(|()| found)))
     }
 
-    /// A connection with which something failed is not used again: it may have been what failed.
+    /// Returns the connection to the pool, unless the lookup failed: the connection may be the cause.
     fn end<T>(&self, connection: Connection, found: rusqlite::Result<T>) -> Result<T, StoreError> {
         let found = found.map_err(|error| failures::store_error(&error))?;
         self.put_back(connection);
         Ok(found)
     }
 
-    /// Runs a lookup that may be long aside of the threads that serve.
+    /// Runs a lookup that may take long on a blocking thread.
     ///
     /// # Errors
     /// As [`Readers::read`].
@@ -284,7 +291,7 @@ impl Readers {
         reading.await.unwrap_or_else(|_| Err(StoreError::Corrupt("a lookup came to no end".to_owned())))
     }
 
-    /// A connection to be kept for long.
+    /// Returns a connection for long use.
     ///
     /// # Errors
     /// The store is closed, or there is no connection.
@@ -312,7 +319,7 @@ impl Readers {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *idle {
             Some(idle) if idle.len() < MAX_IDLE => idle.push(connection),
-            // Closing may touch the disk: not under the lock.
+            // Closing may access the disk, so it happens outside the lock.
             _ => {
                 drop(idle);
                 drop(connection);

@@ -1,4 +1,4 @@
-//! A store that is to be copied elsewhere, while nobody serves it.
+//! Opens a store that is copied to a database, while no gateway serves it.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,25 +14,25 @@ use crate::store::OpenError;
 use crate::store::copy::make_buckets_known;
 use crate::store::vault::{Vault, WrappedKey};
 
-/// A store at one moment, and its lock: no gateway starts on it meanwhile.
+/// A store as of one moment, and its lock: no gateway starts on it meanwhile.
 pub(in crate::store) struct CopySource {
     /// Within a read transaction.
     pub(in crate::store) connection: Connection,
     pub(in crate::store) vault: Arc<Vault>,
     /// The data keys as they are stored.
     pub(in crate::store) keys: Vec<WrappedKey>,
-    /// Where it was moved to before; perhaps that came to no end.
+    /// Where the store was copied to before; that copy may be incomplete.
     pub(in crate::store) moved_to: Option<String>,
-    /// As SQLite counts the commits of others.
+    /// SQLite's counter of other connections' commits.
     version: i64,
-    /// Declared last: whoever waits for it finds everything else closed.
+    /// Declared last, so that everything else is closed when the lock is released.
     _lock: File,
 }
 
-/// Takes a store that nobody serves.
+/// Opens a store that no gateway serves.
 ///
 /// # Errors
-/// As [`open_beside`](super::open_beside); also that a gateway serves it.
+/// As [`open_beside`](super::open_beside); also if a gateway serves it.
 pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<CopySource, OpenError> {
     let (_, connection) = connect_though_moved(path)?;
     let lock = lock(path)?;
@@ -46,14 +46,14 @@ pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Rand
 }
 
 impl CopySource {
-    /// Marks the store as moved, so that nobody serves it or writes to it any more; false, and nothing is marked, when
-    /// somebody wrote to it since it was taken. Ends the read transaction.
+    /// Marks the store as moved, so that it is neither served nor written any more. Returns `false`, and marks nothing,
+    /// if something was written since it was opened. Ends the read transaction.
     ///
     /// # Errors
     /// The disk fails.
     pub(in crate::store) fn mark_moved(&self, to: &str) -> rusqlite::Result<bool> {
         self.connection.execute_batch("COMMIT")?;
-        // Nobody writes between the look and the mark.
+        // Nothing can be written between the check and the mark.
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         if version(&transaction)? != self.version {
             return Ok(false);

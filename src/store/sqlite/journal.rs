@@ -1,4 +1,4 @@
-//! Entries of the journal as rows of SQLite: see [`rows::entry`](crate::store::rows::entry) for what they mean.
+//! Journal entries as rows of SQLite: see [`rows::entry`](crate::store::rows::entry) for their meaning.
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
@@ -8,7 +8,7 @@ pub(super) use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::{direction_number, status_number};
 use crate::store::{EntryId, PendingCreate};
 
-/// Writes an open entry under a number; `false`: the number exists.
+/// Inserts an open entry under a number. Returns `false` if the number exists.
 pub(super) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
     let PendingCreate { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &new.intent;
     let inserted = connection.prepare_cached(INSERT)?.execute(named_params! {
@@ -36,7 +36,7 @@ const INSERT: &str = "INSERT INTO journal (entry, order_key, direction, state, s
     VALUES (:entry, :order_key, :direction, :state, :status, :created_at, :amount, :fingerprint, \
     :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body) ON CONFLICT DO NOTHING";
 
-/// The order is [`EntryRow::read`]'s.
+/// In the order of [`EntryRow::read`].
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -55,10 +55,10 @@ impl EntryRow {
     /// One entry; the parameter is its number.
     pub(super) const BY_ID: &str = select!("WHERE entry = ?1");
 
-    /// The partial index `journal_open` holds these alone.
+    /// The partial index `journal_open` contains only these.
     pub(super) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry LIMIT ?2");
 
-    /// Entries after a number, in order; the second parameter is how many.
+    /// Entries after a number, in order; the second parameter is the limit.
     pub(super) const SLICE: &str = select!("WHERE entry > ?1 ORDER BY entry LIMIT ?2");
 
     /// A page of a merchant's answered entries: see [`super::lists::page`].

@@ -1,8 +1,8 @@
-//! Lists: what v1 callers and operators page through.
+//! Pages of the lists of v1 callers and operators.
 //!
-//! A page is read along one index, which holds all that its filters ask: what is left out costs some 50 ns an entry, and so a
-//! deep or rare page of a long list takes a while. Lists are read away from the threads that serve, two at once, for two
-//! seconds at most.
+//! A page is read along one index, which covers the filters. Skipping costs about 50 ns an entry, so a late page of a
+//! long list, or one with few matches, takes a while. Lists are read on blocking threads, two at once, for two seconds
+//! at most.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::row::{direction_number, status_number};
 use crate::domain::{HistoryQuery, Page};
 use crate::store::StoreError;
 
-/// How long a list waits for its turn, and how long it is read.
+/// How long a list waits for a permit, and how long it may be read.
 pub(super) const LONGEST: Duration = Duration::from_secs(2);
 
 /// How many lists are read at once. Each keeps a processor busy.
 const AT_ONCE: usize = 2;
 
-/// The turns of lists.
+/// The permits to read lists.
 #[derive(Debug)]
 pub(super) struct ListTurns {
     turns: Arc<Semaphore>,
@@ -36,10 +36,10 @@ impl ListTurns {
         Self { turns: Arc::new(Semaphore::new(AT_ONCE)), longest }
     }
 
-    /// Reads a list when its turn comes.
+    /// Reads a list once a permit is free.
     ///
     /// # Errors
-    /// Its turn did not come, it takes too long, or the lookup failed.
+    /// No permit became free, reading takes too long, or it failed.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         readers: &Arc<Readers>,
@@ -58,9 +58,8 @@ impl ListTurns {
     }
 }
 
-/// Reads a page of a merchant's list. The parameters of `sql` are the merchant; the first and the last place; direction,
-/// shop, currency and status, each NULL where all are asked for; how many entries to read and how many to leave out; and what
-/// is given as `more`.
+/// Reads a page of a merchant's list. The parameters of `sql` are the merchant; the first and the last position;
+/// direction, shop, currency and status, each NULL for all; the limit and the offset; and `more`.
 pub(super) fn page<T>(
     connection: &Connection,
     sql: &str,
@@ -78,7 +77,7 @@ pub(super) fn page<T>(
         query.shop.as_ref().map(|shop| shop.as_str().to_owned()).into(),
         query.currency.as_ref().map(|currency| currency.as_str().to_owned()).into(),
         query.status.map(status_number).into(),
-        // One more, to see whether the list goes on.
+        // One more, to find out whether there is a next page.
         (i64::from(query.limit) + 1).into(),
         i64::try_from(query.skip).unwrap_or(i64::MAX).into(),
     ];
@@ -91,7 +90,8 @@ pub(super) fn page<T>(
     Ok(Page { items, has_more })
 }
 
-/// Reads in a transaction: all that is read is of one moment. After an error the connection is not to be used again.
+/// Reads in one transaction, so that everything has the state of one moment. After an error the connection must not be
+/// used again.
 pub(super) fn at_one_moment<T>(
     connection: &Connection,
     read: impl FnOnce() -> rusqlite::Result<T>,

@@ -4,11 +4,11 @@
 //! create, complete, ... seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
 //! by_id, by_order, ...   a pooled connection, on the caller's thread
 //! lists                  the same, on blocking threads, two at once
-//! the log                checkpoints on a thread of their own; the writer moves the last pages, and begins it anew
+//! the log                checkpoints on a thread of their own; the writer moves the last pages and restarts the log
 //! ```
 //!
-//! At most 16 idle connections and two threads belong to a store, and a connection and a thread to each audit. The command line may open the same file while a
-//! gateway serves: whoever finds the write lock taken waits two seconds for it.
+//! A store has at most 16 idle connections and two threads; each audit has a connection and a thread. The command line may
+//! open the same file while a gateway serves it: a process that finds the write lock taken waits two seconds for it.
 
 mod audit;
 mod backend;
@@ -48,13 +48,13 @@ pub struct SqliteStore {
     writer: Writer,
     readers: Arc<Readers>,
     histories: ListTurns,
-    /// Lists of callbacks: beside histories, so that neither waits for the other.
+    /// The lists of callbacks, apart from histories, so that neither waits for the other.
     lists: ListTurns,
     queued: Notify,
     vault: Arc<Vault>,
     contexts: Contexts,
     random: Arc<dyn Random>,
-    /// Held by the one process that serves the store. Declared last: whoever waits for it finds everything else closed.
+    /// Held by the one process that serves the store. Declared last, so that everything else is closed when it is released.
     lock: Mutex<Option<File>>,
 }
 

@@ -1,4 +1,4 @@
-//! Opening the file: to serve, or beside a gateway that serves.
+//! Opens the file: to serve it, or beside a gateway that serves it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -23,12 +23,12 @@ use crate::store::vault::Vault;
 use crate::store::{OpenError, Opened, Rewrapped};
 use crate::telemetry::Metrics;
 
-/// Opens the store in `path`; makes the directory, the file and the key file when they are missing and the store is new,
-/// and migrates an older store. What an earlier process left in the log is moved into the file first, so that all that
-/// will be read is on disk.
+/// Opens the store in `path`. Creates the directory, the file and the key file if they are missing and the store is
+/// new, and migrates an older store. What an earlier process left in the log is moved into the file first, so that
+/// everything that will be read is on disk.
 ///
 /// # Errors
-/// One clear line: see [`OpenError`].
+/// One line: see [`OpenError`].
 pub fn open(
     path: &Path,
     keys: &StoreKeys,
@@ -64,11 +64,11 @@ pub(super) fn open_source(
     Ok(Opened { store, holds })
 }
 
-/// Opens a store beside a gateway that may be serving it. What is there is left as it is: nothing is made or migrated, the
-/// jobs and callbacks that the gateway leased stay its own, and so does the log.
+/// Opens a store beside a gateway that may be serving it. Creates and migrates nothing, and leaves the leases of the
+/// gateway and the log unchanged.
 ///
 /// # Errors
-/// One clear line: see [`OpenError`]; also that there is no store, or one of an older version.
+/// One line: see [`OpenError`]; also if there is no store, or one of an older version.
 pub fn open_beside(
     path: &Path,
     keys: &StoreKeys,
@@ -89,17 +89,17 @@ pub fn rewrap_keys(path: &Path, keys: &StoreKeys, random: &Arc<dyn Random>) -> R
     schema::rewrap_keys(&mut connection, path, keys, random)
 }
 
-/// A connection to a store that exists, beside a gateway that may be serving it.
+/// Connects to an existing store, beside a gateway that may be serving it.
 ///
 /// # Errors
-/// As [`open_beside`]; also that it was moved.
+/// As [`open_beside`]; also if it was moved.
 pub(super) fn connect_beside(path: &Path) -> Result<(StoreFile, Connection), OpenError> {
     let (source, connection) = connect_though_moved(path)?;
     schema::refuse_moved(&connection, path)?;
     Ok((source, connection))
 }
 
-/// A connection to a store that exists, which may be marked as moved.
+/// Connects to an existing store, which may be marked as moved.
 ///
 /// # Errors
 /// As [`open_beside`].
@@ -152,7 +152,7 @@ fn start(
     })
 }
 
-/// A new store is worth a line; beside a key that was made with another one it is most likely a mistake.
+/// Logs that a store was created. Beside an existing key file that is most likely a mistake.
 fn tell_if_new(prepared: &schema::PreparedFile, path: &Path) {
     match (prepared.new, prepared.key_was_there) {
         (false, _) => {}
@@ -164,15 +164,16 @@ fn tell_if_new(prepared: &schema::PreparedFile, path: &Path) {
     }
 }
 
-/// Makes an empty file for its owner only; SQLite gives its log the same mode.
+/// Creates an empty file for its owner only; SQLite gives its log the same mode.
 fn make_file(path: &Path) -> Result<(), OpenError> {
     private_directory(directory_of(path))?;
     let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     made.map(drop).map_err(|error| OpenError::io(path, "open", error))
 }
 
-/// Makes sure that one process serves the store: it takes over what the one before it left behind. The lock ends with the process, however that ends. SQLite's own file is not locked: to close it would undo
-/// SQLite's locks.
+/// Locks the store, so that one process serves it: that process takes over the leases of the previous one. The lock
+/// ends with the process, however that ends. SQLite's own file is not locked, since closing it would release SQLite's
+/// locks.
 pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     let mut name = OsString::from(fs::canonicalize(path).map_err(|error| OpenError::io(path, "look at", error))?);
     name.push(".lock");
@@ -184,7 +185,7 @@ pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
         Err(TryLockError::WouldBlock) => return Err(OpenError::Served { path: path.into() }),
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
-    // Made by root for another's store, it would keep that other one out. SQLite does the same for its files.
+    // Created by root for another user's store, it would lock that user out. SQLite does the same for its files.
     let (store, own) = (fs::metadata(path).map_err(failed)?, file.metadata().map_err(failed)?);
     if (store.uid(), store.gid()) != (own.uid(), own.gid()) {
         let _ = fchown(&file, Some(store.uid()), Some(store.gid()));

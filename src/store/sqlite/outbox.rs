@@ -1,12 +1,12 @@
-//! The outbox in the tables `callbacks` and `callback_tries`: one row a callback, queued in the commit of the result (contract
-//! section 10).
+//! The outbox in the tables `callbacks` and `callback_tries`: one row for each callback, queued in the commit of the
+//! result (contract section 10).
 
 pub(in crate::store::sqlite) mod forgetting;
 pub(super) mod list;
 mod rows;
 pub(super) mod subject;
 
-/// Statements whose plans tests pin.
+/// Statements whose plans are tested.
 #[cfg(test)]
 pub(super) mod plans {
     pub(in crate::store::sqlite) use super::list::{BEFORE_ITS_TIME, OF_ITS_TIME, OF_ORDER, SIZE};

@@ -1,4 +1,5 @@
-//! Operations and their contexts as rows of SQLite: see [`rows`](crate::store::rows) for what they mean.
+//! Operations, their contexts, homes and preparations as rows of SQLite: see [`rows`](crate::store::rows) for their
+//! meaning.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ pub(super) use crate::store::rows::operation::{NewRow, StoredContext, StoredRow,
 pub(super) use crate::store::rows::{direction_number, direction_of, finished_at, status_number};
 
 impl NewRow {
-    /// Inserts the operation in `state`, which counts for its customer on `counted_day`; `false` when its id exists.
+    /// Inserts the operation in `state`, counted for its customer on `counted_day`. Returns `false` if its id exists.
     pub(in crate::store::sqlite) fn insert(
         &self,
         connection: &Connection,
@@ -72,7 +73,7 @@ const INSERT: &str = "INSERT INTO operations (transaction_id, context, listed, s
     customer_account_id, counted_day, order_id, fingerprint, callback_url, sealed, payer) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING";
 
-/// The columns of an operation `o` and of its context `x`. The order is [`StoredRow::read`]'s.
+/// The columns of an operation `o` and of its context `x`, in the order of [`StoredRow::read`].
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -93,7 +94,7 @@ impl StoredRow {
         statement.query_row([id.to_stored()], Self::read).optional()
     }
 
-    /// Reads operations, as far as they are there and readable, by their ids.
+    /// Reads operations by their ids; leaves out those that do not exist or cannot be decoded.
     pub(in crate::store::sqlite) fn by_ids(
         connection: &Connection,
         ids: &[i64],
@@ -111,13 +112,14 @@ impl StoredRow {
     pub(in crate::store::sqlite) const BY_ID: &str =
         select!("FROM operations o LEFT JOIN contexts x ON x.id = o.context WHERE o.transaction_id = ?1");
 
-    /// Operations after an id, in order; the second parameter is how many.
+    /// Operations after an id, in order; the second parameter is the limit.
     pub(in crate::store::sqlite) const SLICE: &str = select!(
         "FROM operations o LEFT JOIN contexts x ON x.id = o.context WHERE o.transaction_id > ?1 \
          ORDER BY o.transaction_id LIMIT ?2"
     );
 
-    /// A page of a merchant's v1 list: see [`super::lists::page`]; more is the merchant's number. What is left out is passed over in the index alone.
+    /// A page of a merchant's v1 list: see [`super::lists::page`]; `more` is the merchant's number. Entries are skipped
+    /// in the index alone.
     pub(in crate::store::sqlite) const V1_PAGE: &str = select!(
         "FROM (SELECT transaction_id AS id FROM operations INDEXED BY v1_list \
          WHERE listed = ?10 AND transaction_id BETWEEN ?2 AND ?3 AND (?7 IS NULL OR status = ?7) \
@@ -157,7 +159,7 @@ impl StoredRow {
     }
 }
 
-/// Reads what is sealed of an operation, its payer aside.
+/// Reads the sealed details of an operation, without its payer.
 pub(super) fn sealed(connection: &Connection, id: TransactionId) -> rusqlite::Result<Option<Vec<u8>>> {
     connection
         .prepare_cached("SELECT sealed FROM operations WHERE transaction_id = ?1")?

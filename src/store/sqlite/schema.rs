@@ -1,4 +1,4 @@
-//! Versioned migrations, run at start, and the vault that the first of them makes room for.
+//! Versioned migrations, which run at start, and the store's data keys.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError, Rewrapped};
 
-/// Marks a SQLite file as ours (`PBrg`).
+/// The application id of a Paybridge file (`PBrg`).
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
 
-/// Each brings a store from the version of its index to the next. Released ones never change.
+/// Each migrates a store from the version of its index to the next. Released ones never change.
 pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 
-/// Refuses files of other applications and of newer releases; nothing is written.
+/// Refuses files of other applications and of newer releases; writes nothing.
 ///
 /// # Errors
-/// The file is foreign, newer, or no database.
+/// The file is of another application, newer, or no database.
 pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
     let failed = || OpenError::sqlite(path);
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -39,10 +39,10 @@ pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, Ope
     Ok(version)
 }
 
-/// Refuses what [`recognize`] does, and older stores: a tool migrates none.
+/// Refuses what [`recognize`] refuses, and older stores: a tool migrates none.
 ///
 /// # Errors
-/// The file is foreign, older, newer, or no database.
+/// The file is of another application, older, newer, or no database.
 pub(super) fn require_newest(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let (found, known) = (recognize(connection, path)?, newest());
     match found {
@@ -59,15 +59,15 @@ fn newest() -> i64 {
 /// A store that is ready for use.
 pub(super) struct PreparedFile {
     pub(super) vault: Vault,
-    /// It was made now.
+    /// Whether it was created now.
     pub(super) new: bool,
-    /// Its key file, if the rules would have it made, was there before.
+    /// Whether the key file existed already, if the rules would have it created.
     pub(super) key_was_there: bool,
     pub(super) holds: Holds,
 }
 
-/// Brings the store to the newest version and unlocks its vault, in one transaction: a store without data keys is never
-/// left behind.
+/// Migrates the store to the newest version and unlocks its vault, in one transaction: a store without data keys is
+/// never left behind.
 ///
 /// # Errors
 /// As [`recognize`]; the disk fails; `keys` do not fit.
@@ -89,7 +89,7 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
-/// Brings a store of a version to the last one of `migrations`.
+/// Migrates a store of a version to the last of `migrations`.
 ///
 /// # Errors
 /// The disk fails.
@@ -136,7 +136,7 @@ fn held(connection: &Connection) -> rusqlite::Result<Holds> {
     })
 }
 
-/// Unlocks the vault of a store that exists; makes nothing.
+/// Unlocks the vault of an existing store; creates nothing.
 ///
 /// # Errors
 /// The disk fails; `keys` do not fit.
@@ -151,7 +151,7 @@ pub(super) fn unlock_existing(
     Vault::unlock(&keys, &stored, random).map_err(|source| OpenError::Keys { path: path.into(), source })
 }
 
-/// Wraps the data keys with the first of `keys`; all of it or nothing.
+/// Wraps the data keys with the first of `keys`: all of them or none.
 ///
 /// # Errors
 /// As [`unlock_existing`].
@@ -175,10 +175,10 @@ pub(super) fn rewrap_keys(
     Ok(reported)
 }
 
-/// The data keys as they are stored.
+/// Reads the wrapped data keys.
 ///
 /// # Errors
-/// The disk fails, or they are none.
+/// The disk fails, or a row is invalid.
 pub(super) fn stored_keys(connection: &Connection, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {
     let mut statement =
         connection.prepare("SELECT id, purpose, wrapped FROM data_keys").map_err(OpenError::sqlite(path))?;

@@ -30,7 +30,7 @@ impl TaskRows for SqliteRows<'_> {
     }
 }
 
-/// Reads how a task stands.
+/// Reads the state of a task.
 pub(super) fn of(connection: &Connection, kind: TaskKind, key: i64) -> rusqlite::Result<Option<TaskState>> {
     let read = |row: &Row<'_>| {
         Ok(TaskState {
@@ -46,11 +46,11 @@ pub(super) fn of(connection: &Connection, kind: TaskKind, key: i64) -> rusqlite:
         .optional()
 }
 
-/// What is due in a queue, earliest first.
+/// The due tasks of a queue, earliest first.
 pub(super) const DUE: &str = "SELECT key, queued_at, attempts FROM tasks INDEXED BY tasks_by_due \
     WHERE kind = ?1 AND queue = ?2 AND due_at <= ?3 ORDER BY due_at, key LIMIT ?4";
 
-/// Takes what is due in each queue, earliest first, and leases it.
+/// Claims the due tasks of each queue, earliest first, with a lease.
 pub(super) fn claim(connection: &Connection, claim: &TaskClaim) -> rusqlite::Result<Vec<ClaimedTask>> {
     let mut due = connection.prepare_cached(DUE)?;
     let mut lease = connection.prepare_cached(
@@ -73,7 +73,7 @@ pub(super) fn claim(connection: &Connection, claim: &TaskClaim) -> rusqlite::Res
     Ok(claimed)
 }
 
-/// Makes claimed tasks due at another time that cannot be understood.
+/// Postpones claimed tasks that cannot be decoded.
 pub(super) fn put_off(
     connection: &Connection,
     kind: TaskKind,
@@ -87,8 +87,8 @@ pub(super) fn put_off(
     keys.iter().try_for_each(|key| put_off.execute((kind.number(), key, lease_until.0, until.0)).map(drop))
 }
 
-/// Makes every claimed task due again, and leaves postponed ones at their time. One gateway serves a file, so that whoever
-/// claimed them is gone when it opens.
+/// Releases every claimed task, and leaves postponed ones at their time. One gateway serves a file, so the process that
+/// claimed them has ended.
 pub(super) fn release_all(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("UPDATE tasks SET due_at = queued_at, leased = 0 WHERE leased <> 0", []).map(drop)
 }
@@ -97,7 +97,7 @@ pub(super) fn release_all(connection: &Connection) -> rusqlite::Result<()> {
 pub(super) const NEXT_QUEUE: &str = "SELECT queue, due_at, attempts > 0 FROM tasks INDEXED BY tasks_by_due \
     WHERE kind = ?1 AND queue > ?2 ORDER BY queue, due_at LIMIT 1";
 
-/// The queues with tasks: one step of the index a queue, however many tasks wait.
+/// Lists the queues with tasks: one step into the index for each queue, however many tasks wait.
 pub(super) fn queues(connection: &Connection, kind: TaskKind) -> rusqlite::Result<Vec<TaskQueue>> {
     let mut next = connection.prepare_cached(NEXT_QUEUE)?;
     let mut queues: Vec<TaskQueue> = Vec::new();

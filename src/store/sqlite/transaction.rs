@@ -1,7 +1,7 @@
 //! The row operations of the writer's transaction: see [`Rows`].
 //!
-//! Nobody else writes meanwhile, so that everything is locked. Every operation is done when it is asked for: what is said over
-//! them needs no runtime ([`at_once`]).
+//! Nothing else writes meanwhile, so every row is locked. Every operation completes at once, so the logic over them
+//! needs no runtime ([`at_once`]).
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -24,21 +24,22 @@ use crate::store::{EngineAnswer, EntryId};
 
 pub(super) use crate::store::create::InsertedRow;
 
-/// Days of usage that are kept before the newest: creations arrive a little late.
+/// The days of usage that are kept before the newest: creates may arrive a little late.
 const KEPT_DAYS: i32 = 2;
 
-/// The most old rows of usage removed when a new one is made: their number falls, and the writer is never held up.
+/// The most old usage rows that are deleted when a new one is inserted: their number falls, and the writer is not
+/// delayed.
 const REMOVED: i64 = 8;
 
 /// The writer's transaction.
 pub(in crate::store) struct SqliteRows<'a>(pub(super) &'a Connection);
 
-/// Something was waited for.
+/// The error of a transaction that waited for something other than rows.
 #[derive(Debug, thiserror::Error)]
 #[error("a transaction of SQLite waited for something")]
 struct Waited;
 
-/// Runs what only waits for row operations.
+/// Runs logic that waits for row operations only.
 ///
 /// # Errors
 /// Its own; or it waited for something else, which is a defect.
@@ -287,7 +288,8 @@ fn read_state(row: &Row<'_>) -> rusqlite::Result<OperationState> {
     })
 }
 
-/// Creates an operation, or reads the existing one. That one may be of the same batch, so its caller waits for the commit, too.
+/// Creates an operation, or reads the existing one. That one may be of the same batch, so its caller waits for the
+/// commit, too.
 pub(super) fn create_operation(connection: &Connection, row: &NewRow, nonce: u64) -> rusqlite::Result<InsertedRow> {
     Ok(match at_once(create::create(&mut SqliteRows(connection), row, nonce))? {
         Inserted::New { verdict, queued } => InsertedRow::Stored { verdict, queued },

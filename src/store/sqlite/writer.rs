@@ -1,13 +1,13 @@
-//! The one thread that writes: group commit.
+//! The writing thread: group commit.
 //!
-//! It takes what is waiting, up to [`MAX_BATCH`] commands, runs them in one transaction, commits, and only then answers
-//! everyone. Nothing waits for company: an idle store commits a lone command at once, and while the disk is busy the
-//! next batch fills by itself. The writer only lets threads go first that are ready to run: with one core for all, it would
-//! else commit what the first of them submits, and make the others wait for that.
+//! It takes the waiting commands, up to [`MAX_BATCH`], runs them in one transaction, commits, and only then answers
+//! their callers. No command waits for others: an idle store commits a single command at once, and while the disk is
+//! busy the next batch fills by itself. The writer only yields to threads that are ready to run: on a single core it
+//! would otherwise commit the first command alone, and the others would wait for that.
 //!
-//! After a failed commit nothing is acknowledged before the file was opened anew, the whole log was moved into it and
-//! commits as large as operations went through (contract section 11). That is tried again whenever there is work, so
-//! that the process recovers when the disk does. A commit to files that are no longer in their place counts as failed.
+//! After a failed commit nothing is acknowledged until the file was reopened, the whole log was moved into it, and
+//! commits as large as operations succeeded (contract section 11). That is tried again whenever there is work, so that
+//! the process recovers when the disk does. A commit to files that were moved or deleted counts as failed.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -28,19 +28,19 @@ use crate::telemetry::{Metrics, Stopwatch};
 /// The most commands in one commit.
 const MAX_BATCH: usize = 256;
 
-/// The most commands waiting; one more is refused at once. Above the default limit of connections.
+/// The most waiting commands; one more is refused at once. Above the default limit of connections.
 const QUEUE: usize = 16 * 1024;
 
-/// A batch is committed after this time whatever else comes: about four writes to a disk.
+/// A batch is committed after this time, whatever else arrives: about four writes to a disk.
 const LONGEST_GATHERING: Duration = Duration::from_millis(1);
 
-/// The log is restarted by the writer itself at this many pages (64 MiB): only a load without a pause gets there.
+/// The writer itself restarts the log at this many pages (64 MiB), which only continuous load reaches.
 const LOG_BOUND_PAGES: i64 = 16 * 1024;
 
 /// How long restarting the log may wait for readers of other processes.
 const RESTART_WAIT: Duration = Duration::from_millis(50);
 
-/// Between tries to open a failed file.
+/// The time between attempts to reopen a failed file.
 const REOPEN_INTERVAL: Duration = Duration::from_millis(100);
 
 struct Task<F, T> {
@@ -61,7 +61,7 @@ where
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
         let Self { result, reply, .. } = *self;
-        // Whoever asked may have gone; the commit stands.
+        // The caller may have gone; the commit is done.
         let _ = reply.send(outcome.and_then(|()| result.ok_or_else(closed)));
     }
 }
@@ -75,11 +75,11 @@ fn closed() -> StoreError {
 pub(super) enum LogOwner {
     /// This process: it serves the store.
     ThisProcess,
-    /// Another process may; it never has to wait for this one.
+    /// Another process may; it must never wait for this one.
     AnotherProcess,
 }
 
-/// The way to the writer's thread.
+/// The handle of the writer's thread.
 pub(super) struct Writer {
     queue: RwLock<Option<SyncSender<Waiting>>>,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
@@ -89,7 +89,7 @@ impl Writer {
     /// Starts the thread on an open connection.
     ///
     /// # Errors
-    /// The system has no more threads.
+    /// The system cannot start a thread.
     pub(super) fn start(
         mut connection: Connection,
         anchor: Connection,
@@ -131,7 +131,7 @@ impl Writer {
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (reply, result) = oneshot::channel();
-        // At once: the statements are large, and who waits need not have room for them.
+        // Sent before waiting: commands are large, and a waiting caller need not hold them.
         let queued = self.enqueue(Box::new(Task { statements, result: None, reply }));
         async move {
             queued?;
@@ -149,7 +149,7 @@ impl Writer {
         }
     }
 
-    /// Takes no more commands, finishes those that wait, and ends the thread.
+    /// Refuses further commands, finishes the waiting ones, and ends the thread.
     pub(super) async fn close(&self) {
         self.refuse_commands();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -164,7 +164,7 @@ impl Writer {
     }
 }
 
-/// The same as [`Writer::close`], but the dropping thread waits.
+/// Like [`Writer::close`], but blocks the dropping thread.
 impl Drop for Writer {
     fn drop(&mut self) {
         self.refuse_commands();
@@ -175,7 +175,7 @@ impl Drop for Writer {
     }
 }
 
-/// What the thread owns.
+/// The state of the thread.
 struct Writing {
     commands: Receiver<Waiting>,
     source: Arc<StoreFile>,
@@ -184,18 +184,18 @@ struct Writing {
     log: LogOwner,
     log_length: LogLength,
     state: State,
-    /// The log is restarted when it is longer, in pages.
+    /// The log is restarted when it is longer than this, in pages.
     log_bound: i64,
     reports: FailureLog,
-    /// Never used, always open: while one connection is, SQLite keeps its index of the log in memory, which lists only
-    /// what was committed. Read again from the file, the log could show what a failed fsync left in the kernel's cache.
-    /// Declared last, it is also the last to close.
+    /// Never used, but always open: as long as one connection is open, SQLite keeps its index of the log in memory,
+    /// which lists only what was committed. If the log were read again from the file, it could contain what a failed
+    /// fsync left in the kernel's cache. Declared last, it is also the last to close.
     _anchor: Connection,
 }
 
 enum State {
     Open(Connection),
-    /// A commit failed; the file has to be opened anew, not before this moment.
+    /// A commit failed; the file has to be reopened, not before this time.
     Failed {
         retry_at: Instant,
     },
@@ -203,7 +203,7 @@ enum State {
 
 /// What stopped a batch.
 enum Stopped {
-    /// One command, by its place; the others can go on.
+    /// A command, by its position; the others can be committed.
     Command(usize, rusqlite::Error),
     /// The transaction.
     Batch(rusqlite::Error),
@@ -212,7 +212,7 @@ enum Stopped {
 impl Writing {
     fn run(mut self) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
-        // Ends when the store was closed and everything that waited is done.
+        // Ends when the store was closed and all waiting commands are done.
         while let Ok(first) = self.commands.recv() {
             batch.push(first);
             self.gather(&mut batch);
@@ -226,8 +226,8 @@ impl Writing {
         }
     }
 
-    /// Lets threads go first that are ready to run, for as long as they bring commands: on the same core they would
-    /// else wait for the disk, and then for it once more. Where nobody waits for this core, it takes no time.
+    /// Yields while other threads keep adding commands, so that they share this commit. On the same core they would
+    /// otherwise wait for the disk twice. Where no thread waits for this core, it takes no time.
     fn gather(&self, batch: &mut Vec<Waiting>) {
         let watch = Stopwatch::start();
         loop {
@@ -240,7 +240,7 @@ impl Writing {
         }
     }
 
-    /// Commits what can be committed of the batch, answers everyone and leaves the batch empty.
+    /// Commits what can be committed of the batch, answers the callers and leaves the batch empty.
     fn commit(&mut self, batch: &mut Vec<Waiting>) {
         if let Err(error) = self.reopen_if_failed() {
             return answer(batch, &Err(error));
@@ -272,7 +272,7 @@ impl Writing {
         }
     }
 
-    /// Opens the file anew after a failure.
+    /// Reopens the file after a failure.
     fn reopen_if_failed(&mut self) -> Result<(), StoreError> {
         if self.checkpointer.take_failure() && matches!(self.state, State::Open(_)) {
             self.state = State::Failed { retry_at: Instant::now() };
@@ -296,7 +296,8 @@ impl Writing {
         }
     }
 
-    /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up. Everyone was answered.
+    /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up. The callers were
+    /// answered before.
     fn tend_log(&mut self) {
         let Some(pages) = self.log_length.after_commit() else { return };
         self.checkpointer.log_is(pages);
@@ -304,7 +305,7 @@ impl Writing {
             return;
         }
         if self.checkpointer.is_nearly_done(pages) {
-            // A few pages: the next commit starts the log anew, unless someone is reading it.
+            // A few pages: the next commit restarts the log, unless a reader needs it.
             let State::Open(connection) = &self.state else { return };
             if let Err(error) = connection::checkpoint(connection, Checkpoint::Passive) {
                 self.checkpoint_failed(&error);
@@ -317,10 +318,10 @@ impl Writing {
         }
         let State::Open(connection) = &mut self.state else { return };
         match restart_log(connection) {
-            // The checkpointer is at it, and SQLite lets nobody wait for that: the next commit tries again.
+            // The checkpointer is running, and SQLite does not wait for it: the next commit tries again.
             Ok(log) if log.busy && log.pages < 0 => {}
             Ok(log) if log.busy => {
-                // Someone reads for long: come back when as much again was written.
+                // A reader takes long: try again when as much again was written.
                 self.log_bound = log.pages + LOG_BOUND_PAGES;
                 tracing::warn!(pages = log.pages, "the store's log cannot be restarted while it is being read");
             }
@@ -329,7 +330,7 @@ impl Writing {
         }
     }
 
-    /// The log stays as it is, with all that was acknowledged.
+    /// Logs that the log stays as it is, with everything that was acknowledged.
     fn checkpoint_failed(&mut self, error: &rusqlite::Error) {
         self.reports.failed(error, "the store's log could not be moved into its file");
         if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
@@ -349,7 +350,7 @@ fn transact(
     let changes = connection.total_changes();
     let result = run(connection, batch, source);
     if result.is_err() && !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
-        // The connection is beyond use; the caller must not go on with it, whoever's fault it was.
+        // The connection is unusable; the caller must not continue with it, whatever the cause.
         return result.map_err(|stopped| match stopped {
             Stopped::Command(_, error) | Stopped::Batch(error) => Stopped::Batch(error),
         });
@@ -370,7 +371,7 @@ fn run(connection: &Connection, batch: &mut [Waiting], source: &StoreFile) -> Re
     }
     before_commit(source).map_err(Stopped::Batch)?;
     execute(connection, "COMMIT").map_err(Stopped::Batch)?;
-    // After the commit: files that went before it was done took it with them.
+    // After the commit: if files were deleted before it was done, the commit is lost with them.
     source.in_place().map_err(Stopped::Batch)
 }
 
@@ -378,8 +379,9 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-/// A connection that has proved itself: all that was committed before is in the file and on disk, and commits as
-/// large as operations went through. Only the kernel's cache may know what a failed fsync lost, so what it shows is written once more.
+/// Opens a connection that has proved itself: everything committed before is in the file and on disk, and commits as
+/// large as operations succeeded. What a failed fsync lost may exist only in the kernel's cache, so what that shows is
+/// written once more.
 fn reopen(source: &StoreFile, log_length: &LogLength) -> rusqlite::Result<Connection> {
     let mut connection = source.connect(ConnectionRole::Writer)?;
     log_length.follow(&mut connection)?;
@@ -414,14 +416,14 @@ fn before_commit(source: &StoreFile) -> rusqlite::Result<()> {
     source.faults.before_commit()
 }
 
-/// Where tests let the disk fail.
+/// Where tests inject failures.
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "its twin in tests fails")]
 fn before_batch(_: &Connection, _: &StoreFile) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Where tests let the disk fail.
+/// Where tests inject failures.
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "its twin in tests fails")]
 fn before_commit(_: &StoreFile) -> rusqlite::Result<()> {

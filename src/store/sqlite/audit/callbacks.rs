@@ -1,4 +1,4 @@
-//! Callbacks and their tries, as an audit reads them.
+//! Reads callbacks and their attempts for an audit.
 
 use rusqlite::{Connection, Row};
 
@@ -40,7 +40,7 @@ fn tries(row: &Row<'_>) -> rusqlite::Result<Tries> {
     Ok(Tries { place: (0, row.get(0)?), count, first, last, senseless })
 }
 
-/// Looks at callbacks and their tries: see [`super::Slice`].
+/// Checks callbacks and their attempts: see [`super::Slice`].
 pub(super) fn slice(
     connection: &Connection,
     after: i64,

@@ -1,4 +1,4 @@
-//! Entries of the journal and what stands around them, as an audit reads them.
+//! Reads journal entries and related rows for an audit.
 
 use rusqlite::Connection;
 
@@ -6,7 +6,7 @@ use super::slice::{compare_homes, rows};
 use crate::store::audit::{AroundEntry, AuditFindings};
 use crate::store::sqlite::journal::EntryRow;
 
-/// Looks at entries: see [`super::Slice`].
+/// Checks entries: see [`super::Slice`].
 pub(super) fn slice(
     connection: &Connection,
     after: i64,
@@ -14,7 +14,7 @@ pub(super) fn slice(
 ) -> rusqlite::Result<Option<i64>> {
     let entries = rows(connection, EntryRow::SLICE, after, EntryRow::read)?;
     let last = entries.last().map(|((_, entry), _)| *entry);
-    // An index is unique.
+    // A unique index prevents it.
     let around = || AroundEntry { named_twice: false };
     findings.journal(entries.into_iter().map(|(place, row)| (place, row.map(|row| (row, around())))).collect());
     compare_homes(connection, findings)?;

@@ -1,4 +1,4 @@
-//! Entries, balances, merchants and daily usage, as an audit reads them.
+//! Reads ledger entries, balances, merchants and daily usage for an audit.
 
 use rusqlite::Connection;
 
@@ -6,7 +6,7 @@ use crate::store::audit::usage::WRONG;
 use crate::store::audit::{AuditFindings, RowPlace};
 use crate::store::rows::ledger::LedgerRow;
 
-/// Reads the entries of the numbers after one, up to another, in the order of their key.
+/// Reads the entries between two numbers, the first excluded, in the order of their key.
 pub(super) fn between(connection: &Connection, after: i64, last: i64) -> rusqlite::Result<Vec<(RowPlace, LedgerRow)>> {
     let mut statement = connection.prepare_cached(
         "SELECT transaction_id, posting, currency, account, amount, merchant FROM entries \
@@ -25,7 +25,7 @@ pub(super) fn between(connection: &Connection, after: i64, last: i64) -> rusqlit
     read.collect()
 }
 
-/// Compares balances and merchants with the entries, which were all looked at.
+/// Compares balances and merchants with the entries, which were all read.
 pub(super) fn balances(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT merchant, currency, account, balance FROM accounts")?;
     let balances = statement

@@ -1,4 +1,4 @@
-//! Operations and what stands around them, as an audit reads them.
+//! Reads operations and related rows for an audit.
 
 use rusqlite::{Connection, Row};
 
@@ -25,7 +25,7 @@ fn around(row: &Row<'_>) -> rusqlite::Result<Around> {
     })
 }
 
-/// Looks at operations and their entries: see [`super::Slice`].
+/// Checks operations and their entries: see [`super::Slice`].
 pub(super) fn slice(
     connection: &Connection,
     after: i64,
@@ -41,7 +41,7 @@ pub(super) fn slice(
     Ok(last)
 }
 
-/// Looks for rows without their operation, or their entry.
+/// Finds rows without their operation or entry.
 pub(super) fn references(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     for (what, of, sql) in MISSING {
         let mut statement = connection.prepare(sql)?;
@@ -59,7 +59,7 @@ pub(super) fn references(connection: &Connection, findings: &mut AuditFindings) 
     Ok(())
 }
 
-/// What is named and does not exist.
+/// References to rows that do not exist.
 const MISSING: [(&str, &str, &str); 5] = [
     (
         "the context of operation",

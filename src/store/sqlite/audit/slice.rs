@@ -1,4 +1,4 @@
-//! Reading a slice of rows, and the homes that its rows must have.
+//! Reads a slice of rows, and the homes that its rows must have.
 
 use rusqlite::{Connection, Row};
 
@@ -8,7 +8,7 @@ use crate::store::audit::{AuditFindings, Found};
 use crate::store::homes::Home;
 use crate::store::sqlite::row;
 
-/// Rows in memory at once.
+/// The most rows in memory at once.
 const SLICE: i64 = 500;
 
 /// Reads the next rows of a statement whose first column is a number, in its order. A store in one file has no buckets.
@@ -22,7 +22,7 @@ pub(super) fn rows<T>(
     statement.query_map((after, SLICE), |row| Ok(((0, row.get(0)?), read(row).ok())))?.collect()
 }
 
-/// Compares the homes that the rows of a slice must have.
+/// Checks the homes that the rows of a slice must have.
 pub(super) fn compare_homes(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     // A home that cannot be decoded counts as another one.
     let home = |(order, _): &(Fingerprint, Home)| match row::home_of(connection, *order) {
@@ -34,5 +34,5 @@ pub(super) fn compare_homes(connection: &Connection, findings: &mut AuditFinding
     Ok(())
 }
 
-/// No entry has it.
+/// A number that no entry has.
 const UNKNOWN: Home = Home::Entry(EntryId(i64::MIN));

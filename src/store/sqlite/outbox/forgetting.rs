@@ -1,11 +1,11 @@
-//! Callbacks that were told long ago leave the store.
+//! Deletes callbacks that were delivered long ago.
 
 use rusqlite::Connection;
 
 use crate::domain::UnixMillis;
 use crate::store::rows::callback::{DELIVERED, FAILED};
 
-/// Removes callbacks with their tries, and notes until when: an audit does not look for them.
+/// Deletes callbacks with their attempts, and records up to which time: an audit does not expect them.
 pub(in crate::store::sqlite) fn forget(
     connection: &Connection,
     until: UnixMillis,

@@ -1,7 +1,7 @@
-//! The list of callbacks, newest first: by `queued_at` and then by the number of what they are about.
+//! The list of callbacks, newest first: by `queued_at`, then by the number of their subject.
 //!
-//! A state is read along its index, which holds all that tells a merchant's callbacks from others'; rows are read of
-//! those alone that are shown. The states of a query are merged.
+//! The callbacks of one state are read along its index, which covers the merchant; rows are read only for the callbacks
+//! that are shown. The states of a query are merged.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::store::{
     CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, OutboxSize,
 };
 
-/// What a column held that was never written there.
+/// The error of a column with an invalid value.
 type Column = &'static str;
 
-/// What a row holds, if it is there and ours.
+/// The content of a row, if it exists and is valid.
 type Understood<T> = Option<Result<T, Column>>;
 
-/// A slice of the list, of one moment.
+/// Reads a slice of the list, as of one moment.
 pub(in crate::store::sqlite) fn slice(
     connection: &Connection,
     query: &CallbackQuery,
@@ -35,7 +35,7 @@ pub(in crate::store::sqlite) fn slice(
     })
 }
 
-/// The places of a slice of the list, of one moment.
+/// Reads the positions of a slice of the list, as of one moment.
 pub(in crate::store::sqlite) fn places(
     connection: &Connection,
     query: &CallbackQuery,
@@ -48,7 +48,7 @@ fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusql
     let mut places = match scope {
         Scope::Nothing => Vec::new(),
         Scope::Orders(_, keys) => of_orders(connection, query, keys)?,
-        // What is left out costs no look at a row.
+        // Skipped callbacks cost no row.
         Scope::All | Scope::Merchant(_) => {
             let mut places = Vec::new();
             for state in [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed] {
@@ -64,8 +64,8 @@ fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusql
     Ok(places)
 }
 
-/// Callbacks in a state that were queued at the time of a place, before it; newest first. Thousands may be queued at one
-/// time, and SQLite would not seek a place among them if it was compared as a whole.
+/// Callbacks in a state that were queued at the time of a position, before it; newest first. Thousands may be queued at
+/// one time, and SQLite would not seek a position among them if it were compared as a whole.
 pub(in crate::store::sqlite) const OF_ITS_TIME: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
      WHERE state = ?1 AND queued_at = ?2 AND key < ?3 ORDER BY key DESC";
 
@@ -73,7 +73,7 @@ pub(in crate::store::sqlite) const OF_ITS_TIME: &str = "SELECT queued_at, key, m
 pub(in crate::store::sqlite) const BEFORE_ITS_TIME: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
      WHERE state = ?1 AND queued_at < ?2 ORDER BY queued_at DESC, key DESC";
 
-/// Adds the newest of a state.
+/// Adds the newest callbacks of a state.
 fn along(
     connection: &Connection,
     query: &CallbackQuery,
@@ -88,7 +88,7 @@ fn along(
     take(statement.query((number, end.queued_at.0))?, query, most, places)
 }
 
-/// Adds what matches of rows, until there are `most` places.
+/// Adds matching rows, until there are `most` positions.
 fn take(
     mut rows: Rows<'_>,
     query: &CallbackQuery,
@@ -110,7 +110,7 @@ fn take(
     Ok(())
 }
 
-/// The callbacks of orders: there are at most two of each.
+/// The callbacks of orders: there are at most two for each.
 fn of_orders(
     connection: &Connection,
     query: &CallbackQuery,
@@ -135,7 +135,7 @@ fn of_orders(
 pub(in crate::store::sqlite) const OF_ORDER: &str = "SELECT queued_at, key, state FROM callbacks WHERE key = \
      (SELECT CASE home WHEN 0 THEN ref ELSE -ref END FROM homes WHERE order_key = ?1 AND home IN (0, 1))";
 
-/// What a record is made of, and what it is about; the order is [`understood`]'s.
+/// The columns of a record and its subject, in the order of [`understood`].
 macro_rules! select {
     ($about:literal) => {
         concat!(
@@ -158,7 +158,7 @@ const OF_ENTRY: &str = select!(
      FROM callbacks c JOIN journal j ON j.entry = -c.key"
 );
 
-/// The record of a callback; the error is the column that holds what was never written there.
+/// Decodes the record of a callback; the error is the column with an invalid value.
 fn record(connection: &Connection, key: i64) -> rusqlite::Result<Understood<CallbackRecord>> {
     let select = if key < 0 { OF_ENTRY } else { OF_OPERATION };
     let read = connection.prepare_cached(select)?.query_row([key], |row| Ok(understood(row)));
@@ -190,7 +190,7 @@ fn understood(row: &Row<'_>) -> Result<CallbackRecord, CorruptRow> {
     })
 }
 
-/// A callback with its tries.
+/// Reads a callback with its attempts.
 pub(in crate::store::sqlite) fn one(
     connection: &Connection,
     id: CallbackId,
@@ -204,7 +204,7 @@ pub(in crate::store::sqlite) fn one(
     })
 }
 
-/// A callback's tries, oldest first; the error is the column that holds what was never written there.
+/// Decodes a callback's attempts, oldest first; the error is the column with an invalid value.
 fn tries_of(connection: &Connection, id: CallbackId) -> rusqlite::Result<Result<Vec<CallbackTry>, Column>> {
     connection
         .prepare_cached(
@@ -226,11 +226,11 @@ fn read_try(row: &Row<'_>) -> rusqlite::Result<Result<CallbackTry, Column>> {
     Ok(understood())
 }
 
-/// How many callbacks are in a state, and the time of the first.
+/// Reads the number of callbacks in a state, and the time of the first.
 pub(in crate::store::sqlite) const SIZE: &str =
     "SELECT count(*), min(queued_at) FROM callbacks INDEXED BY callbacks_by_time WHERE state = ?1";
 
-/// Counts what waits and what was given up: a pass over their index.
+/// Counts pending and failed callbacks along their index.
 pub(in crate::store::sqlite) fn size(connection: &Connection) -> rusqlite::Result<OutboxSize> {
     at_one_moment(connection, || {
         let mut size = connection.prepare_cached(SIZE)?;

@@ -1,4 +1,4 @@
-//! Callbacks and their tries in their tables: what a transaction does with them.
+//! The row operations of a transaction on callbacks and their attempts.
 
 use rusqlite::{OptionalExtension, Row, named_params};
 
@@ -157,8 +157,9 @@ impl CallbackRows for SqliteRows<'_> {
     }
 }
 
-/// Pending callbacks of targets that nobody is at and that were queued until a time: a lease that ended by then was somebody's
-/// who is gone. Along the index by time, since what is so old waits behind a dead target or has its last try.
+/// Pending callbacks that were queued until a time, of targets without a lease in force: a lease that ended by then
+/// belonged to a process that has ended. Read along the index by time, since so old a callback waits for a dead target
+/// or has its last attempt.
 pub(in crate::store::sqlite) const LATE: &str = "SELECT c.key FROM callbacks c INDEXED BY callbacks_by_time \
      LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key \
      WHERE c.state = 0 AND c.queued_at <= ?2 AND c.target = ?1 AND coalesce(t.leased = 0 OR t.due_at <= ?2, 1) \

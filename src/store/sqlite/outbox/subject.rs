@@ -1,4 +1,4 @@
-//! What callbacks are about: operations and entries of the journal, and where their merchants are told.
+//! The subjects of callbacks: operations and journal entries, and the addresses of their merchants.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ use crate::store::sqlite::journal::EntryRow;
 use crate::store::sqlite::row::StoredRow;
 use crate::store::{CallbackSubject, EntryId, RelayTarget};
 
-/// Reads the random numbers of callbacks and what they are about, as far as it is there and readable, by their keys.
+/// Reads the random numbers of callbacks and their subjects by their keys; leaves out those that do not exist or cannot
+/// be decoded.
 pub(in crate::store::sqlite) fn of_all(
     connection: &Connection,
     keys: &[i64],
@@ -36,13 +37,13 @@ fn of(connection: &Connection, key: i64) -> rusqlite::Result<Option<Subject>> {
         }
     };
     match read {
-        // A column of another type: of this row alone.
+        // A column of another type: an error of this row alone.
         Err(error) if error.sqlite_error_code().is_none() => Ok(None),
         read => read,
     }
 }
 
-/// Whom the order of a key names, if it was made from v1 with the relay's address.
+/// Returns the merchant and the operation that the order of a key names, if v1 created it with the relay's address.
 pub(in crate::store::sqlite) fn addressee(
     connection: &Connection,
     order: Fingerprint,
