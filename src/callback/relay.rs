@@ -19,12 +19,12 @@ use crate::wire::members::{read_object, required_parsed};
 ///
 /// # Errors
 /// The store is unavailable.
-pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<RelayTarget>, StoreError> {
+pub async fn relay_target(store: &dyn Store, token: &str) -> Result<Option<RelayTarget>, StoreError> {
     let Some((owner, code)) = token.rsplit_once('.') else { return Ok(None) };
     let Some(code) = code_of(code) else { return Ok(None) };
     let Some((merchant, direction)) = owner.rsplit_once('.') else { return Ok(None) };
     let Ok(merchant) = MerchantId::new(merchant) else { return Ok(None) };
-    let found = store.addressee(&merchant, code).await?;
+    let found = store.relay_target(&merchant, code).await?;
     Ok(found.filter(|found| direction == found.direction.as_str()))
 }
 
@@ -38,9 +38,9 @@ fn code_of(text: &str) -> Option<Fingerprint> {
 /// Returns the API key whose secrets an engine signs a callback with, and these secrets. It is the key that created the
 /// operation or, if that has no v2 secret any more, the merchant's first key with one.
 #[must_use]
-pub fn secrets<'r>(rules: &'r RuleSet, addressee: &RelayTarget) -> Option<(&'r str, &'r Secrets)> {
-    let merchant = rules.merchants.get(&addressee.merchant)?;
-    let signing = merchant.signing_key(&addressee.api_key, |key| key.v2_secrets.as_ref());
+pub fn secrets<'r>(rules: &'r RuleSet, relay_target: &RelayTarget) -> Option<(&'r str, &'r Secrets)> {
+    let merchant = rules.merchants.get(&relay_target.merchant)?;
+    let signing = merchant.signing_key(&relay_target.api_key, |key| key.v2_secrets.as_ref());
     signing.map(|(key, secrets)| (&*key.key, secrets))
 }
 
@@ -52,15 +52,15 @@ pub fn secrets<'r>(rules: &'r RuleSet, addressee: &RelayTarget) -> Option<(&'r s
 pub async fn take(
     store: &dyn Store,
     clock: &dyn Clock,
-    addressee: &RelayTarget,
+    relay_target: &RelayTarget,
     body: &SignedBody,
 ) -> Result<Bytes, ApiError> {
     let object = read_object(body.bytes())?;
     let order_id = required_parsed("order_id", &object, |text| Ok(text.to_owned()))?;
-    if order_id != addressee.order_id.as_str() {
+    if order_id != relay_target.order_id.as_str() {
         return Err(ApiError::NotFound);
     }
-    if let Some(entry) = addressee.entry {
+    if let Some(entry) = relay_target.entry {
         store.relayed(entry, clock.now()).await?;
     }
     Ok(Bytes::from_static(b"{}"))

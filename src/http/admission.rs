@@ -208,7 +208,7 @@ impl GatewayState {
         let limits = &rules.gateway.limits;
         let recipe = &self.callback_signature;
         let headers = CallbackHeaders::of(recipe, &head.headers)?;
-        let target = relay::addressee(&*self.deps.store, token).await?;
+        let target = relay::relay_target(&*self.deps.store, token).await?;
         let target = target.ok_or_else(|| self.count_failure(AdmissionError::UnknownPath, address, &rules))?;
         context.merchant = rules.merchants.get(&target.merchant).cloned();
 

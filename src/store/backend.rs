@@ -59,7 +59,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<Self>;
 
     /// Reads what is stored under an order.
-    fn standing(
+    fn order_row(
         &self,
         merchant: &MerchantId,
         order: Fingerprint,
@@ -111,7 +111,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<(Currency, Balance)>, StoreError>> + Send;
 
     /// Audits the store: see [`Store::audit`](super::Store::audit).
-    fn look_at_everything(
+    fn run_audit(
         &self,
         progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
     ) -> impl Future<Output = Result<Audit, StoreError>> + Send;
@@ -149,7 +149,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     fn task_queues(&self, kind: TaskKind) -> impl Future<Output = Result<Vec<TaskQueue>, StoreError>> + Send;
 
     /// Makes claimed tasks that cannot be decoded due at another time.
-    fn put_off(
+    fn postpone_tasks(
         &self,
         kind: TaskKind,
         keys: Vec<i64>,
@@ -170,7 +170,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
     /// Reads the target of an order, if it was created through v1 with the relay's address.
-    fn addressee_of(
+    fn relay_target_of(
         &self,
         merchant: &MerchantId,
         order: Fingerprint,

@@ -61,7 +61,7 @@ impl<B: Backend> Store for B {
     ) -> StoreFuture<'a, OrderLookup> {
         Box::pin(async move {
             let order = self.fingerprint_key().order_key(merchant, direction, order_id);
-            Ok(match self.standing(merchant, order).await? {
+            Ok(match self.order_row(merchant, order).await? {
                 homes::OrderRow::Free => OrderLookup::Free,
                 homes::OrderRow::Operation(row) => OrderLookup::Operation(Box::new(row.decode(self.vault())?)),
                 homes::OrderRow::Elsewhere => OrderLookup::Reserved,
@@ -201,7 +201,7 @@ impl<B: Backend> Store for B {
     }
 
     fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> StoreFuture<'_, Audit> {
-        Box::pin(self.look_at_everything(progress))
+        Box::pin(self.run_audit(progress))
     }
 
     fn probe(&self) -> StoreFuture<'_, ()> {

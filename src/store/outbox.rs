@@ -68,7 +68,8 @@ pub trait Outbox: Send + Sync + 'static {
 
     /// Returns the order that a relay address names: the one of this merchant with this key (see
     /// [`super::FingerprintKey::order_key`]), if it was created through v1 with the relay's address.
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> StoreFuture<'a, Option<RelayTarget>>;
+    fn relay_target<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint)
+    -> StoreFuture<'a, Option<RelayTarget>>;
 
     /// Queues the callback of an entry whose result a remote engine announced, in the queue of
     /// [`CallbackTarget::Engine`]. Does nothing if the callback exists or the merchant gave no address. An existing

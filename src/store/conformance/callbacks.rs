@@ -256,7 +256,7 @@ pub(in crate::store) async fn a_closed_outbox_is_unavailable(backend: &dyn TestB
         store.callback_ready(of_entry, NOW).await.err(),
         store.drop_callback(lease).await.err(),
         store.expire_callbacks(expiry(NOW, 1)).await.err(),
-        store.addressee(&merchant("acme"), Fingerprint([0; 16])).await.err(),
+        store.relay_target(&merchant("acme"), Fingerprint([0; 16])).await.err(),
         store.relayed(entry.id, NOW).await.err(),
         store.callback(id).await.err(),
         store.callbacks(everything()).await.err(),

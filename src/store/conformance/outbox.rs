@@ -657,7 +657,7 @@ pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Test
         created(&*store, draft).await;
     }
     let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
-    let addressee = |direction, text, api_key: &str, entry| RelayTarget {
+    let relay_target = |direction, text, api_key: &str, entry| RelayTarget {
         merchant: merchant("acme"),
         direction,
         order_id: order(text),
@@ -665,10 +665,10 @@ pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Test
         entry,
     };
     let found =
-        async |name, direction, text| store.addressee(&merchant(name), key(name, direction, text)).await.unwrap();
-    let expected = addressee(Direction::Payout, "relayed", "acme-second", None);
+        async |name, direction, text| store.relay_target(&merchant(name), key(name, direction, text)).await.unwrap();
+    let expected = relay_target(Direction::Payout, "relayed", "acme-second", None);
     assert_eq!(found("acme", Direction::Payout, "relayed").await, Some(expected));
-    let expected = addressee(Direction::Payin, "remote", "acme-live", Some(entry.id));
+    let expected = relay_target(Direction::Payin, "remote", "acme-live", Some(entry.id));
     assert_eq!(found("acme", Direction::Payin, "remote").await, Some(expected));
     for (name, direction, text) in [
         ("acme", Direction::Payin, "relayed"),

@@ -24,7 +24,8 @@ pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
     async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
 
     /// Reports whether another order than this one has the engine's `transaction_id`, and locks that id.
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, Self::Error>;
+    async fn belongs_to_another_order(&mut self, transaction_id: &str, order: Fingerprint)
+    -> Result<bool, Self::Error>;
 
     /// Writes the engine's answer to an entry without one.
     async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Self::Error>;
@@ -86,7 +87,7 @@ pub(in crate::store) async fn answer<R: EntryRows>(
     new: &NewEntry,
     answer: &EngineAnswer,
 ) -> Result<Result<EntryRow, NotKept>, R::Error> {
-    if rows.is_another_orders(&answer.transaction_id, new.order_key).await? {
+    if rows.belongs_to_another_order(&answer.transaction_id, new.order_key).await? {
         return Ok(Err(NotKept::OtherOrder));
     }
     for _ in 0..MAX_READS {

@@ -46,7 +46,7 @@ async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<Call
     }
     if !unreadable.is_empty() {
         let later = UnixMillis(now.0.saturating_add(POSTPONE_MILLIS));
-        backend.put_off(TaskKind::Callback, unreadable, lease_until, later).await?;
+        backend.postpone_tasks(TaskKind::Callback, unreadable, lease_until, later).await?;
     }
     Ok(jobs)
 }
@@ -148,9 +148,13 @@ impl<B: Backend> Outbox for B {
         })
     }
 
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> StoreFuture<'a, Option<RelayTarget>> {
+    fn relay_target<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        order: Fingerprint,
+    ) -> StoreFuture<'a, Option<RelayTarget>> {
         Box::pin(async move {
-            let found = self.addressee_of(merchant, order).await?;
+            let found = self.relay_target_of(merchant, order).await?;
             Ok(found.filter(|found| found.merchant == *merchant))
         })
     }

@@ -67,35 +67,35 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| create::create(&node, Arc::new(new), nonce).await)
     }
 
-    async fn standing(&self, merchant: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
+    async fn order_row(&self, merchant: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
         let bucket = bucket_of(merchant);
-        self.ask(async move |client| homes::standing(client, bucket, order).await).await
+        self.with_client(async move |client| homes::order_row(client, bucket, order).await).await
     }
 
     async fn operation_row(&self, id: TransactionId) -> Result<Option<StoredRow>, StoreError> {
-        self.ask(async move |client| row::by_id(client, id).await).await
+        self.with_client(async move |client| row::by_id(client, id).await).await
     }
 
     async fn operation_rows(&self, ids: Vec<i64>) -> Result<HashMap<i64, StoredRow>, StoreError> {
-        self.ask(async move |client| row::by_ids(client, &ids).await).await
+        self.with_client(async move |client| row::by_ids(client, &ids).await).await
     }
 
     async fn v1_status_row(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<V1Status>, StoreError> {
         let merchant = merchant.clone();
-        self.ask(async move |client| statuses::v1(client, &merchant, order).await).await
+        self.with_client(async move |client| statuses::v1(client, &merchant, order).await).await
     }
 
     async fn v2_status_row(&self, merchant: &MerchantId, id: TransactionId) -> Result<Option<V2Status>, StoreError> {
         let merchant = merchant.clone();
-        self.ask(async move |client| statuses::v2(client, &merchant, id).await).await
+        self.with_client(async move |client| statuses::v2(client, &merchant, id).await).await
     }
 
     async fn sealed_details(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.ask(async move |client| row::sealed(client, id).await).await
+        self.with_client(async move |client| row::sealed(client, id).await).await
     }
 
     async fn sealed_preparation(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.ask(async move |client| preparations::of(client, id).await).await
+        self.with_client(async move |client| preparations::of(client, id).await).await
     }
 
     async fn listed_rows(
@@ -112,25 +112,22 @@ impl Backend for PostgresStore {
 
     async fn knows(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
         let merchant = merchant.clone();
-        self.ask(async move |client| ledger::knows(client, &merchant).await).await
+        self.with_client(async move |client| ledger::knows(client, &merchant).await).await
     }
 
     async fn balances_of(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, StoreError> {
         let merchant = merchant.clone();
-        self.ask(async move |client| ledger::balances(client, &merchant).await).await
+        self.with_client(async move |client| ledger::balances(client, &merchant).await).await
     }
 
-    async fn look_at_everything(
-        &self,
-        progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
-    ) -> Result<Audit, StoreError> {
+    async fn run_audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Result<Audit, StoreError> {
         let vault = Arc::clone(&self.vault);
-        self.thread.run_while_asked(async move |node| audit::run(&node, vault, progress).await).await
+        self.thread.run_while_awaited(async move |node| audit::run(&node, vault, progress).await).await
     }
 
     async fn commit_probe(&self) -> Result<(), StoreError> {
         let probe = "UPDATE probe SET count = count + 1 WHERE id = 1";
-        self.ask(async move |client| {
+        self.with_client(async move |client| {
             client.execute(&client.prepare_cached(probe).await?, &[]).await.map(drop).map_err(PgError::from)
         })
         .await
@@ -142,15 +139,15 @@ impl Backend for PostgresStore {
 
     async fn home(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {
         let bucket = bucket_of(merchant);
-        self.ask(async move |client| homes::of(client, bucket, order).await).await
+        self.with_client(async move |client| homes::of(client, bucket, order).await).await
     }
 
     async fn entry_row(&self, id: EntryId) -> Result<Option<EntryRow>, StoreError> {
-        self.ask(async move |client| entry_row::by_id(client, id).await).await
+        self.with_client(async move |client| entry_row::by_id(client, id).await).await
     }
 
     async fn open_rows(&self, after: i64, limit: usize) -> Result<Vec<NumberedEntry>, StoreError> {
-        self.ask(async move |client| entry_row::open_after(client, after, limit).await).await
+        self.with_client(async move |client| entry_row::open_after(client, after, limit).await).await
     }
 
     async fn answered_rows(&self, query: HistoryQuery) -> Result<Page<EntryRow>, StoreError> {
@@ -164,36 +161,40 @@ impl Backend for PostgresStore {
     async fn claim_tasks(&self, claim: TaskClaim) -> Result<Vec<ClaimedTask>, StoreError> {
         let claimed = self.thread.run(async move |node| {
             node.clock.require_right()?;
-            node.ask(async |client| tasks::claim(client, &claim).await).await
+            node.with_client(async |client| tasks::claim(client, &claim).await).await
         });
         claimed.await
     }
 
     async fn task_queues(&self, kind: TaskKind) -> Result<Vec<TaskQueue>, StoreError> {
-        self.ask(async move |client| tasks::queues(client, kind).await).await
+        self.with_client(async move |client| tasks::queues(client, kind).await).await
     }
 
-    async fn put_off(
+    async fn postpone_tasks(
         &self,
         kind: TaskKind,
         keys: Vec<i64>,
         lease_until: UnixMillis,
         until: UnixMillis,
     ) -> Result<(), StoreError> {
-        self.ask(async move |client| tasks::put_off(client, kind, &keys, lease_until, until).await).await
+        self.with_client(async move |client| tasks::postpone_tasks(client, kind, &keys, lease_until, until).await).await
     }
 
     async fn subjects(&self, keys: Vec<i64>) -> Result<HashMap<i64, (i64, Subject)>, StoreError> {
-        self.ask(async move |client| subject::of_all(client, &keys).await).await
+        self.with_client(async move |client| subject::of_all(client, &keys).await).await
     }
 
     async fn forget_delivered(&self, until: UnixMillis, limit: usize) -> Result<usize, StoreError> {
-        self.ask(async move |client| forgetting::forget(client, until, limit).await).await
+        self.with_client(async move |client| forgetting::forget(client, until, limit).await).await
     }
 
-    async fn addressee_of(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<RelayTarget>, StoreError> {
+    async fn relay_target_of(
+        &self,
+        merchant: &MerchantId,
+        order: Fingerprint,
+    ) -> Result<Option<RelayTarget>, StoreError> {
         let bucket = bucket_of(merchant);
-        self.ask(async move |client| subject::addressee(client, bucket, order).await).await
+        self.with_client(async move |client| subject::relay_target(client, bucket, order).await).await
     }
 
     async fn callback_record(&self, id: CallbackId) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
@@ -209,16 +210,16 @@ impl Backend for PostgresStore {
     }
 
     async fn callback_counts(&self) -> Result<OutboxSize, StoreError> {
-        self.ask(async |client| list::size(client).await).await
+        self.with_client(async |client| list::size(client).await).await
     }
 }
 
 impl PostgresStore {
     /// Runs statements, each of which is a transaction by itself.
-    async fn ask<T: Send + 'static>(
+    async fn with_client<T: Send + 'static>(
         &self,
         work: impl AsyncFn(&Object) -> Result<T, PgError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.thread.run(async move |node| node.ask(work).await).await
+        self.thread.run(async move |node| node.with_client(work).await).await
     }
 }

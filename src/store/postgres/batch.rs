@@ -111,10 +111,10 @@ fn store_part<'n>(
             return;
         }
         match store(node, &rows, tries).await {
-            Ok(Outcome::Waited) => match standing(node, &rows).await {
-                Ok(standing) if standing.is_empty() => halve(node, part, tries, &taken()).await,
-                Ok(standing) => store_part(node, without(part, &standing), tries).await,
-                Err(error) => tell_all(part, &error),
+            Ok(Outcome::Waited) => match order_row(node, &rows).await {
+                Ok(order_row) if order_row.is_empty() => halve(node, part, tries, &taken()).await,
+                Ok(order_row) => store_part(node, without(part, &order_row), tries).await,
+                Err(error) => answer_all(part, &error),
             },
             Ok(Outcome::Stored { ids, in_doubt }) => {
                 for waiting in part {
@@ -128,7 +128,7 @@ fn store_part<'n>(
             }
             // One row that the database refuses must not take the others with it.
             Err(error @ StoreError::Corrupt(_)) => halve(node, part, tries, &error).await,
-            Err(error) => tell_all(part, &error),
+            Err(error) => answer_all(part, &error),
         }
     })
 }
@@ -136,17 +136,17 @@ fn store_part<'n>(
 /// Both halves are tried, side by side, unless there is only one row.
 async fn halve(node: &PgNode, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, error: &StoreError) {
     if part.len() < 2 {
-        return tell_all(part, error);
+        return answer_all(part, error);
     }
     let second = part.split_off(part.len() / 2);
     tokio::join!(store_part(node, part, tries), store_part(node, second, tries));
 }
 
 /// Those whose order is not there. Whose is, needs no place and is told so; the rest is in nobody's way.
-fn without(part: Vec<WaitingCreate>, standing: &HashSet<i64>) -> Vec<WaitingCreate> {
+fn without(part: Vec<WaitingCreate>, order_row: &HashSet<i64>) -> Vec<WaitingCreate> {
     let mut rest = Vec::with_capacity(part.len());
     for (place, waiting) in (1..).zip(part) {
-        if standing.contains(&place) {
+        if order_row.contains(&place) {
             waiting.answer(Ok(InsertConflict::Something { in_doubt: true }));
         } else {
             rest.push(waiting);
@@ -155,7 +155,7 @@ fn without(part: Vec<WaitingCreate>, standing: &HashSet<i64>) -> Vec<WaitingCrea
     rest
 }
 
-fn tell_all(part: Vec<WaitingCreate>, error: &StoreError) {
+fn answer_all(part: Vec<WaitingCreate>, error: &StoreError) {
     for waiting in part {
         waiting.answer(Err(error.clone()));
     }
@@ -191,7 +191,7 @@ enum Outcome {
 
 /// `tries` counts the statements that were sent for any of the rows, each of which may have been committed.
 async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
-    node.ask(async |client| {
+    node.with_client(async |client| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         let inserted = async {
             for row in rows {
@@ -209,10 +209,10 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
 }
 
 /// The places, from 1, of the rows whose orders have a home. To look waits for nobody.
-async fn standing(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
+async fn order_row(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Fingerprint> = rows.iter().map(|new| new.order_key()).collect();
-    node.ask(async |client| {
+    node.with_client(async |client| {
         let homes = homes::of_all(client, &buckets, &keys).await?;
         Ok((1..).zip(homes).filter(|(_, home)| home.is_some()).map(|(place, _)| place).collect())
     })

@@ -122,7 +122,7 @@ impl Copying {
             let done = work(&node, &source).await;
             Ok((source, done))
         };
-        let (source, done) = self.thread.run_while_asked(work).await?;
+        let (source, done) = self.thread.run_while_awaited(work).await?;
         self.source = Some(source);
         done
     }
@@ -133,7 +133,7 @@ impl Copying {
     /// The target cannot be read.
     pub async fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Result<Audit, CopyError> {
         let vault = self.source.as_ref().map(|source| Arc::clone(&source.vault)).ok_or_else(closed)?;
-        Ok(self.thread.run_while_asked(async move |node| audit::run(&node, vault, progress).await).await?)
+        Ok(self.thread.run_while_awaited(async move |node| audit::run(&node, vault, progress).await).await?)
     }
 
     /// Marks the source as moved, and then removes the target's mark: from now on it is the store that gateways serve. What
@@ -147,7 +147,7 @@ impl Copying {
             return Err(CopyError::Changed);
         }
         let unmark = async |node: Rc<PgNode>| {
-            node.ask(async |client| Ok(client.execute("DELETE FROM copying", &[]).await.map(drop)?)).await
+            node.with_client(async |client| Ok(client.execute("DELETE FROM copying", &[]).await.map(drop)?)).await
         };
         let finished = self.thread.run(unmark).await;
         self.thread.close().await;

@@ -45,7 +45,7 @@ pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> R
     };
     match met {
         InsertConflict::Nothing => Ok(InsertedRow::Stored { verdict: CreateOutcome::AsDrafted, queued: false }),
-        InsertConflict::Something { in_doubt } => what_stands(node, &new, in_doubt).await,
+        InsertConflict::Something { in_doubt } => load_existing(node, &new, in_doubt).await,
     }
 }
 
@@ -61,10 +61,10 @@ fn decides(draft: &NewOperation) -> bool {
 }
 
 /// What stood in the way: whoever lost reads the winner, in a new statement.
-async fn what_stands(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
-    node.ask(async |client| {
+async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
+    node.with_client(async |client| {
         let operation = &new.draft().operation;
-        Ok(match homes::standing(client, bucket_in(operation.id), new.order_key()).await? {
+        Ok(match homes::order_row(client, bucket_in(operation.id), new.order_key()).await? {
             OrderRow::Operation(found) if in_doubt && found.id == operation.id.to_stored() => made_before(new, &found),
             OrderRow::Operation(found) => InsertedRow::Existing(found),
             OrderRow::Elsewhere => InsertedRow::Reserved,

@@ -101,7 +101,7 @@ pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: F
 }
 
 /// Reads what stands under an order, with its operation in the same statement.
-pub(super) async fn standing(
+pub(super) async fn order_row(
     client: &impl GenericClient,
     bucket: i16,
     order: Fingerprint,

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_alone_is_asked_as_it_was_among_others() {
+    fn each_host_keeps_the_connection_settings() {
         let rest = "/bank?sslmode=require&channel_binding=require&options=-cgeqo%3Doff&application_name=pay&connect_timeout=2\
                     &tcp_user_timeout=4&keepalives=0&keepalives_idle=30&keepalives_interval=10&keepalives_retries=3\
                     &target_session_attrs=read-write&load_balance_hosts=random&sslnegotiation=direct";

@@ -93,7 +93,10 @@ impl PgNode {
     }
 
     /// Runs statements on a connection, again where that may help: see [`PgNode::transact`].
-    pub(super) async fn ask<T>(&self, work: impl AsyncFn(&Object) -> Result<T, PgError>) -> Result<T, StoreError> {
+    pub(super) async fn with_client<T>(
+        &self,
+        work: impl AsyncFn(&Object) -> Result<T, PgError>,
+    ) -> Result<T, StoreError> {
         let once = async || {
             let client = self.client().await?;
             work(&client).await
@@ -112,7 +115,7 @@ impl PgNode {
     /// The database does not answer; what was measured last stands.
     pub(super) async fn measure_clock(&self, machine: &dyn Clock) -> Result<(), StoreError> {
         let (before, there, after) = self
-            .ask(async |client| {
+            .with_client(async |client| {
                 let statement =
                     client.prepare_cached("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").await?;
                 let before = machine.now().0;
@@ -221,7 +224,7 @@ impl Thread {
     ///
     /// # Errors
     /// As [`Thread::run`].
-    pub(super) fn run_while_asked<T, F>(
+    pub(super) fn run_while_awaited<T, F>(
         &self,
         work: F,
     ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>

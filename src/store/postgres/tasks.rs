@@ -95,7 +95,7 @@ pub(super) const CLAIM: &str = "WITH due AS MATERIALIZED (SELECT next.*, share.n
 
 /// Makes claimed tasks due at another time that cannot be understood. What somebody else holds or has claimed since is not ours
 /// any more.
-pub(super) async fn put_off(
+pub(super) async fn postpone_tasks(
     client: &impl GenericClient,
     kind: TaskKind,
     keys: &[i64],

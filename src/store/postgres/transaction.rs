@@ -66,10 +66,10 @@ impl EntryRows for PgRows<'_> {
     }
 
     /// No unique index can say so, since the same name may come in another bucket.
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, PgError> {
+    async fn belongs_to_another_order(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, PgError> {
         let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
         self.0.execute(&statement, &[&transaction_id]).await?;
-        let statement = self.0.prepare_cached(IS_ANOTHER_ORDERS).await?;
+        let statement = self.0.prepare_cached(BELONGS_TO_ANOTHER_ORDER).await?;
         get(&self.0.query_one(&statement, &[&transaction_id, &key(&order)]).await?, 0)
     }
 
@@ -272,7 +272,7 @@ impl Rows for PgRows<'_> {
     }
 }
 
-pub(super) const IS_ANOTHER_ORDERS: &str =
+pub(super) const BELONGS_TO_ANOTHER_ORDER: &str =
     "SELECT EXISTS (SELECT FROM journal WHERE transaction_id = $1 AND order_key <> $2)";
 
 fn read_state(row: &Row) -> Result<OperationState, PgError> {

@@ -66,7 +66,7 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| transaction::create_operation(connection, &new, nonce))
     }
 
-    async fn standing(&self, _: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
+    async fn order_row(&self, _: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
         self.readers.read(|connection| row::order_row(connection, order))
     }
 
@@ -112,18 +112,15 @@ impl Backend for SqliteStore {
 
     async fn balances_of(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, StoreError> {
         let found = self.readers.read(|connection| transaction::balances(connection, merchant.as_str()))?;
-        let understood = |(currency, balance): (String, Balance)| match Currency::new(&currency) {
+        let decoded = |(currency, balance): (String, Balance)| match Currency::new(&currency) {
             Ok(currency) => Ok((currency, balance)),
             Err(_) => Err(StoreError::Corrupt("an account names no currency".to_owned())),
         };
-        found.into_iter().map(understood).collect()
+        found.into_iter().map(decoded).collect()
     }
 
     /// Runs the audit on a thread of its own, since it reads for long.
-    async fn look_at_everything(
-        &self,
-        progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
-    ) -> Result<Audit, StoreError> {
+    async fn run_audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Result<Audit, StoreError> {
         let (connection, vault) = (self.readers.lend()?, Arc::clone(&self.vault));
         let (reply, result) = oneshot::channel();
         let thread = std::thread::Builder::new().name("store-audit".to_owned()).spawn(move || {
@@ -178,14 +175,14 @@ impl Backend for SqliteStore {
         self.readers.read_aside(move |connection| tasks::queues(connection, kind)).await
     }
 
-    async fn put_off(
+    async fn postpone_tasks(
         &self,
         kind: TaskKind,
         keys: Vec<i64>,
         lease_until: UnixMillis,
         until: UnixMillis,
     ) -> Result<(), StoreError> {
-        self.writer.submit(move |connection| tasks::put_off(connection, kind, &keys, lease_until, until)).await
+        self.writer.submit(move |connection| tasks::postpone_tasks(connection, kind, &keys, lease_until, until)).await
     }
 
     async fn subjects(&self, keys: Vec<i64>) -> Result<HashMap<i64, (i64, Subject)>, StoreError> {
@@ -196,8 +193,8 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| forgetting::forget(connection, until, limit)).await
     }
 
-    async fn addressee_of(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<RelayTarget>, StoreError> {
-        let found = self.readers.read(|connection| subject::addressee(connection, order))?.transpose();
+    async fn relay_target_of(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<RelayTarget>, StoreError> {
+        let found = self.readers.read(|connection| subject::relay_target(connection, order))?.transpose();
         found.map_err(|column| StoreError::Corrupt(format!("an order's column {column} is not ours")))
     }
 

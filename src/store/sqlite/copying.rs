@@ -75,7 +75,7 @@ mod tests {
     use crate::rules::Secret;
 
     #[test]
-    fn a_source_is_nobody_elses_and_knows_when_it_changed() {
+    fn a_source_is_locked_and_detects_changes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("paybridge.db");
         let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_store_is_nobodys() {
+    fn a_moved_store_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("paybridge.db");
         let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };

@@ -53,7 +53,7 @@ pub(super) fn open_source(
     }
     write_ahead(&connection, path)?;
     let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
-    tell_if_new(&prepared, path);
+    log_if_new(&prepared, path);
     tasks::release_all(&connection).map_err(OpenError::sqlite(path))?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate).map_err(OpenError::sqlite(path))?;
     if log.busy {
@@ -153,7 +153,7 @@ fn start(
 }
 
 /// Logs that a store was created. Beside an existing key file that is most likely a mistake.
-fn tell_if_new(prepared: &schema::PreparedFile, path: &Path) {
+fn log_if_new(prepared: &schema::PreparedFile, path: &Path) {
     match (prepared.new, prepared.key_was_there) {
         (false, _) => {}
         (true, false) => tracing::info!("made a new store at {}", path.display()),

@@ -74,17 +74,17 @@ pub(super) fn claim(connection: &Connection, claim: &TaskClaim) -> rusqlite::Res
 }
 
 /// Postpones claimed tasks that cannot be decoded.
-pub(super) fn put_off(
+pub(super) fn postpone_tasks(
     connection: &Connection,
     kind: TaskKind,
     keys: &[i64],
     lease_until: UnixMillis,
     until: UnixMillis,
 ) -> rusqlite::Result<()> {
-    let mut put_off = connection.prepare_cached(
+    let mut postpone_tasks = connection.prepare_cached(
         "UPDATE tasks SET due_at = ?4, leased = 0 WHERE kind = ?1 AND key = ?2 AND leased = 1 AND due_at = ?3",
     )?;
-    keys.iter().try_for_each(|key| put_off.execute((kind.number(), key, lease_until.0, until.0)).map(drop))
+    keys.iter().try_for_each(|key| postpone_tasks.execute((kind.number(), key, lease_until.0, until.0)).map(drop))
 }
 
 /// Releases every claimed task, and leaves postponed ones at their time. One gateway serves a file, so the process that

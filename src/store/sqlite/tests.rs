@@ -397,7 +397,7 @@ fn two_looks_at_the_files() {
 }
 
 #[tokio::test]
-async fn a_store_tells_whether_it_holds_operations() {
+async fn a_store_reports_whether_it_holds_operations() {
     let place = Place::new();
     let opened = || {
         let keys = StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() };

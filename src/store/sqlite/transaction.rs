@@ -93,7 +93,7 @@ impl EntryRows for SqliteRows<'_> {
         EntryRow::by_id(self.0, id)
     }
 
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> rusqlite::Result<bool> {
+    async fn belongs_to_another_order(&mut self, transaction_id: &str, order: Fingerprint) -> rusqlite::Result<bool> {
         self.0
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND order_key <> ?2)")?
             .query_row((transaction_id, order.0), |row| row.get(0))

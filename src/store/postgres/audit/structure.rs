@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_understood() {
+    fn migrations_create_what_is_expected() {
         let (tables, parts) = made(MADE);
         assert!(tables.iter().any(|table| table == "callback_tries"));
         let count = |kind: &str| parts.keys().filter(|name| name.starts_with(kind)).count();

@@ -375,7 +375,7 @@ async fn problems_are_reported_up_to_a_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_audit_of_many_slices_tells_how_far_it_is() {
+async fn an_audit_of_many_slices_reports_its_progress() {
     let Some((_database, store)) = opened() else { return };
     for number in 0..600 {
         let name = ["acme", "bolt", "cosy"][number % 3];

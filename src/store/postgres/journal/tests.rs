@@ -105,7 +105,7 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_says_nothing_new_costs_no_commit() {
+async fn repeated_information_costs_no_commit() {
     let Some((database, store)) = opened() else { return };
     let entry = intended(&store, intent("acme", "1")).await;
     let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();

@@ -145,13 +145,13 @@ async fn records_at(
     let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
     let statement = transaction.prepare_cached(RECORDS).await?;
     let rows = transaction.query(&statement, &[&buckets, &keys]).await?;
-    let mut records: Vec<_> = rows.iter().map(understood).collect();
+    let mut records: Vec<_> = rows.iter().map(decoded).collect();
     // What a callback is about is missing.
     records.resize_with(places.len(), || Err(CorruptRow("key")));
     Ok(records)
 }
 
-/// What records are made of, and what they are about; the order is [`understood`]'s. The limits say that there is one
+/// What records are made of, and what they are about; the order is [`decoded`]'s. The limits say that there is one
 /// of each.
 pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, \
      coalesce(t.due_at, c.queued_at), coalesce(t.leased, false), c.tries, c.last_status, c.last_error, \
@@ -165,7 +165,7 @@ pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c
      SELECT direction, order_id, v1_callback_url, true, transaction_id \
      FROM journal WHERE bucket = place.bucket AND entry = -place.key LIMIT 1) AS about ORDER BY place.number";
 
-fn understood(row: &Row) -> Result<CallbackRecord, CorruptRow> {
+fn decoded(row: &Row) -> Result<CallbackRecord, CorruptRow> {
     fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize, name: Column) -> Result<T, CorruptRow> {
         row.try_get(at).map_err(|_| CorruptRow(name))
     }
@@ -205,7 +205,7 @@ pub(in crate::store::postgres) async fn one(
         let key = id.subject().key();
         let statement = transaction.prepare_cached(RECORDS).await?;
         let found = transaction.query_opt(&statement, &[&vec![bucket_in_key(key)], &vec![key]]).await?;
-        let record = found.as_ref().map(understood).transpose().map_err(|CorruptRow(column)| not_ours(column))?;
+        let record = found.as_ref().map(decoded).transpose().map_err(|CorruptRow(column)| not_ours(column))?;
         let Some(record) = record.filter(|record| record.id == id) else { return Ok(None) };
         Ok(Some((record, tries_of(transaction, id).await?.map_err(not_ours)?)))
     })
@@ -228,14 +228,14 @@ async fn tries_of(transaction: &Transaction<'_>, id: CallbackId) -> Result<Resul
 fn read_try(row: &Row) -> Result<Result<CallbackTry, Column>, PgError> {
     let (at, duration_us): (_, i64) = (get(row, 0)?, get(row, 1)?);
     let (status, error): (Option<i32>, _) = (get(row, 2)?, get(row, 3)?);
-    let understood = || {
+    let decoded = || {
         Ok(CallbackTry {
             at: UnixMillis(at),
             duration: Duration::from_micros(u64::try_from(duration_us).map_err(|_| "duration_us")?),
             outcome: outcome_of(status.map(i64::from), error)?.ok_or("status")?,
         })
     };
-    Ok(understood())
+    Ok(decoded())
 }
 
 /// How many callbacks wait and since when, and how many were given up. What waits is counted by its tasks: of what was told, nothing

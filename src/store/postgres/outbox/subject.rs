@@ -61,7 +61,7 @@ async fn read(client: &impl GenericClient, sql: &str, keys: &[i64]) -> Result<Ve
 }
 
 /// Reads whom the order of a key names, if it was made from v1 with the relay's address.
-pub(in crate::store::postgres) async fn addressee(
+pub(in crate::store::postgres) async fn relay_target(
     client: &impl GenericClient,
     bucket: i16,
     order: Fingerprint,
@@ -80,7 +80,7 @@ pub(super) const ADDRESSEE: &str = "SELECT x.merchant, x.direction, o.order_id, 
      WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 1";
 
 fn named(row: &Row) -> Result<RelayTarget, PgError> {
-    let understood = |merchant, direction, order_id, api_key, entry: Option<i64>| {
+    let decoded = |merchant, direction, order_id, api_key, entry: Option<i64>| {
         Ok(RelayTarget {
             merchant: MerchantId::new(merchant).or_corrupt("merchant")?,
             direction: direction_of(direction).ok_or(CorruptRow("direction"))?,
@@ -89,7 +89,7 @@ fn named(row: &Row) -> Result<RelayTarget, PgError> {
             entry: entry.map(EntryId),
         })
     };
-    understood(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?).map_err(|CorruptRow(column)| {
+    decoded(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?).map_err(|CorruptRow(column)| {
         PgError::Said(StoreError::Corrupt(format!("an order's column {column} is not ours")))
     })
 }

@@ -36,7 +36,7 @@ async fn changes_are_folded_and_balances_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_balance_that_is_asked_for_covers_while_changes_are_folded() {
+async fn an_enforced_balance_is_right_while_changes_are_folded() {
     let Some(place) = Place::new() else { return };
     let store = Arc::new(place.open_node());
     for number in 0..50 {
@@ -64,7 +64,7 @@ fn eur() -> Currency {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_decides_keeps_no_other_account_from_being_folded() {
+async fn a_decision_does_not_block_folding_of_other_accounts() {
     let Some(place) = Place::new() else { return };
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     let pay = async |order: &str| {
@@ -94,7 +94,7 @@ async fn whoever_decides_keeps_no_other_account_from_being_folded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_decides_folds_what_has_become_much() {
+async fn a_decision_folds_many_changes() {
     let Some(place) = Place::new() else { return };
     let store = Arc::new(place.open_node());
     let deposited = created(&*store, deposit("acme", "order")).await;

@@ -38,7 +38,7 @@ fn plain(order: &str) -> NewOperation {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_order_that_somebody_changes_holds_nobody_up() {
+async fn a_locked_order_does_not_block_others() {
     let Some(place) = Place::new() else { return };
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     let first = created(&*store, plain("order")).await;
@@ -71,7 +71,7 @@ async fn an_order_that_somebody_changes_holds_nobody_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_merchant_whose_creates_wait_to_be_decided_holds_nobody_up() {
+async fn a_merchant_with_waiting_decisions_does_not_block_others() {
     let Some(place) = Place::new() else { return };
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     created(&*store, deposit("acme", "first")).await;
@@ -110,7 +110,7 @@ async fn a_merchant_whose_creates_wait_to_be_decided_holds_nobody_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_that_takes_too_long_is_refused_and_stops_nobody() {
+async fn a_slow_list_is_refused_and_blocks_nothing() {
     let Some(place) = Place::new() else { return };
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     let lock = async |transaction: &Transaction<'_>| {

@@ -164,7 +164,7 @@ fn what_cannot_be_reached_is_reported_without_its_password() {
 }
 
 #[test]
-fn a_socket_is_used_whatever_sslmode_says() {
+fn a_socket_is_used_with_any_sslmode() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let path = directory.path().display();

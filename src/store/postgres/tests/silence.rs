@@ -38,7 +38,7 @@ async fn a_silent_host_does_not_keep_from_the_one_behind_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_freezes_keeps_nobody_waiting() {
+async fn a_frozen_server_does_not_block_requests() {
     let Some(server) = server::Server::start(&[]) else { return };
     let database = server.database();
     let store = Arc::new(opened(&database.url()));

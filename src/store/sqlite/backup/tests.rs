@@ -49,7 +49,7 @@ fn probes(path: &Path) -> i64 {
 }
 
 #[tokio::test]
-async fn the_copy_is_of_one_moment_and_nobody_waits_for_it() {
+async fn the_copy_has_the_state_of_one_moment_and_delays_nothing() {
     let place = Place::new().await;
     let before = probes(&place.store());
     let commits = Cell::new(0);
@@ -71,7 +71,7 @@ async fn the_copy_is_of_one_moment_and_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn what_nobody_wants_leaves_nothing() {
+async fn a_cancelled_backup_leaves_nothing() {
     let place = Place::new().await;
     let copied = place.begun().copy(&|_, _| (), &|| false);
     assert!(matches!(copied, Err(BackupError::Interrupted)), "{copied:?}");

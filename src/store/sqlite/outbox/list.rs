@@ -135,7 +135,7 @@ fn of_orders(
 pub(in crate::store::sqlite) const OF_ORDER: &str = "SELECT queued_at, key, state FROM callbacks WHERE key = \
      (SELECT CASE home WHEN 0 THEN ref ELSE -ref END FROM homes WHERE order_key = ?1 AND home IN (0, 1))";
 
-/// The columns of a record and its subject, in the order of [`understood`].
+/// The columns of a record and its subject, in the order of [`decoded`].
 macro_rules! select {
     ($about:literal) => {
         concat!(
@@ -161,11 +161,11 @@ const OF_ENTRY: &str = select!(
 /// Decodes the record of a callback; the error is the column with an invalid value.
 fn record(connection: &Connection, key: i64) -> rusqlite::Result<Understood<CallbackRecord>> {
     let select = if key < 0 { OF_ENTRY } else { OF_OPERATION };
-    let read = connection.prepare_cached(select)?.query_row([key], |row| Ok(understood(row)));
-    Ok(read.optional()?.map(|understood| understood.map_err(|CorruptRow(column)| column)))
+    let read = connection.prepare_cached(select)?.query_row([key], |row| Ok(decoded(row)));
+    Ok(read.optional()?.map(|decoded| decoded.map_err(|CorruptRow(column)| column)))
 }
 
-fn understood(row: &Row<'_>) -> Result<CallbackRecord, CorruptRow> {
+fn decoded(row: &Row<'_>) -> Result<CallbackRecord, CorruptRow> {
     fn column<T: rusqlite::types::FromSql>(row: &Row<'_>, at: usize, name: Column) -> Result<T, CorruptRow> {
         row.get(at).map_err(|_| CorruptRow(name))
     }
@@ -216,14 +216,14 @@ fn tries_of(connection: &Connection, id: CallbackId) -> rusqlite::Result<Result<
 
 fn read_try(row: &Row<'_>) -> rusqlite::Result<Result<CallbackTry, Column>> {
     let (at, duration_us, status, error): (_, i64, _, _) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-    let understood = || {
+    let decoded = || {
         Ok(CallbackTry {
             at: UnixMillis(at),
             duration: Duration::from_micros(u64::try_from(duration_us).map_err(|_| "duration_us")?),
             outcome: outcome_of(status, error)?.ok_or("status")?,
         })
     };
-    Ok(understood())
+    Ok(decoded())
 }
 
 /// Reads the number of callbacks in a state, and the time of the first.

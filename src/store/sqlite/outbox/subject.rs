@@ -44,7 +44,7 @@ fn of(connection: &Connection, key: i64) -> rusqlite::Result<Option<Subject>> {
 }
 
 /// Returns the merchant and the operation that the order of a key names, if v1 created it with the relay's address.
-pub(in crate::store::sqlite) fn addressee(
+pub(in crate::store::sqlite) fn relay_target(
     connection: &Connection,
     order: Fingerprint,
 ) -> rusqlite::Result<Option<Result<RelayTarget, &'static str>>> {
@@ -71,7 +71,7 @@ pub(in crate::store::sqlite) fn addressee(
 fn named(row: &Row<'_>) -> rusqlite::Result<Result<RelayTarget, &'static str>> {
     let (merchant, direction, order_id): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let (api_key, entry) = (row.get(3)?, row.get::<_, Option<i64>>(4)?);
-    let understood = || {
+    let decoded = || {
         Ok(RelayTarget {
             merchant: MerchantId::new(&merchant).or_corrupt("merchant")?,
             direction: direction_of(direction).ok_or(CorruptRow("direction"))?,
@@ -80,5 +80,5 @@ fn named(row: &Row<'_>) -> rusqlite::Result<Result<RelayTarget, &'static str>> {
             entry: entry.map(EntryId),
         })
     };
-    Ok(understood().map_err(|CorruptRow(column)| column))
+    Ok(decoded().map_err(|CorruptRow(column)| column))
 }

@@ -123,7 +123,7 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
 }
 
 #[tokio::test]
-async fn a_store_tells_whether_it_holds_a_journal() {
+async fn a_store_reports_whether_it_holds_a_journal() {
     let place = Place::new();
     let opened = || open(&place.path(), &named(&[1]), Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
     let Opened { store, holds } = opened();
@@ -139,7 +139,7 @@ async fn a_store_tells_whether_it_holds_a_journal() {
 }
 
 #[tokio::test]
-async fn what_says_nothing_new_costs_no_commit() {
+async fn repeated_information_costs_no_commit() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     let entry = intended(&store, intent("acme", "1")).await;

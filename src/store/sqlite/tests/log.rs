@@ -11,7 +11,7 @@ fn beginnings(log: &Path) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_log_begins_anew_long_before_its_bound() {
+async fn the_log_is_restarted_long_before_its_bound() {
     let place = Place::new();
     let store = Arc::new(place.open_made().unwrap());
     let log = place.path().with_extension("db-wal");
