@@ -334,7 +334,7 @@ impl Process {
     }
 }
 
-/// Creates a local authority and a server certificate if the rules ask for it and both files are missing. Returns
+/// Creates a local authority and a server certificate if the rules request it and both files are missing. Returns
 /// whether it did.
 fn create_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartError> {
     let names = certs::names_of(&rules.gateway.server);

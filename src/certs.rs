@@ -136,7 +136,7 @@ pub fn names_of(server: &ServerRules) -> Vec<String> {
     names
 }
 
-/// Creates the pair that the rules name if they ask for it (`generate`) and both files are missing; otherwise returns
+/// Creates the pair that the rules name if they request it (`generate`) and both files are missing; otherwise returns
 /// `None`.
 ///
 /// # Errors

@@ -207,7 +207,7 @@ impl AuthenticationFailure {
 }
 
 impl ApiError {
-    /// Returns the reason in access lines; `None` where the status says enough.
+    /// Returns the reason in access lines; `None` where the status is enough.
     #[must_use]
     pub const fn reason(&self) -> Option<&'static str> {
         match self {

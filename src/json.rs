@@ -499,7 +499,7 @@ fn write_escape(out: &mut String, byte: u8) {
 pub struct Nameable<'a>(pub &'a str);
 
 impl<'a> Nameable<'a> {
-    /// Returns the name, or what stands for one that cannot be shown.
+    /// Returns the name, or a placeholder for one that cannot be shown.
     #[must_use]
     pub fn shown(self) -> &'a str {
         let name = self.0;

@@ -7,7 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`cli`] | one file a subcommand |
-//! | [`app`] | composition root: rules, store, engine, clock, listeners, drain; what systemd is told |
+//! | [`app`] | composition root: rules, store, engine, clock, listeners, drain, notifications to systemd |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | what a deposit's customer meets: entry link, return link, the sandbox's hosted page |
@@ -21,7 +21,7 @@
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and the journal's moves do, where orders live, the durable queue, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
-//! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: what it says and what it means), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
+//! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: from its text to its meaning), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
 //! | [`error`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
 //! | [`backoff`] | how long to wait before the next try |
@@ -31,7 +31,7 @@
 //!
 //! # The straight line of a v1 create
 //!
-//! `http::listener` (bytes, framing, TLS) → `http::router` (one table; [`http::router::Route`] says what the request is for,
+//! `http::listener` (bytes, framing, TLS) → `http::router` (one table; [`http::router::Route`] is the request's purpose,
 //! up to its handler) → `http::admission` (gives a [`auth::Caller`] and a [`auth::SignedBody`]) →
 //! [`v1::V1Frontend::create`] → [`v1::translate`] → [`v2::V2Service::create_from_v1`] (signs the v2 bytes, verifies them as
 //! a native caller's, reads the shape) → [`engine::Engine::create`] → [`store::Store::create`] (one commit, shared with the
@@ -47,7 +47,7 @@
 //! Shape (every rule that needs no rule file) → an existing order (same request: its reply; other, or created through the
 //! other API version: 409) or a reservation for v1 (409) → today's rules (else 400) → commit. Whether a request is the same is
 //! decided by a keyed hash of what the merchant sent, in canonical form, and never by today's rules; `engine::repeat` does
-//! so, and nothing else. A unique key (merchant, direction, `order_id`) settles races, and the loser reads the winner.
+//! so, and nothing else. A unique key (merchant, direction, `order_id`) decides races, and the loser reads the winner.
 //!
 //! Today's rules are tried first and their refusal is held back until the order was looked for, so that a new order costs no
 //! extra read; what the caller sees is the order above. Nothing is remembered: where today's rules accept, the commit finds
@@ -64,14 +64,15 @@
 //! - A 200 is sent only after the commit that holds its operation is on disk.
 //! - Money is a whole number of hundredths ([`domain::Amount`]); no binary float is on its way.
 //! - A rejected request stores nothing.
-//! - A state is terminal once ([`domain::State`]); a result, its ledger entries and what must be told of it commit
+//! - A state is terminal once ([`domain::State`]); a result, its ledger entries and its callback commit
 //!   together.
 //! - The entries of a merchant and currency sum to zero at every commit ([`domain::Posting`]).
-//! - A remote engine is asked nothing for v1 that the journal does not hold, and no entry of the journal is ever sent with
+//! - No v1 create reaches a remote engine before the journal holds it, and no entry of the journal is ever sent with
 //!   another body.
-//! - A callback is queued in the commit of what it tells, keeps its name, and stays queued until a receiver has answered.
-//! - What others than the rules name is connected to on the public internet only ([`outbound`]).
-//! - No provider hears of an operation that a payment check refused.
+//! - A callback is queued in the commit of the result that it reports, keeps its id, and stays queued until its receiver
+//!   has answered.
+//! - Addresses that the rules do not name are connected to on the public internet only ([`outbound`]).
+//! - An operation that a payment check refused is never sent to a provider.
 //! - One immutable [`rules::RuleSet`] serves a request from its first byte to its reply.
 //! - Account numbers, payers and `fields` are sealed at rest; secrets, signatures and links reach no log.
 //! - Everything has a bound.

@@ -134,7 +134,7 @@ pub fn of_other_version(order_id_name: &'static str, made_through: &str) -> Requ
 /// Returns the error about an order id that exists with other data. It names members, never values.
 #[must_use]
 pub fn conflict(order_id_name: &'static str, mut paths: Vec<String>) -> RequestError {
-    /// A body may differ in thousands of members; the first few say enough.
+    /// A body may differ in thousands of members; the first few are enough.
     const NAMED: usize = 12;
     if paths.is_empty() {
         return RequestError::member(order_id_name, "exists already and was created from other data");

@@ -22,7 +22,7 @@ pub struct LiveTls {
     room: Room,
 }
 
-/// The most connections that the process can hold, whatever the rules allow.
+/// The most connections that the process can hold, even if the rules allow more.
 struct Room {
     connections: usize,
     reported: AtomicBool,
@@ -61,7 +61,7 @@ impl Served {
 }
 
 impl LiveTls {
-    /// Loads the certificate that the rules name. At most `connections` are accepted, whatever the rules allow.
+    /// Loads the certificate that the rules name. At most `connections` are accepted, even if the rules allow more.
     ///
     /// # Errors
     /// Returns why the certificate cannot be used.

@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn forwarding_headers_count_only_from_trusted_proxies() {
-        assert_eq!(caller("192.0.2.1", &[], &["203.0.113.7"]), "192.0.2.1", "nobody is trusted");
-        assert_eq!(caller("192.0.2.1", &["10.0.0.0/8"], &["203.0.113.7"]), "192.0.2.1", "another is trusted");
+        assert_eq!(caller("192.0.2.1", &[], &["203.0.113.7"]), "192.0.2.1", "no proxy is trusted");
+        assert_eq!(caller("192.0.2.1", &["10.0.0.0/8"], &["203.0.113.7"]), "192.0.2.1", "another proxy is trusted");
         assert_eq!(caller("::ffff:192.0.2.1", &[], &[]), "192.0.2.1", "canonical");
     }
 

@@ -64,7 +64,7 @@ pub(super) struct MessageContext<'a> {
 /// Composes a claimed callback.
 ///
 /// # Errors
-/// [`Unsendable`] says why it cannot be sent now.
+/// [`Unsendable`] states why it cannot be sent now.
 pub(super) fn compose(
     rules: &RuleSet,
     id: &str,
@@ -98,7 +98,7 @@ pub(super) fn compose(
 /// Composes a callback in the format of v2 (contract section 10).
 ///
 /// # Errors
-/// [`Unsendable`] says why it cannot be sent.
+/// [`Unsendable`] states why it cannot be sent.
 pub(super) fn compose_v2(context: &MessageContext<'_>, order_id: &OrderId) -> Result<CallbackMessage, Unsendable> {
     let MessageContext { id, merchant, api_key, url, now } = context;
     let signing = merchant.signing_key(api_key, |key| key.v2_secrets.as_ref());
@@ -121,7 +121,7 @@ pub(super) fn compose_v2(context: &MessageContext<'_>, order_id: &OrderId) -> Re
 /// Composes a callback in the merchant's v1 dialect (contract section 10, "Relay").
 ///
 /// # Errors
-/// [`Unsendable`] says why it cannot be sent.
+/// [`Unsendable`] states why it cannot be sent.
 pub(super) fn compose_v1(context: &MessageContext<'_>, view: &OperationView) -> Result<CallbackMessage, Unsendable> {
     let MessageContext { id, merchant, api_key, url, now } = context;
     if view.status == Status::Pending {

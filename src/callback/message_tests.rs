@@ -131,7 +131,7 @@ fn the_first_secret_signs_and_a_removed_key_is_replaced_by_the_merchants_first()
         ("second".into(), "first".into(), "first".into())
     );
     let order_id = OrderId::new("o").unwrap();
-    let errors = with_context("name = \"Nobody\"\n", "first", "https://a.example/", |context| {
+    let errors = with_context("name = \"Keyless\"\n", "first", "https://a.example/", |context| {
         (compose_v2(context, &order_id).err(), compose_v1(context, &view(Status::Failed)).err())
     });
     assert_eq!(errors, (Some(Unsendable::NoKey("v2_secret")), Some(Unsendable::NoKey("v1_secret"))));

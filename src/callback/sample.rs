@@ -93,7 +93,7 @@ impl From<InvalidValue> for SampleError {
 /// Sends a sample by the rules in force, like any callback, and returns the outcome.
 ///
 /// # Errors
-/// [`SampleError`] says why nothing was sent.
+/// [`SampleError`] states why nothing was sent.
 pub async fn sample(
     rules: &RuleSet,
     outbound: &Outbound,

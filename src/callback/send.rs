@@ -23,7 +23,7 @@ const LONGEST_ERROR: usize = 300;
 pub(super) struct SentCallback {
     /// The attempt as it is stored.
     pub tried: CallbackTry,
-    /// How long the receiver asks to wait.
+    /// The wait that the receiver requests (`Retry-After`).
     pub retry_after: Option<Duration>,
     /// What the attempt revealed about the target.
     pub probe: ProbeResult,

@@ -31,7 +31,7 @@ pub(super) const MAX_IN_FLIGHT: usize = 1024;
 const DEAD_AFTER: u32 = 3;
 /// After this many attempts in a row without an answer, a target's circuit opens.
 const OPEN_AFTER: u32 = 5;
-/// The longest wait between two probes, whatever the rules set for retries.
+/// The longest wait between two probes, regardless of the retries that the rules set.
 const LONGEST_PROBE_WAIT: Duration = Duration::from_mins(1);
 /// The most healthy targets that are remembered.
 const MAX_REMEMBERED: usize = 10_000;

@@ -49,7 +49,7 @@ pub enum Command {
     Serve(Serve),
     /// Check a rule set and show every problem with its line
     Check(Check),
-    /// Compare two rule directories and show what changes for whom
+    /// Compare two rule directories and show what changes, and for which merchants
     Diff(Diff),
     /// Show the v2 body that a v1 body becomes, or why it cannot be translated
     Translate(Translate),
@@ -153,7 +153,7 @@ pub struct Diff {
 }
 
 const DIFF_EXAMPLES: &str = "\
-Lists every change in the meaning of the rules, grouped by whom it affects, the most dangerous first:
+Lists every change in the meaning of the rules, grouped by the merchants that it affects, the most dangerous first:
   !  rejects or changes what worked before
   -  takes something away
   +  allows more

@@ -1,4 +1,4 @@
-//! `paybridge diff`: shows what changes for whom between two rule directories.
+//! `paybridge diff`: shows what changes between two rule directories, and for which merchants.
 
 use std::fmt::Write as _;
 use std::io::Write;

@@ -138,7 +138,7 @@ fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Re
     lines.read().map_err(|cause| CliError::failed(format!("{name}: cannot be read after line {after}: {cause}")))
 }
 
-/// Reserves all ids in batches. Committed batches stay, whatever follows.
+/// Reserves all ids in batches. Committed batches stay, even if a later one fails.
 async fn reserve_all<R: io::BufRead>(
     rules: &StoreRules,
     merchant: &MerchantId,

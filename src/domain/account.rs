@@ -10,7 +10,7 @@ use super::InvalidValue;
 pub struct AccountNumber(Box<str>);
 
 impl AccountNumber {
-    /// The longest account number in characters, whatever a shop's pattern allows.
+    /// The longest account number in characters, even if a shop's pattern allows more.
     pub const MAX_CHARACTERS: usize = 255;
 
     /// Accepts the text of an account number. Stricter checks are rules of the shop.

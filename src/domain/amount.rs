@@ -65,7 +65,7 @@ impl Amount {
     }
 
     /// Parses the text of a JSON number by value, not by spelling: 10, 10.0, 10.000 and 1e1 are the same amount
-    /// (contract section 7, `amount`). The cost is bounded by the length of the text, whatever the exponent.
+    /// (contract section 7, `amount`). The cost is bounded by the length of the text, independent of the exponent.
     ///
     /// # Errors
     /// Text that is not a JSON number, zero or less, more than two decimal places by value, or a value over the limit.

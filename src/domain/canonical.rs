@@ -1,11 +1,12 @@
-//! Values as they are compared: key order, escapes and the spelling of numbers aside (contract section 7, "repeat").
+//! Values in canonical form: key order, escapes and the spelling of numbers make no difference (contract section 7,
+//! "repeat").
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FingerprintInput, wide};
 use crate::json::{Member, Node, Object, Value};
 
-/// Adds what a value says to a hash.
+/// Adds the canonical form of a value to a hash.
 pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
     match &value.node {
         Node::Null => parts.part(b"null"),
@@ -29,7 +30,7 @@ pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
     }
 }
 
-/// Adds those members of an object that `keep` takes to a hash, whatever their order.
+/// Adds those members of an object that `keep` accepts to a hash, independent of their order.
 pub fn hash_members(parts: &mut FingerprintInput, object: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) {
     let mut members = Vec::with_capacity(object.0.len());
     members.extend(object.0.iter().filter(|member| keep(member)));
@@ -65,7 +66,7 @@ pub fn differing_names(left: &Object<'_>, right: &Object<'_>, keep: impl Fn(&Mem
     names.into_iter().filter(|name| !same_in_both(name)).cloned().collect()
 }
 
-/// Whether two values say the same.
+/// Reports whether two values are equal in canonical form.
 #[must_use]
 pub fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
     match (&left.node, &right.node) {

@@ -116,7 +116,7 @@ impl FingerprintKey {
         first
     }
 
-    /// Returns the key that makes an operation unique: sixteen bytes, whatever the length of the `order_id`.
+    /// Returns the key that makes an operation unique: sixteen bytes for an `order_id` of any length.
     ///
     /// The last ten bytes are a hash of the order. The first six are a hash of the `order_id` without its last two
     /// characters, so that consecutively numbered orders are neighbours in an index and a commit changes few of its

@@ -17,7 +17,7 @@ pub struct CreateRequest<'a> {
     pub method: Option<Box<str>>,
     /// The merchant's number for its customer.
     pub customer_account_id: Option<CustomerAccountId>,
-    /// Where results are told.
+    /// The address that receives the result's callback.
     pub callback_url: CallbackUrl,
     /// What depends on the direction.
     pub kind: RequestKind,

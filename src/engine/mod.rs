@@ -71,13 +71,13 @@ impl Engine {
     }
 }
 
-/// What the engine asks of the providers behind the shops; they stand above it.
+/// What the engine needs from the providers behind the shops, whose module is above this one.
 pub trait Provider: Send + Sync + 'static {
     /// What a provider makes of an operation about to be created.
     fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation;
 
-    /// How the customer of a pending deposit goes on, where the provider needs no store to tell; `None`: what was prepared
-    /// for the deposit decides.
+    /// Returns the next step for the customer of a pending deposit, if the provider can decide it without the store;
+    /// `None`: the deposit's preparation decides.
     fn next_action(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction>;
 
     /// Called after a commit that stored a provider job, so that it need not be waited for.
@@ -89,7 +89,7 @@ pub trait Provider: Send + Sync + 'static {
 pub enum AtCreation {
     /// It fails at once: the operation is created FAILED.
     Fail,
-    /// It has to be asked, from the durable queue, at this time.
+    /// A job of the durable queue has to request the result at this time.
     ScheduleAt(UnixMillis),
     /// It waits for the customer or for a report.
     Wait,

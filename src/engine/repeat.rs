@@ -1,7 +1,7 @@
 //! Repeats (contract section 7, "repeat"): the one place that answers a create whose order exists.
 //!
-//! A create names its order. When the order exists, the operation behind it answers, whatever today's rules are: the same
-//! request gets its reply again, every other one is refused. It is called
+//! A create names its order. When the order exists, the operation behind it answers, independent of today's rules: the
+//! same request gets its reply again, every other one is refused. It is called
 //!
 //! 1. for a v1 body that cannot be translated by today's rules, before it is refused ([`crate::v1`]),
 //! 2. for a v2 request that today's rules refuse, before it is refused ([`Engine::create`]),
@@ -23,7 +23,7 @@ use crate::store::{OrderLookup, StoreError, Stored, V1Request};
 /// What a create is compared by.
 #[derive(Clone, Copy)]
 pub(super) enum Compared<'r> {
-    /// The keyed hash of a v1 body, whatever v2 request it was translated to: no rule can change it between two tries.
+    /// The keyed hash of a v1 body, not of its v2 translation: no rule can change it between two tries.
     V1Body(Fingerprint),
     /// A native v2 request.
     V2Request(&'r CreateRequest<'r>),
@@ -73,7 +73,7 @@ impl Engine {
             (Compared::V2Request(request), None) => {
                 fingerprint(self.store.fingerprint_key(), request, &stored.comparison.kept)
             }
-            // "Switching shop or API version is not a way to retry" (merchant-api-v2), whatever the request holds.
+            // "Switching shop or API version is not a way to retry" (merchant-api-v2), even with the same data.
             (Compared::V1Body(_), None) | (Compared::V2Request(_), Some(_)) => return Err(CreateError::OtherVersion),
         };
         if fingerprint == stored.comparison.fingerprint {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::wire::v2::read_create;
 
-    // What stands in stores.
+    // Existing stores contain these values.
     #[test]
     fn hashes_stay_what_they_are() {
         let common = r#""order_id":"o1","amount":10.50,"currency":"EUR","callback_url":"https://a.example/cb""#;

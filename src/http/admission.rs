@@ -1,5 +1,5 @@
 //! Admission (contract section 3, steps 2 to 7): from a request's head and body to a request that may be served, with the
-//! proof for whom.
+//! proof of its caller.
 //!
 //! Where the contract names no place in its order:
 //!
@@ -40,7 +40,7 @@ use crate::v2::ForwardedHeaders;
 /// The longest form of a customer's page, in bytes.
 const LONGEST_FORM: usize = 1024;
 
-/// A request that may be served, with the proof for whom.
+/// A request that may be served, with the proof of its caller.
 pub(super) enum Admitted {
     /// A merchant's.
     Merchant(MerchantRequest),
@@ -303,7 +303,7 @@ fn is_of(media_type: &str, headers: &HeaderMap) -> bool {
     sent.trim_ascii().eq_ignore_ascii_case(media_type.as_bytes())
 }
 
-/// The authentication headers of a request, none of them repeated. `Debug` shows which are there, not what they say.
+/// The authentication headers of a request, none of them repeated. `Debug` shows which are present, not their values.
 #[derive(Clone, Copy)]
 pub(super) struct Credentials<'a> {
     interface: Interface,
@@ -412,7 +412,7 @@ impl<'a> CallbackHeaders<'a> {
     /// Step 6: the signature over the body that was read, by one of these secrets, which belong to an API key.
     ///
     /// # Errors
-    /// A header is missing, nobody's secrets are known, or none of them made the signature.
+    /// A header is missing, there are no secrets, or none of them made the signature.
     pub(super) fn prove(
         &self,
         recipe: &CallbackSignature,

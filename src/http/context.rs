@@ -69,8 +69,8 @@ pub(super) struct GatewayState {
     trusted_proxies: Vec<IpNet>,
     /// As at the start: a change of `[engine]` needs a restart.
     pub(super) callback_signature: CallbackSignature,
-    /// Counts failed authentications. Only requests that failed are throttled by it, so that nobody can lock a merchant out
-    /// by failing from the merchant's address.
+    /// Counts failed authentications. Only requests that failed are throttled by it, so that failures from a
+    /// merchant's address cannot lock the merchant out.
     pub(super) failed_authentications: PerAddress,
     /// Counts requests for customers' pages.
     pub(super) page_requests: PerAddress,

@@ -76,7 +76,7 @@ impl Gateway {
 }
 
 /// Reports whether an HTTP/1 connection may stay open after a refusal, if the body is at hand: a new connection costs the
-/// gateway ten times as much as the refusal, and a client that sends wrong signatures, or too much, goes on sending. A client
+/// gateway ten times as much as the refusal, and a client that sends wrong signatures, or too much, keeps sending. A client
 /// that expects `100 Continue` does not get it. Whether the body was read makes no difference: an unknown key and a wrong
 /// signature get the same reply (contract section 3).
 fn may_stay_open(failure: &ApiError, head: &Parts) -> bool {

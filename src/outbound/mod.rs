@@ -163,7 +163,7 @@ impl Outbound {
     /// Sends a request and reads the whole response. A date in `Retry-After` is counted from `now`.
     ///
     /// # Errors
-    /// [`OutboundError`] says why there is no response.
+    /// [`OutboundError`] states why there is no response.
     pub async fn ask(&self, request: OutboundRequest<'_>, now: UnixMillis) -> Result<OutboundResponse, OutboundError> {
         let deadline = Instant::now() + request.timeout;
         let exchange = async {
@@ -307,7 +307,7 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     std::iter::successors(Some(error), |&error| error.source()).take(8)
 }
 
-/// Returns the error with its causes, as text: the outermost error alone says little. The text contains nothing that
+/// Returns the error with its causes, as text: the outermost error alone is too general. The text contains nothing that
 /// was sent or received: of HTTP/2 only the error code is shown, because the debug data beside it is the other side's
 /// and may be anything.
 fn causes(error: &(dyn Error + 'static)) -> String {

@@ -110,7 +110,7 @@ impl<'a> Document<'a> {
         writeln!(out, "<style>{}</style>\n</head>\n<body>", self.pages.style())
     }
 
-    /// Writes the logo and the name of the operator. The logo has no alternative text, because the name beside it says
+    /// Writes the logo and the name of the operator. The logo has no alternative text, because the name beside it is
     /// the same.
     fn header(&self, out: &mut String) -> fmt::Result {
         let (logo, name) = (self.pages.logo(), self.pages.name());

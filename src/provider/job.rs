@@ -1,4 +1,4 @@
-//! Processes one job of the durable queue: asks its provider for a result, and schedules the next attempt.
+//! Processes one job of the durable queue: requests a result from its provider, and schedules the next attempt.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -181,7 +181,7 @@ impl JobContext {
     }
 
     fn log_missing_provider(&self, shop: &ShopCode, wanted: ProviderKind) {
-        if self.throttle.due((shop.clone(), "nobody")).is_some() {
+        if self.throttle.due((shop.clone(), "no provider")).is_some() {
             let wanted = match wanted {
                 ProviderKind::Sandbox => "sandbox",
                 ProviderKind::Http => "http",

@@ -44,7 +44,7 @@ pub(super) fn next_action(operation: &Operation, delay: Duration, now: UnixMilli
     }
 }
 
-/// Returns instructions without any account, real or not, so that nobody tries to pay.
+/// Returns instructions without any account, real or not, so that no customer tries to pay.
 fn instructions(operation: &Operation) -> Option<Instructions> {
     let detail = |label: &str, value: String| Detail { label: label.into(), value: value.into() };
     let details = vec![

@@ -21,8 +21,8 @@ pub enum EngineCallback {
 
 impl Remote {
     /// Requests the status of an entry's operation, and stores it. An entry without a response is resolved first: its callback
-    /// may be faster than the response to its create, or the only one of the two that arrived. The create is sent whatever its
-    /// age, since the engine has just announced the operation.
+    /// may be faster than the response to its create, or the only one of the two that arrived. The create is sent
+    /// regardless of its age, since the engine has just announced the operation.
     ///
     /// # Errors
     /// The engine or the store could not answer, or the merchant has no key left to sign with.

@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(trouble.note(false), None);
         assert_eq!(trouble.note(true), None, "a line was written a moment ago");
         tokio::time::advance(QUIET).await;
-        assert_eq!(trouble.note(false), None, "what was not told is not told to be over");
+        assert_eq!(trouble.note(false), None, "an outage that was not logged gets no line about its end");
         tokio::time::advance(BETWEEN).await;
         assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 1 }));
     }

@@ -168,7 +168,7 @@ impl Remote {
         let (id, now) = (entry.id, self.parts.clock.now());
         let signer = Signer::of(rules, &entry.intent).filter(|_| !self.is_old(&entry));
         let Some(signer) = signer else {
-            warn(&entry, "it is too old to be sent unasked, or nobody's key is left to sign for it");
+            warn(&entry, "it is too old to be sent again, or its merchant has no key to sign it with");
             return self.journal().mark_unknown(id, now).await.map(|()| Recovered::Done);
         };
         self.journal().sent_again(id, now).await?;

@@ -84,7 +84,7 @@ fn account(record: &Object<'_>) -> Result<AccountNumber, String> {
 
 fn object(body: &[u8]) -> Result<Object<'_>, String> {
     // An error names at most a member of the body, which the engine chose.
-    read_object(body).map_err(|_| "it is no JSON object that can be understood".to_owned())
+    read_object(body).map_err(|_| "it is no valid JSON object".to_owned())
 }
 
 fn string<'v>(object: &'v Object<'_>, name: &str) -> Result<&'v str, String> {

@@ -93,7 +93,7 @@ impl Remote {
                 }
             }
         }
-        let cause = "what stood under its external_id was gone again and again".to_owned();
+        let cause = "the journal entry of its external_id disappeared on every attempt".to_owned();
         Err(CreateError::Failed(ApiError::Unavailable { cause }))
     }
 
@@ -215,7 +215,7 @@ impl Remote {
                 .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
             EngineResponse::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
             EngineResponse::Invalid(_) | EngineResponse::NotFound(_) | EngineResponse::Conflict(_) => {
-                let cause = "it does not tell the status of a transaction that it made".to_owned();
+                let cause = "it does not return the status of a transaction that it created".to_owned();
                 return Err(ApiError::BadEngineReply { cause });
             }
         };

@@ -1,7 +1,7 @@
 //! The checks of `paybridge check` beyond those of a reload: the certificate files that rules name, their dates, and
 //! the files that a gateway on PostgreSQL needs at start.
 //!
-//! All problems found here are warnings: the rules can be loaded whatever these files hold.
+//! All problems found here are warnings: the rules can be loaded with any content of these files.
 
 mod database;
 

@@ -419,7 +419,7 @@ impl Metrics {
             statuses: Slots::new(),
         });
         handles.duration.observe(duration.as_secs_f64());
-        // Status 0 stands for all beyond the table; the gateway uses fewer statuses than the table holds.
+        // Status 0 counts all beyond the table; the gateway uses fewer statuses than the table holds.
         let count = |status| self.requests.get_or_create_owned(&RouteStatus { route, status });
         handles.statuses.find(status, 0, count).inc();
     }

@@ -1,6 +1,6 @@
-//! Comparing v1 create bodies (contract section 2, "Live reload"). One keyed hash tells whether two bodies are the same. The
-//! members in which they differ are found only then: from what the operation holds that the first body created, and from
-//! short hashes of the few members that it does not hold as they were sent.
+//! Comparing v1 create bodies (contract section 2, "Live reload"). One keyed hash decides whether two bodies are the
+//! same. Only if they differ are the differing members found: from the operation that the first body created, and from
+//! short hashes of the few members that it does not store as they were sent.
 
 use std::borrow::Cow;
 
@@ -221,7 +221,7 @@ mod tests {
         "callback_url":"https://a.example/cb","merchant_user_id":"42","paymentData":{"merchant_user_ip":"::1",
         "return_user_url":"https://a.example/r","level":3,"ratio":0.250e3,"none":null,"yes":true}}"#;
 
-    // What stands in stores.
+    // Existing stores contain these values.
     #[test]
     fn hashes_stay_what_they_are() {
         let fingerprint_key = FingerprintKey::new(&[3; 32]);
@@ -233,7 +233,7 @@ mod tests {
         let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
         let members = create.not_held(&fingerprint_key, Some(&callback_url));
         let stored = NUMBERED.map(|name| members.get(number(name)).map(u32::from_be_bytes));
-        // The address, which stands in its other place, and what v1 does not know.
+        // The address, which is in its other place, and what v1 does not know.
         let (unknown, nowhere, inside) = (Some(0x46c6_540e), Some(0x1311_aa2c), Some(0x6b36_ecc8));
         assert_eq!(stored, [None, None, None, None, None, None, nowhere, None, None, unknown, None, inside]);
     }

@@ -177,7 +177,7 @@ mod tests {
         Wanted::read(Some(query), &merchant(), &statuses).map_err(|error| error.to_string())
     }
 
-    /// What a query that says nothing asks for, changed.
+    /// Returns what an empty query requests, with a change.
     fn wanted(change: impl FnOnce(&mut Wanted)) -> Wanted {
         let history = HistoryQuery::newest(merchant(), 50);
         let mut wanted = Wanted { external_id: None, place: PagePlace { page: 1, per_page: 50 }, history };

@@ -1,4 +1,4 @@
-//! The gateway's front: what legacy merchants speak (contract sections 4 and 5).
+//! The gateway's front: the API of legacy merchants (contract sections 4 and 5).
 
 mod compare;
 mod create;

@@ -132,7 +132,7 @@ impl<'a> Translation<'a> {
             let error = RequestError::member(PAYMENT_DATA, "must be a JSON object, not an array");
             return Err(TranslateError { error, reason: "payment_data" });
         }
-        self.leave_out(PAYMENT_DATA, "[] is read as {}, as the dialect's [requests] empty_list_is_object says");
+        self.leave_out(PAYMENT_DATA, "[] is read as {}, by the dialect's [requests] empty_list_is_object");
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl<'a> Translation<'a> {
                 let error = RequestError::member(name.to_owned(), "is not a known field");
                 return Err(TranslateError { error, reason: "unknown_field" });
             }
-            self.leave_out(name, "unknown to v1: dropped, as the merchant's [v1] unknown_fields says");
+            self.leave_out(name, "unknown to v1: dropped, by the merchant's [v1] unknown_fields");
         }
         for name in create.null_members() {
             self.leave_out(name, "null is like absent");
@@ -181,7 +181,7 @@ impl<'a> Translation<'a> {
                 self.add("\"customer_account_id\"", id.to_string(), MemberSource::Body(NAME), "digits -> JSON integer");
             }
             (UserId::NoEquivalent, IdPolicy::Omit) => {
-                self.leave_out(NAME, "no integer equals it: omitted, as the merchant's [v1] non_numeric_user_id says");
+                self.leave_out(NAME, "no integer equals it: omitted, by the merchant's [v1] non_numeric_user_id");
             }
             (UserId::NoEquivalent, IdPolicy::Reject) => {
                 let reason = "must be digits without a leading zero, within a signed 64-bit integer";

@@ -144,7 +144,7 @@ pub fn payment_data<'v, 'a>(body: &'v Object<'a>) -> Option<&'v Object<'a>> {
     }
 }
 
-/// Reads `merchant_user_id`: anything but the text of an integer has no equivalent, whatever its type (contract section 5).
+/// Reads `merchant_user_id`: anything but the text of an integer, of any type, has no equivalent (contract section 5).
 fn read_user_id(body: &Object<'_>) -> UserId {
     let Some(value) = present(body, "merchant_user_id") else { return UserId::Absent };
     let text = match &value.node {

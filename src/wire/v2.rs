@@ -261,7 +261,7 @@ mod tests {
     const WITHDRAWAL_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR",
         "callback_url":"https://a.example/cb","account_number":"4111111111111111"}"#;
 
-    /// The usual body of a direction with a member's JSON text in place of its own, as it stands.
+    /// The usual body of a direction with a member's JSON text, unchanged, in place of its own.
     fn spelt(direction: Direction, name: &str, text: &str) -> Vec<u8> {
         let usual = if direction == Direction::Payin { DEPOSIT_BODY } else { WITHDRAWAL_BODY };
         let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(usual).unwrap();
@@ -414,7 +414,7 @@ mod tests {
             }
             assert!(
                 message(direction, r#"{"\u006dethod":"x"}"#).unwrap().starts_with("fields.method: "),
-                "by what it says"
+                "by its decoded name"
             );
             for name in CUSTOMER_FIELDS {
                 for empty_or_string in ["null", "\"\"", "\" \"", "\"x\""] {

@@ -39,14 +39,14 @@ async fn an_uncovered_withdrawal_is_created_failed_where_that_is_enforced() {
     let world = with_balance("enforce = true\nopening = { EUR = \"25.00\" }");
     let over = world.withdraw("\"amount\":25.02").await.unwrap();
     assert!(world.status(&over).await.contains("\"FAILED\""));
-    assert_eq!(world.balances().await, ["EUR 2500 0"], "it moved nothing, and the opening balance stands");
+    assert_eq!(world.balances().await, ["EUR 2500 0"], "it moved nothing, and the opening balance was posted");
     assert_eq!(world.created_failed(), [r#"{direction="payout",cause="balance"} 1"#]);
     let all = world.withdraw("\"order_id\":\"all\",\"amount\":25").await.unwrap();
     assert!(world.status(&all).await.contains("\"PENDING\""), "covered to the last cent");
     assert_eq!(world.balances().await, ["EUR 0 2500"]);
     let none = world.withdraw("\"order_id\":\"none\",\"amount\":0.02").await.unwrap();
     assert!(world.status(&none).await.contains("\"FAILED\""));
-    // The balance is gone; repeats do not ask it.
+    // The balance is used up; repeats do not check it.
     assert_eq!(world.withdraw("\"order_id\":\"all\",\"amount\":25").await, Ok(all));
     assert_eq!(world.withdraw("\"amount\":25.02").await, Ok(over));
     assert_eq!(world.balances().await, ["EUR 0 2500"]);
@@ -79,7 +79,7 @@ async fn opening_balances_are_booked_once_with_the_first_operation() {
     assert_eq!(forgetful.balances().await, ["EUR 2500 0", "USD 150 0"]);
 }
 
-/// What the engine answers to who asks for the merchant's balances, as [`World::balances`] writes it.
+/// Returns the merchant's balances from the engine's query, as [`World::balances`] writes them.
 async fn asked(world: &World) -> Vec<String> {
     let balances = world.engine.balances(world.caller().merchant()).await.unwrap();
     balances.iter().map(|(currency, has)| format!("{currency} {} {}", has.available, has.held)).collect()

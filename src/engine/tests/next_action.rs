@@ -1,4 +1,4 @@
-//! How a deposit's customer goes on.
+//! The next step of a deposit's customer.
 
 use std::time::Duration;
 

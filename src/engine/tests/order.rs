@@ -9,7 +9,7 @@ const SAME: &str = "";
 const OTHER: &str = "\"amount\":11";
 const SHAPE: &str = "\"amount\":\"10\"";
 
-/// What stands under the order when a request comes.
+/// What exists under the order when a request arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stands {
     Nothing,
@@ -154,5 +154,5 @@ async fn of_concurrent_creates_with_mixed_data_one_wins() {
     let (replies, answered) = at_once(&world, Direction::Payin, body).await;
     assert_eq!(replies.len(), 1, "{replies:?}");
     let winners: BTreeSet<_> = answered.iter().map(|n| amount(*n)).collect();
-    assert_eq!((winners.len(), answered.len()), (1, 16), "all who said what the winner said, and nobody else");
+    assert_eq!((winners.len(), answered.len()), (1, 16), "every request with the winner's amount, and no other");
 }

@@ -68,7 +68,7 @@ async fn a_provider_speaks_of_its_own_shop_alone() {
         assert_eq!(world.report(r#"{"transaction_id":"1"}"#, report).await, Reported::Unknown, "no such operation");
     }
     assert!(world.status(&reply).await.contains("\"PENDING\""));
-    // What was made for the sandbox has no other provider, whatever the shop's rules say by then.
+    // An operation created for the sandbox keeps that provider, even if the shop's rules name another one later.
     let reply = world.deposit("\"order_id\":\"other\"").await.unwrap();
     let card = ShopCode::new("card").unwrap();
     let reported = world.engine.report(ProviderKind::Http, &card, id(&reply), success()).await.unwrap();
@@ -85,7 +85,7 @@ async fn what_was_prepared_stays_until_it_is_replaced_or_there_is_a_result() {
     assert_eq!(prepared(&world, &reply).await, None);
     assert_eq!(world.report(&reply, Report::Prepared(page("a"))).await, Reported::Taken);
     assert_eq!(world.report(&reply, Report::Pending).await, Reported::Taken);
-    assert_eq!(prepared(&world, &reply).await, Some(page("a")), "pending says nothing of it");
+    assert_eq!(prepared(&world, &reply).await, Some(page("a")), "pending does not change it");
     assert_eq!(world.report(&reply, Report::Prepared(Preparation::Stopped)).await, Reported::Taken);
     assert_eq!(prepared(&world, &reply).await, Some(Preparation::Stopped));
     assert_eq!(world.report(&reply, Report::Prepared(page("b"))).await, Reported::Taken);
@@ -101,7 +101,7 @@ async fn nothing_is_prepared_for_a_withdrawal() {
     let reply = world.withdraw("").await.unwrap();
     assert_eq!(world.report(&reply, Report::Prepared(page("x"))).await, Reported::Taken);
     assert_eq!(prepared(&world, &reply).await, None);
-    assert!(world.store().provider_queues().await.unwrap().is_empty(), "it is not asked for again");
+    assert!(world.store().provider_queues().await.unwrap().is_empty(), "it is not requested again");
     assert!(world.status(&reply).await.contains("\"PENDING\""));
 }
 

@@ -43,7 +43,7 @@ async fn v1_is_reported_in_its_own_words() {
     world.reserve(Direction::Payout, &["o"]).await;
     for (direction, body) in [
         (Direction::Payin, r#"{"external_id":"o","amount":"10","currency":"EUR"}"#),
-        // The rules of the engine stand in its way, then the merchant's.
+        // The engine's rules refuse it, then the merchant's.
         (Direction::Payin, r#"{"external_id":"o","amount":"10","currency":"USD","shop_code":"none"}"#),
         (Direction::Payin, r#"{"external_id":"o","amount":"10","currency":"EUR","unknown":1}"#),
         (Direction::Payin, r#"{"external_id":"o","amount":"10","currency":"EUR","merchant_user_id":"anna"}"#),
@@ -56,7 +56,7 @@ async fn v1_is_reported_in_its_own_words() {
     }
     let shape = world.v1(Direction::Payin, r#"{"external_id":"o","amount":10,"currency":"EUR"}"#).await;
     assert!(shape.unwrap_err().starts_with("400 amount"));
-    // It is no operation of this service: the status of v1 knows it as little as that of v2, which asks by another id.
+    // A reservation is no operation of this service: neither the status of v1 nor that of v2 (by another id) finds it.
     let caller = world.caller();
     let status = world.frontend().status(call(&caller), Direction::Payin, Some("external_id=o")).await;
     assert!(matches!(status, Err(ApiError::NotFound)), "{status:?}");

@@ -112,7 +112,7 @@ fn renamed(body: &str) -> String {
     body.replacen(&id, &format!("new-{id}"), 1)
 }
 
-/// Other spellings of a body that says the same.
+/// Other spellings of the same body.
 fn respelt(body: &str) -> [String; 3] {
     [
         body.replace("\"10.50\"", "\"0010.5\"").replace("1.50", "15e-1"),
@@ -186,7 +186,7 @@ async fn another_key_of_the_merchant_repeats_too() {
     assert!(elsewhere.is_ok(), "another merchant's external_id is its own");
 }
 
-/// What a 409 of v1 says of the members in which a body differs.
+/// Returns the message of a v1 409 that names the members in which a body differs.
 fn v1_differs_in(members: &str) -> Result<String, String> {
     Err(format!("409 external_id: exists already and was created from other data; differs in: {members}"))
 }
@@ -233,7 +233,7 @@ const CONFLICTS: &[Conflict] = &[
     (Direction::Payin, NAMED, &[("shop_code", None)], "shop_code"),
     (Direction::Payin, FILLED_IN, &[("shop_code", Some("\"card\""))], "shop_code"),
     (Direction::Payin, NAMED, &[("callback_url", Some("\"https://a.example/other\""))], "callback_url"),
-    // The addresses that the rules fill in are not what the body said.
+    // The addresses that the rules fill in are not members of the body.
     (Direction::Payin, NAMED, &[("callback_url", None)], "callback_url"),
     (Direction::Payin, FILLED_IN, &[("callback_url", Some("\"https://a.example/v1\""))], "callback_url"),
     (Direction::Payin, NAMED, &[("merchant_user_id", Some("\"43\""))], "merchant_user_id"),

@@ -1,4 +1,4 @@
-//! What v1 callers are told by the engine: in the names of their own body, and never in v2's (contract section 5).
+//! The engine's replies to v1 callers name members as the v1 body does, never as v2 does (contract section 5).
 
 use super::*;
 
@@ -33,7 +33,7 @@ type Row = (fn(&World), Direction, &'static str, &'static str);
 const SAME: fn(&World) = |_| {};
 
 const ROWS: &[Row] = &[
-    // What the schema says, however deep.
+    // Violations of the schema, at any depth.
     (SAME, Direction::Payin, r#""paymentData":{}"#, "paymentData.iban: is required"),
     (SAME, Direction::Payin, r#""paymentData":{"iban":7}"#, "paymentData.iban: must be a string"),
     (SAME, Direction::Payin, r#""paymentData":{"iban":"AB"}"#, "paymentData.iban: must be at least 5 characters"),
@@ -94,7 +94,7 @@ const ROWS: &[Row] = &[
         "paymentData: must have at most 4 members",
     ),
     (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","any":1e999}"#, "paymentData.any: holds a number that"),
-    // Customers' names and addresses, wherever they stand.
+    // Customers' names and addresses, in either place.
     (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","email":7}"#, "paymentData.email: must be a string"),
     (SAME, Direction::Payout, r#""paymentData":{"phone":{}}"#, "paymentData.phone: must be a string"),
     (
@@ -115,7 +115,7 @@ const ROWS: &[Row] = &[
         r#""paymentData":{"iban":"ABCDE","merchant_user_ip":null}"#,
         "merchant_user_ip: is required",
     ),
-    // What may not stand in paymentData.
+    // What paymentData must not contain.
     (
         SAME,
         Direction::Payin,

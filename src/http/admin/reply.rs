@@ -25,7 +25,7 @@ pub(super) fn document(document: &impl serde::Serialize) -> AdminReply {
     json(StatusCode::OK, document)
 }
 
-/// Replies 422 with a JSON document: the operation was attempted and failed, and the document says why.
+/// Replies 422 with a JSON document: the operation was attempted and failed, and the document states why.
 pub(super) fn unprocessable(document: &impl serde::Serialize) -> AdminReply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)
 }

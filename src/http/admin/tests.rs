@@ -69,7 +69,7 @@ impl AdminSource for Source {
     }
 
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
-        if request.merchant.as_str() == "nobody" {
+        if request.merchant.as_str() == "unknown" {
             return Box::pin(std::future::ready(Err("there is no such merchant".to_owned())));
         }
         let outcome = TryOutcome::Status(204);
@@ -457,6 +457,6 @@ async fn a_sample_is_sent_as_requested() {
     let (_, reply) = json(&admin, line).await;
     assert_eq!((&reply["kind"], &reply["body"]), (&"v2".into(), &"k".into()));
     assert_eq!(reply["url"], "http://127.0.0.1:1/cb?a");
-    let (status, reply) = json(&admin, "POST /api/callbacks/sample?merchant=nobody").await;
+    let (status, reply) = json(&admin, "POST /api/callbacks/sample?merchant=unknown").await;
     assert_eq!((status, &reply["error"]["message"]), (400, &"there is no such merchant".into()));
 }

@@ -171,7 +171,7 @@ struct TestProvider;
 
 impl Provider for TestProvider {
     fn at_creation(&self, _: &Shop, _: Direction, amount: Amount, _: UnixMillis) -> AtCreation {
-        assert!(amount.hundredths() != PANICS, "asked about {amount}");
+        assert!(amount.hundredths() != PANICS, "a panic for {amount}");
         AtCreation::Wait
     }
 

@@ -11,7 +11,7 @@ use crate::rules::{Encoding, Quota, RuleSet, Secret, Segment};
 use crate::store::PendingCreate;
 use crate::v1::relay_url;
 
-const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may say more"}"#;
+const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may add members"}"#;
 
 /// A gateway whose store knows a payin `o-1` of a remote engine.
 struct Relay {
@@ -69,7 +69,7 @@ fn target(key: &FingerprintKey, direction: Direction, order_id: &str) -> String 
     relay_url("", &merchant, direction, order)
 }
 
-/// A fault, the status and a word of the message that tell it, and how to make it.
+/// A fault, the status and a word of the message that report it, and how to make it.
 type Fault = (&'static str, u16, &'static str, fn(&mut Call));
 
 const FAULTS: &[Fault] = &[

@@ -17,7 +17,7 @@ fn report(body: &'static str) -> Call {
     })
 }
 
-/// A fault, the status and a word of the message that tell it, and how to make it.
+/// A fault, the status and a word of the message that report it, and how to make it.
 type Fault = (&'static str, u16, &'static str, fn(&mut Call));
 
 const FAULTS: &[Fault] = &[

@@ -10,10 +10,10 @@ use crate::http::admission::Credentials;
 use crate::http::listener::{HeadCheck, HeadError, Protocol};
 use crate::http::router;
 
-/// A fault, the status and a word of the message that tell it, and how to make it.
+/// A fault, the status and a word of the message that report it, and how to make it.
 type Fault = (&'static str, u16, &'static str, fn(&mut Call));
 
-/// What may be wrong with a `POST`, in the order in which it is told.
+/// What may be wrong with a `POST`, in the order in which it is reported.
 const FAULTS: &[Fault] = &[
     ("head", 400, "Host", |call| call.head_check = HeadCheck::violating(HeadError::Malformed, "two Host headers")),
     ("path", 404, "not found", |call| call.target = call.target.replace("/api/", "/ipa/")),
@@ -22,7 +22,7 @@ const FAULTS: &[Fault] = &[
     ("content encoding", 415, "Content-Encoding", |call| call.set("content-encoding", "gzip")),
     ("announced length", 413, "too large", |call| call.body.announced = Some(BODY_LIMIT as u64 + 1)),
     ("repeated header", 400, "more than once", |call| call.add("x-signature", "00")),
-    ("unknown key", 401, "authentication", |call| call.set("x-api-key", "nobody")),
+    ("unknown key", 401, "authentication", |call| call.set("x-api-key", "unknown")),
     ("address", 403, "address", |call| call.set("x-api-key", "acme-far")),
     ("rate", 429, "this API key", |call| call.set("x-api-key", "acme-slow")),
     ("body length", 413, "too large", |call| {
@@ -123,7 +123,7 @@ async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
     let fixture = Fixture::new();
     for good in [Call::deposit(), Call::payin(), Call::v2(Method::GET, "/api/v2/transactions/1", "")] {
         let good = good.but(|call| call.set("x-request-id", "same"));
-        let unknown = fixture.send(good.clone().but(|call| call.set("x-api-key", "nobody"))).await;
+        let unknown = fixture.send(good.clone().but(|call| call.set("x-api-key", "unknown"))).await;
         assert_eq!(unknown.status, 401);
         assert_eq!(unknown.header("connection"), None, "its body is at hand");
         for other in [
@@ -139,7 +139,7 @@ async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
     let no_v1 = fixture.send(Call::payin().but(|call| call.set("x-api-key", "acme-v2"))).await;
     assert_eq!(no_v1.status, 401);
 
-    // Whatever the body is like: that of a known key is read.
+    // In both cases the body of a known key is read.
     let fixture = Fixture::with(|rules| rules.gateway.limits.body = 64 * 1024);
     let pieces = |count| std::iter::repeat_n(Bytes::from(vec![b' '; 1024]), count).collect();
     for (count, announced, expect, connection) in [
@@ -159,7 +159,7 @@ async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
                 call.body = Pieces { data: pieces(count), announced, ..Pieces::default() };
             })
         };
-        let unknown = fixture.send(refused("x-api-key", "nobody")).await;
+        let unknown = fixture.send(refused("x-api-key", "unknown")).await;
         assert_eq!((unknown.status, unknown.header("connection")), (401, connection), "{count} {announced:?}");
         assert_eq!(fixture.send(refused("x-signature", "00")).await, unknown, "{count} {announced:?} {expect:?}");
     }
@@ -215,9 +215,9 @@ async fn early_refusals_close_http_1_connections_only() {
     assert_eq!(fixture.send(early(Protocol::Http1)).await.header("connection"), None, "its body is at hand");
     let large = Pieces { data: std::iter::repeat_n(Bytes::from(vec![b' '; 1024]), 9).collect(), ..Pieces::default() };
     let large = early(Protocol::Http1).but(|call| call.body = large);
-    assert_eq!(fixture.send(large).await.header("connection"), Some("close"), "too much to be read in vain");
+    assert_eq!(fixture.send(large).await.header("connection"), Some("close"), "too large to be read and dropped");
     let asking = early(Protocol::Http1).but(|call| call.set("expect", "100-continue"));
-    assert_eq!(fixture.send(asking).await.header("connection"), Some("close"), "nobody asks for its body");
+    assert_eq!(fixture.send(asking).await.header("connection"), Some("close"), "its body is not requested");
     let late = Call::v2(Method::POST, "/api/v2/deposits", "{}");
     let answered = fixture.send(late).await;
     assert_eq!((answered.status, answered.header("connection")), (400, None));
@@ -235,7 +235,7 @@ async fn every_reply_has_its_headers() {
         Call::deposit(),
         Call::payin(),
         Call::v2(Method::GET, "/nowhere", ""),
-        Call::deposit().but(|call| call.set("x-api-key", "nobody")),
+        Call::deposit().but(|call| call.set("x-api-key", "unknown")),
     ] {
         let kept = fixture.send(call.clone().but(|call| call.set("x-request-id", "req-1"))).await;
         assert_eq!(kept.header("x-request-id"), Some("req-1"));
@@ -327,7 +327,7 @@ async fn a_path_of_another_dialect_hides_behind_the_signature() {
             call.set("x-request-id", "same");
         })
     };
-    let unknown = fixture.send(call("nobody")).await;
+    let unknown = fixture.send(call("unknown")).await;
     assert_eq!(unknown.status, 401);
     assert_eq!(fixture.send(call("shaped-live")).await, unknown);
     assert_eq!(fixture.send(call("acme-live")).await, unknown);
@@ -335,7 +335,7 @@ async fn a_path_of_another_dialect_hides_behind_the_signature() {
 
 #[tokio::test]
 async fn wrong_signatures_are_held_up_like_unknown_keys_whatever_the_path() {
-    for key in ["nobody", "acme-live", "shaped-live"] {
+    for key in ["unknown", "acme-live", "shaped-live"] {
         let fixture = Fixture::with(|rules| {
             let one = std::num::NonZeroU32::MIN;
             rules.gateway.limits.unauthenticated_per_ip = crate::rules::Quota { per_second: one, burst: one };
@@ -358,14 +358,14 @@ async fn wrong_signatures_are_held_up_like_unknown_keys_whatever_the_path() {
 #[tokio::test]
 async fn balances_and_histories_are_v1s() {
     let fixture = Fixture::new();
-    let balance = fixture.send(Call::v1(Method::GET, "/api/v1/balance?whatever=1", "")).await;
+    let balance = fixture.send(Call::v1(Method::GET, "/api/v1/balance?other=1", "")).await;
     assert_eq!(balance.status, 200);
     assert_eq!(balance.body, r#"{"balances":[{"currency":"EUR","available":"0.00","held":"0.00"}]}"#);
     let history = fixture.send(Call::v1(Method::GET, "/api/v1/transactions?page=2", "")).await;
     assert_eq!(history.status, 200);
     assert_eq!(history.body, r#"{"transactions":[],"page":2,"per_page":50,"has_more":false}"#);
-    let unknown = fixture.send(Call::v1(Method::GET, "/api/v1/transactions?whatever=1", "")).await;
-    assert_eq!((unknown.status, unknown.message().starts_with("whatever: ")), (400, true), "{unknown:?}");
+    let unknown = fixture.send(Call::v1(Method::GET, "/api/v1/transactions?other=1", "")).await;
+    assert_eq!((unknown.status, unknown.message().starts_with("other: ")), (400, true), "{unknown:?}");
     for target in ["/api/v1/balance", "/api/v1/transactions"] {
         assert_eq!(fixture.send(Call::v2(Method::GET, target, "")).await.status, 401, "{target}");
     }
@@ -387,7 +387,7 @@ async fn a_panic_is_a_500_without_detail() {
     let panics = DEPOSIT.replace("10.5", "13.13");
     let answered = fixture.send(Call::v2(Method::POST, "/api/v2/deposits", panics.leak())).await;
     assert_eq!(answered.status, 500);
-    assert!(!answered.body.contains("asked about"), "{answered:?}");
+    assert!(!answered.body.contains("a panic for"), "{answered:?}");
     assert_eq!(fixture.send(Call::deposit()).await.status, 200);
     assert_eq!(fixture.lines.all().len(), 2);
 }
@@ -399,12 +399,12 @@ async fn failed_authentications_are_held_up_and_valid_requests_never() {
         rules.gateway.limits.unauthenticated_per_ip = crate::rules::Quota { per_second: one, burst: one };
     });
     let failing = [
-        Call::deposit().but(|call| call.set("x-api-key", "nobody")),
+        Call::deposit().but(|call| call.set("x-api-key", "unknown")),
         Call::deposit().but(|call| call.set("x-api-key", "acme-far")),
         Call::deposit().but(|call| call.set("x-signature", "00")),
     ];
     let mut held_up = 0;
-    // One failure a second is allowed, and nobody knows how fast this runs.
+    // One failure a second is allowed, and the speed of this loop is unknown.
     for call in failing.iter().cycle().take(300) {
         let answered = fixture.send(call.clone()).await;
         if answered.status == 429 {

@@ -1,10 +1,10 @@
-//! What v1 callers are told while the store is away: in their dialect, and that the same request may be sent again.
+//! Replies to v1 callers while the store is unavailable: in their dialect, and inviting the same request again.
 
 use super::fixture::{Call, Fixture, PAYIN};
 use super::tests::hangs_up_on_the_way_to_the_store;
 use http::Method;
 
-/// A create that only the merchant's rules stand in the way of: whether they matter, the store has to tell.
+/// A create that only the merchant's rules refuse: whether they apply depends on the store.
 const UNTRANSLATABLE: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR","surprise":1}"#;
 
 fn calls() -> [Call; 3] {

@@ -65,7 +65,7 @@ pub(super) async fn serve<S: Service>(
     let ping_pong = connection.ping_pong();
     let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
     let mut ping_lost = pin!(ping_lost(ping_pong));
-    // A connection that was opened while clients are asked to disconnect serves at least one request; GOAWAY follows
+    // A connection that was opened while clients are made to disconnect serves at least one request; GOAWAY follows
     // it.
     let opened_late = serving.shared.is_leaving();
     let goaway = async {

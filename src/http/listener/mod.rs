@@ -153,7 +153,7 @@ impl Handle {
         Arc::clone(&self.slots)
     }
 
-    /// Asks clients to disconnect: every HTTP/1 reply carries `Connection: close` from now on, and HTTP/2 clients get
+    /// Makes clients disconnect: every HTTP/1 reply carries `Connection: close` from now on, and HTTP/2 clients get
     /// GOAWAY. New connections are still accepted.
     pub fn disconnect_clients(&self) {
         self.leaving.store(true, Ordering::Release);

@@ -35,7 +35,7 @@ pub(super) struct Shared<S> {
     pub(super) service: S,
     pub(super) settings: ListenerSettings,
     pub(super) slots: Arc<ConnectionSlots>,
-    /// Whether clients are asked to disconnect: HTTP/1 replies then close their connections.
+    /// Whether clients are made to disconnect: HTTP/1 replies then close their connections.
     pub(super) leaving: Arc<AtomicBool>,
 }
 
@@ -50,7 +50,7 @@ impl<S> Shared<S> {
 pub(super) enum WorkerLife {
     /// Accepting.
     Serving,
-    /// Accepting, while clients are asked to disconnect.
+    /// Accepting, while clients are made to disconnect.
     Leaving,
     /// Finishing open requests. An idle connection may begin another one until `last_request`.
     Draining { last_request: Instant },
@@ -67,7 +67,7 @@ impl Lifecycle {
         Self(receiver)
     }
 
-    /// Waits until clients are asked to disconnect.
+    /// Waits until clients are made to disconnect.
     pub(super) async fn leaving(&mut self) {
         let _ = self.0.wait_for(|life| *life != WorkerLife::Serving).await;
     }

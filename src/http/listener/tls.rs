@@ -119,7 +119,7 @@ fn not_after(certificate: &CertificateDer<'_>) -> Option<UnixMillis> {
     parsed.validity().not_after.timestamp().checked_mul(1000).map(UnixMillis)
 }
 
-/// Serves one certificate to every client, whatever server name it requests.
+/// Serves one certificate to every client, for any requested server name.
 #[derive(Debug)]
 struct OnlyCertificate(Arc<CertifiedKey>);
 

@@ -39,7 +39,7 @@ pub(super) struct Unknown {
     pub kind: &'static str,
     /// The cause, for the operator. It contains nothing that the provider sent but its status.
     pub cause: String,
-    /// How long the provider asks to wait.
+    /// The wait that the provider requests (`Retry-After`).
     pub retry_after: Option<Duration>,
 }
 

@@ -219,7 +219,7 @@ fn hide_named(table: &DeTable<'_>, hidden: &mut Vec<Span>) {
     }
 }
 
-/// Hides a value that is a secret, and with `deep` everything in tables below it, whatever the keys there are.
+/// Hides a value that is a secret, and with `deep` everything in tables below it, under any key.
 pub(super) fn hide_value(value: &Spanned<DeValue<'_>>, secret: bool, deep: bool, hidden: &mut Vec<Span>) {
     match value.get_ref() {
         DeValue::Table(table) => {

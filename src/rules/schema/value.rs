@@ -165,7 +165,7 @@ fn number(raw: &str) -> Option<Number> {
 
 /// Reports whether a schema can be applied to every number of a value.
 pub(super) fn numbers_fit(value: &json::Value<'_>) -> bool {
-    /// A number of this length without an exponent fits whatever its digits are.
+    /// A number of this length without an exponent always fits.
     const PLAIN: usize = 200;
     match &value.node {
         json::Node::Number if value.raw.len() <= PLAIN && !value.raw.contains(['e', 'E']) => true,

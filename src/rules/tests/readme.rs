@@ -26,7 +26,7 @@ struct Place {
 }
 
 impl Place {
-    /// What a heading says: `### shops/<code>.toml` names a kind, `#### [checks]` a table of it.
+    /// Follows a heading: `### shops/<code>.toml` names a kind, `#### [checks]` a table of it.
     fn enter(&mut self, heading: &str) {
         let heading = heading.replace("&lt;", "<").replace("&gt;", ">");
         let (level, title) = heading.split_once(' ').unwrap();

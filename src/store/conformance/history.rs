@@ -118,7 +118,7 @@ pub(in crate::store) async fn filters_of_a_history_work_alone_and_combined(backe
     let store = backend.open().await;
     let operations = filled(&store).await;
     let shops = [None, Some("card"), Some("card-eur"), Some("elsewhere")];
-    let mut queries = vec![everything("acme"), everything("acme-2"), everything("nobody")];
+    let mut queries = vec![everything("acme"), everything("acme-2"), everything("unknown")];
     for direction in [None, Some(Direction::Payin), Some(Direction::Payout)] {
         for status in [None, Some(Status::Pending), Some(Status::Success), Some(Status::Failed)] {
             for shop in shops.map(|code| code.map(|code| ShopCode::new(code).unwrap())) {

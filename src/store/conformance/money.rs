@@ -344,9 +344,9 @@ pub(in crate::store) async fn daily_limits_are_scoped_by_customer_shop_direction
         assert_eq!(create_outcome(&*store, other).await, CreateOutcome::AsDrafted, "another {}", text.as_str());
     }
     assert_eq!(create_outcome(&*store, draft("acme", "second")).await, CreateOutcome::OverDailyLimit);
-    let mut nobody = draft("acme", "nobody");
-    nobody.operation.customer_account_id = None;
-    assert_eq!(create_outcome(&*store, nobody).await, CreateOutcome::AsDrafted, "without a customer nothing counts");
+    let mut anonymous = draft("acme", "anonymous");
+    anonymous.operation.customer_account_id = None;
+    assert_eq!(create_outcome(&*store, anonymous).await, CreateOutcome::AsDrafted, "without a customer nothing counts");
     let failed = limited(finished(deposit("cosy", "failed"), Outcome::Failed), Some(1), None);
     assert_eq!(create_outcome(&*store, failed).await, CreateOutcome::AsDrafted);
     assert_eq!(

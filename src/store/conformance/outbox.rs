@@ -532,7 +532,7 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestB
 /// A query that was sent before the engine announced again returned an older status, even within the same millisecond.
 pub(in crate::store) async fn an_early_query_does_not_affect_the_next_one(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, relayed_intent("asked", Some("https://acme.example/"))).await;
+    let entry = intended(&*store, relayed_intent("queried", Some("https://acme.example/"))).await;
     let claimed_from_engine = async |now, lease_until| {
         let mut jobs = store.claim_callbacks(claim(&[(engine(), 1)], now, lease_until)).await.unwrap();
         assert_eq!(jobs.len(), 1);

@@ -18,7 +18,7 @@ pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
         "v1 returns operations created through v1"
     );
     assert_eq!(v2, Some(StatusRecord::from(operation)));
-    assert_eq!(statuses(&merchant("nobody"), operation.direction()).await, (None, None));
+    assert_eq!(statuses(&merchant("unknown"), operation.direction()).await, (None, None));
 }
 
 /// Drafts of both directions and both API versions, with and without a shop in the request.

@@ -123,7 +123,7 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    /// Callers poll, so an update without news must not cost a commit.
+    /// Callers poll, so an update that changes nothing must not cost a commit.
     fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let known = self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()?;

@@ -131,8 +131,9 @@ fn values_are_what_the_merchant_relies_on() {
 #[test]
 fn what_a_template_cannot_write_is_reported_in_the_default_shape() {
     let on_boom = |name: &'static str, otherwise: &str| {
-        let asked = if name == "transactions" { "transactions and transactions[0].external_id" } else { "external_id" };
-        format!("{{% if {asked} == \"boom\" %}}{otherwise}{{% else %}}\"fine\"{{% endif %}}")
+        let tested =
+            if name == "transactions" { "transactions and transactions[0].external_id" } else { "external_id" };
+        format!("{{% if {tested} == \"boom\" %}}{otherwise}{{% else %}}\"fine\"{{% endif %}}")
     };
     for otherwise in ["{{ external_id|safe }}", "{{ 1 / 0 }}", "{{ nothing }}", ""] {
         let names = ["payin", "payout", "status", "transactions", "callback"];

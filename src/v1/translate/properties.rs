@@ -1,4 +1,4 @@
-//! What holds for every v1 body: whatever is accepted is forwarded whole, and nothing panics.
+//! Properties of every v1 body: an accepted one is forwarded whole, and nothing panics.
 
 use proptest::prelude::*;
 
