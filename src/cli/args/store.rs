@@ -137,8 +137,9 @@ Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and `impor
 in the rules (store.keys) must open the store, and open the copy too: the data keys are copied in wrapped form.
 
 Everything is copied: operations, ledger, reservations, provider jobs, the journal, and all callbacks with \
-their attempts. Then every row is compared, and the copy is checked as by `paybridge store check`. Only after \
-that can gateways use it. If the command is interrupted, run it again to continue.
+their attempts. Then the number of rows and the sums of the columns are compared for each table, and the copy \
+is checked as by `paybridge store check`. Only after that can gateways use it. If the command is interrupted, \
+run it again to continue.
 
 Differences: journal entries (which exist only with a remote engine) get new numbers, and so do the first 16 \
 digits of the ids of their callbacks.

@@ -17,7 +17,7 @@ use crate::telemetry::Stopwatch;
 const NO_TARGET: &str = "--to is missing, and store.url of the rules names no PostgreSQL database: put its postgres:// URL into \
     a file, and name that as --to file:PATH";
 
-/// Copies a store, compares all rows, checks the copy, and prints one line about it.
+/// Copies a store, compares counts and sums, checks the copy, and prints one line about it.
 ///
 /// # Errors
 /// An address is unsuitable, the source or the target cannot be used, or the copy has problems: then it stays marked as
@@ -74,7 +74,7 @@ async fn copy_all(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write
     Ok(checked)
 }
 
-/// Copies the missing rows, compares all rows and checks the copy.
+/// Copies the missing rows, compares counts and sums for each table, and checks the copy.
 async fn copy_and_check(
     copying: &mut Copying,
     out: &mut dyn Write,
