@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod imports;
+mod prose;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
