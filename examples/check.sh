@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Holds the examples against the tools that will read them, or against those tools' schemas. `.ci/run examples` installs what
-# it needs. Where a tool is missing it says so and goes on; with PAYBRIDGE_REQUIRE_TOOLS=1 it fails.
+# Checks the examples with the tools that will read them, or with those tools' schemas. `.ci/run examples` installs the tools.
+# A check whose tool is missing is reported and skipped; with PAYBRIDGE_REQUIRE_TOOLS=1 it fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 VENV=target/examples
-# systemd's own measure, in tenths: 0 is locked up, 100 is wide open.
+# The most exposure that `systemd-analyze security` may report, in tenths: 0 is fully sandboxed, 100 is not sandboxed.
 MOST_EXPOSED=15
 SCRATCH=$(mktemp -d)
 LISTENER=
 trap '[ -z "$LISTENER" ] || kill "$LISTENER"; rm -rf "$SCRATCH"' EXIT
 
-said() {
+report() {
     printf '%s\n' "$*" >&2
 }
 
-# Whether a program is there: of the virtual environment, of Debian, or built here.
+# Reports whether a program is installed; the second argument names what is not checked without it.
 have() {
     command -v "$1" >/dev/null && return
-    said "!! $1: not installed, so that $2 NOT checked (\`.ci/run examples\` installs it)"
+    report "!! $1: not installed, so that $2 NOT checked (\`.ci/run examples\` installs it)"
     [ "${PAYBRIDGE_REQUIRE_TOOLS:-}" != 1 ] || exit 1
     return 1
 }
@@ -26,17 +26,17 @@ have() {
 systemd_unit() {
     have systemd-analyze "the systemd unit was" || return 0
     local unit=$SCRATCH/paybridge.service complaints
-    # Only that there is a program at ExecStart is looked at, and none is installed here.
+    # systemd-analyze requires that the program of ExecStart exists, and paybridge is not installed here.
     sed "s#^ExecStart=/usr/local/bin/paybridge #ExecStart=$(command -v true) #" examples/systemd/paybridge.service >"$unit"
     if [ "$(systemd_version)" -lt 253 ]; then
         mkdir "$unit.d"
         cp examples/systemd/before-253.conf "$unit.d"
     fi
-    # A key that is unknown or misspelt is a complaint and no failure. One complaint is what the drop-in is for.
+    # An unknown or misspelt key is only a complaint, not a failure. The drop-in causes one expected complaint.
     complaints=$({ systemd-analyze verify "$unit" 2>&1 || echo 'systemd-analyze verify failed'; } |
         grep -v 'Failed to parse service type, ignoring: notify-reload' || true)
     if [ -n "$complaints" ]; then
-        said "$complaints"
+        report "$complaints"
         return 1
     fi
     if ! systemd-analyze security --offline=true --threshold="$MOST_EXPOSED" --no-pager "$unit" >"$SCRATCH/security" 2>&1; then
@@ -54,7 +54,7 @@ compose_file() {
     have "$VENV/bin/check-jsonschema" "the compose file was" || return 0
     "$VENV/bin/check-jsonschema" --builtin-schema vendor.compose-spec examples/compose/compose.yaml
     if grep -HnE 'image:[^#]*:latest|image: *[^:#]+$' examples/compose/compose.yaml examples/kubernetes/*.yaml >&2; then
-        said "an image without a version"
+        report "an image without a version"
         return 1
     fi
 }
@@ -69,7 +69,7 @@ kubernetes_manifests() {
     "$VENV/bin/kubernetes-validate" --strict examples/kubernetes/*.yaml
 }
 
-# What the environment of a member adds to the file, but for etcd, which the validator wants to reach.
+# Validates with the environment of a member. The validator connects to etcd, so a local port takes its place.
 patroni_of_a_member() {
     env PATRONI_NAME=db1 \
         PATRONI_RESTAPI_CONNECT_ADDRESS=db1.example.com:8008 PATRONI_POSTGRESQL_CONNECT_ADDRESS=db1.example.com:5432 \
@@ -98,7 +98,7 @@ time.sleep(600)' >"$SCRATCH/port" &
     postgresql_parameters "$programs/postgres"
 }
 
-# Patroni looks at a few parameters; PostgreSQL knows them all.
+# Patroni checks a few parameters; PostgreSQL checks all of them.
 postgresql_parameters() {
     local parameters
     "$VENV/bin/python" - >"$SCRATCH/parameters" <<'END'
@@ -113,12 +113,12 @@ END
     mapfile -t parameters <"$SCRATCH/parameters"
     touch "$SCRATCH/postgresql.conf" "$SCRATCH/postgresql.auto.conf"
     if [ "$("$1" -C synchronous_commit -D "$SCRATCH" "${parameters[@]}")" != on ]; then
-        said "examples/patroni/patroni.yml: synchronous_commit has to be on"
+        report "examples/patroni/patroni.yml: synchronous_commit must be on"
         return 1
     fi
 }
 
-# The rule files inside the examples, as the gateway reads them.
+# Checks the rule files of the examples, assembled as the gateway reads them.
 rules() {
     check_rules examples/compose/rules
     check_rules examples/systemd/rules

@@ -1,4 +1,4 @@
-//! A small payment provider for Paybridge, to be read beside `docs/providers.md`.
+//! A small payment provider for Paybridge: an example for `docs/providers.md`.
 //!
 //! ```text
 //! PROVIDER_SECRET=hush cargo run --example provider -- --listen 127.0.0.1:9100 --ca certs/ca.pem
@@ -13,19 +13,19 @@
 //! secret = "hush"
 //! ```
 //!
-//! It moves no money: the cents of an amount decide what becomes of an operation.
+//! It moves no money: the cents of an amount decide the result of an operation.
 //!
 //! | cents | deposit | withdrawal |
 //! |---|---|---|
 //! | .01 | FAILED | FAILED |
-//! | .02 | preparation stopped, result unknown | nothing yet, and nothing later |
+//! | .02 | preparation stopped, result unknown | pending, and no report ever |
 //! | .03 | instructions, no result | SUCCESS |
-//! | .04 | nothing yet, after `--delay` a report of SUCCESS | the same |
-//! | .05 | nothing yet, after `--delay` a report of FAILED | the same |
+//! | .04 | pending, after `--delay` a report of SUCCESS | the same |
+//! | .05 | pending, after `--delay` a report of FAILED | the same |
 //! | else | a payment page with Pay and Decline, which report | SUCCESS |
 //!
-//! What a real one does better: it keeps what it knows on disk, so that it survives a crash, and its pages have addresses that
-//! nobody can guess, since each shows what is for its customer alone. Everything else is here.
+//! A real provider must also store its operations on disk, so that they survive a crash, and give its pages addresses that
+//! cannot be guessed, since each page is for one customer only. Everything else is here.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -57,21 +57,21 @@ use tokio::net::{TcpListener, TcpStream};
 
 #[derive(Parser)]
 struct Options {
-    /// Where the gateway reaches this provider.
+    /// The address to listen on
     #[arg(long, default_value = "127.0.0.1:9100")]
     listen: SocketAddr,
-    /// What the shop's file names as `secret`: it signs both ways.
+    /// The `secret` of the shop's file: it signs requests in both directions
     #[arg(long, env = "PROVIDER_SECRET", hide_env_values = true)]
     secret: String,
-    /// The certificate that the gateway's own was signed with.
+    /// The certificate of the CA that signed the gateway's certificate
     #[arg(long, default_value = "certs/ca.pem")]
     ca: PathBuf,
-    /// How many milliseconds pass before a result is reported.
+    /// The milliseconds before a result is reported
     #[arg(long, default_value_t = 1000)]
     delay: u64,
 }
 
-/// What the gateway sends, as far as this provider cares. Members that are not known are passed over: more may come.
+/// The members of the gateway's request that this provider uses. Unknown members are ignored: later versions may add some.
 #[derive(Clone, Deserialize)]
 struct Operation {
     transaction_id: String,
@@ -80,7 +80,7 @@ struct Operation {
     amount: String,
     currency: String,
     events_url: String,
-    /// Where a deposit's customer goes back, if the shop wants them back: signed, and used as it came.
+    /// The address to which a deposit's customer returns, if the shop has returns: signed, to be used unchanged.
     return_url: Option<String>,
 }
 
@@ -91,10 +91,10 @@ enum Direction {
     Payout,
 }
 
-/// What this provider knows of an operation.
+/// An operation that this provider has received.
 struct Known {
     operation: Operation,
-    /// What it answers now. Once that is a result it never changes.
+    /// The current answer. Once it is a result it never changes.
     answer: Value,
 }
 
@@ -121,7 +121,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(serve(Arc::clone(&provider), stream))),
-            // Such as too many open files: it passes.
+            // A temporary error, such as too many open files.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
@@ -132,7 +132,7 @@ async fn serve(provider: Arc<Provider>, stream: TcpStream) {
         let provider = Arc::clone(&provider);
         async move { Ok::<_, Infallible>(provider.handle(request).await) }
     });
-    // A connection that breaks off is the other side's affair: it asks again.
+    // A broken connection needs no action: the gateway sends the request again.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -142,7 +142,7 @@ impl Provider {
     async fn handle(self: &Arc<Self>, request: Request<Incoming>) -> Reply {
         let (head, body) = request.into_parts();
         let Ok(body) = Limited::new(body, 256 * 1024).collect().await else {
-            return text(StatusCode::BAD_REQUEST, "the body is too long, or broke off");
+            return text(StatusCode::BAD_REQUEST, "the body is too long or incomplete");
         };
         let path: Vec<_> = head.uri.path().trim_matches('/').split('/').collect();
         match (&head.method, &path[..]) {
@@ -153,9 +153,9 @@ impl Provider {
         }
     }
 
-    /// The gateway asks about an operation, for the first time or again.
+    /// Answers a request for an operation's result, the first one or a repeat.
     fn answer(self: &Arc<Self>, headers: &HeaderMap, body: &Bytes) -> Reply {
-        // Before anything of the body is believed.
+        // Verified before the body is read.
         if !self.is_signed(headers, body) {
             return text(StatusCode::UNAUTHORIZED, "wrong signature");
         }
@@ -163,12 +163,12 @@ impl Provider {
             return text(StatusCode::BAD_REQUEST, "not an operation");
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // The gateway asks again when it did not get, or could not keep, an answer. The same transaction_id is the same
-        // operation: whatever was done for it is not done twice.
+        // The gateway repeats a request if it did not receive, or could not store, the answer. The same transaction_id is the
+        // same operation, and must not be carried out twice.
         if let Some(known) = known.get(&operation.transaction_id) {
             return reply(&known.answer);
         }
-        // Every answer names its operation: the gateway believes none that could be another one's.
+        // Every answer names its operation: the gateway rejects an answer that could be another operation's.
         let mut answer = self.begin(&operation);
         answer["transaction_id"] = operation.transaction_id.clone().into();
         let answered = reply(&answer);
@@ -176,7 +176,7 @@ impl Provider {
         answered
     }
 
-    /// Begins a new operation and gives the first answer.
+    /// Begins a new operation and returns the first answer.
     fn begin(self: &Arc<Self>, operation: &Operation) -> Value {
         let cents = operation.amount.rsplit('.').next().unwrap_or_default();
         match (cents, operation.direction) {
@@ -194,7 +194,7 @@ impl Provider {
         }
     }
 
-    /// Nothing yet; the result is reported when it is there.
+    /// Returns a pending answer; the result is reported after the delay.
     fn later(self: &Arc<Self>, operation: &Operation, status: &'static str) -> Value {
         let (provider, id) = (Arc::clone(self), operation.transaction_id.clone());
         tokio::spawn(async move {
@@ -204,7 +204,7 @@ impl Provider {
         json!({ "status": "PENDING" })
     }
 
-    /// Keeps a result, once, and reports it.
+    /// Stores a result, once, and reports it.
     fn finish(self: &Arc<Self>, id: &str, status: &str) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(known) = known.get_mut(id).filter(|known| known.answer["status"] == "PENDING") else { return };
@@ -215,17 +215,17 @@ impl Provider {
         tokio::spawn(Arc::clone(self).report(known.operation.events_url.clone(), known.answer.to_string()));
     }
 
-    /// Reports until it is taken. A report may be made any number of times.
+    /// Reports a result until the gateway accepts or rejects it. A report may be sent any number of times.
     async fn report(self: Arc<Self>, url: String, body: String) {
         let mut wait = Duration::from_millis(200);
-        // 200 is taken. 400, 404 and 409 will not change: a contradiction, say, is a matter for people.
+        // 200: accepted. 400, 404 and 409 will not change, and need an operator: 409 is a contradiction, for example.
         while !matches!(self.report_once(&url, &body).await, Some(200 | 400 | 404 | 409)) {
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(Duration::from_mins(1));
         }
     }
 
-    /// The status of the reply, if there was one.
+    /// Sends a report once. Returns the status of the reply, if there was one.
     async fn report_once(&self, url: &str, body: &str) -> Option<u16> {
         let request = Request::post(url)
             .header(CONTENT_TYPE, "application/json")
@@ -236,25 +236,25 @@ impl Provider {
         Some(reply.ok()?.ok()?.status().as_u16())
     }
 
-    /// What the customer sees.
+    /// Returns the customer's payment page.
     fn page(&self, id: &str) -> Reply {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Known { operation, answer }) = known.get(id) else {
             return text(StatusCode::NOT_FOUND, "no such payment");
         };
-        // Both come from the gateway, which lets nothing but digits, a point and letters pass.
+        // Safe without escaping: in the gateway's values these contain only digits, a point and letters.
         let amount = format!("{} {}", operation.amount, operation.currency);
         let below = if answer["status"] == "PENDING" {
             ["SUCCESS", "FAILED"].map(|choice| form(id, choice)).concat()
         } else {
             "<p>This payment is over.</p>".to_owned()
         };
-        // That a customer follows it says nothing of the payment.
+        // A customer who follows it has not necessarily paid.
         let back = operation.return_url.as_deref().map_or_else(String::new, back);
         html(&format!("<h1>Pay {amount}</h1><p>A demonstration: no money moves.</p>{below}{back}"))
     }
 
-    /// The customer pressed a button.
+    /// Stores the result of the button that the customer pressed.
     fn chosen(self: &Arc<Self>, id: &str, status: &str) -> Reply {
         self.finish(id, status);
         self.page(id)
@@ -266,10 +266,10 @@ impl Provider {
         mac
     }
 
-    /// Whether the body was signed by the gateway: lowercase hexadecimal HMAC-SHA256 over its bytes as they came.
+    /// Reports whether the gateway signed the body: lowercase hexadecimal HMAC-SHA256 over the bytes as received.
     fn is_signed(&self, headers: &HeaderMap, body: &[u8]) -> bool {
         let sent = headers.get("X-Signature").and_then(|value| value.to_str().ok()).and_then(unhex);
-        // `verify_slice` takes as long for a nearly right signature as for a wrong one.
+        // `verify_slice` compares in constant time.
         sent.is_some_and(|sent| self.mac(body).verify_slice(&sent).is_ok())
     }
 }
@@ -290,7 +290,7 @@ fn form(id: &str, choice: &str) -> String {
     format!("<form method=\"post\" action=\"/pay/{id}/{choice}\"><button>{label}</button></form>")
 }
 
-/// The way back to the shop. A URL holds no double quote, and `&` is spelled so in HTML.
+/// Returns the link back to the shop. A URL contains no double quote, so only `&` needs escaping.
 fn back(return_url: &str) -> String {
     format!("<p><a href=\"{}\">Back to the shop</a></p>", return_url.replace('&', "&amp;"))
 }
@@ -318,7 +318,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// Exactly 64 lowercase hexadecimal digits.
+/// Decodes exactly 64 lowercase hexadecimal digits.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != 64 || !text.as_bytes().iter().all(digit) {
@@ -327,7 +327,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..32).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()).collect()
 }
 
-/// A client that trusts one certificate: who reports results wants to know to whom.
+/// Creates the client that sends reports. It trusts only this certificate, so that reports reach the real gateway.
 fn client(ca: &Path) -> Result<Client<HttpsConnector<HttpConnector>, Full<Bytes>>, Box<dyn Error>> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(ca)? {

@@ -1,12 +1,12 @@
-"""Verifies callbacks, in whatever serves HTTP. Needs the standard library alone.
+"""Verifies callbacks, for any HTTP server. Needs only the standard library.
 
     def callback(request):
         callback_id = verify_callback(V2_SECRET, request.headers, request.body)  # raises: answer 401
         store(callback_id, request.body)  # durably, once for each id
-        return 200  # then read the status, beside the request
+        return 200  # then read the status, outside of this request
 
-Verify the bytes that came, before anything parses them: JSON that is written anew differs in its spaces. While a secret is
-being changed, accept a callback that either of both verifies.
+Verify the bytes as received, before they are parsed: JSON that is written again differs in its spaces. While a secret is being
+changed, accept a callback that the old or the new one verifies.
 """
 
 # [snippet]
@@ -14,13 +14,13 @@ import base64, hashlib, hmac, time
 
 
 def verify_callback(secret: str, headers, body: bytes) -> str:
-    """The id of a callback that is true and new; raises otherwise. `body`: the very bytes that came."""
+    """Returns the id of a valid, recent callback; raises otherwise. `body`: exactly the received bytes."""
     callback_id, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
     payload = f"{callback_id}.{timestamp}.".encode() + body
     signature = base64.b64encode(hmac.new(secret.encode(), payload, hashlib.sha256).digest()).decode()
     if not any(hmac.compare_digest(f"v1,{signature}", given) for given in headers["webhook-signature"].split(" ")):
         raise ValueError("wrong signature")
-    if abs(time.time() - int(timestamp)) > 300:  # a callback that somebody kept
+    if abs(time.time() - int(timestamp)) > 300:  # a replayed callback
         raise ValueError("too old")
     return callback_id
 # [/snippet]
