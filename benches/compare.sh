@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares Paybridge with nginx, nginx + Lua, HAProxy and a Node + PostgreSQL service on this machine, and writes
-# target/compare/compare.md, compare.svg and compare.json. `--quick` is a first look; `--help` tells the rest.
+# target/compare/compare.md, compare.svg and compare.json. `--quick` measures briefly; `--help` lists all options.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,10 +16,10 @@ have npm || missing+=(npm)
 if [ ${#missing[@]} -gt 0 ]; then
     printf '!! not installed: %s\n   apt-get install --no-install-recommends %s\n' "${missing[*]}" "${missing[*]}" >&2
     [ "${PAYBRIDGE_REQUIRE_TOOLS:-0}" != 1 ] || exit 1
-    printf '   what needs it is left out\n' >&2
+    printf '   comparisons that need it are left out\n' >&2
 fi
 
-# What the service in Node needs, pinned.
+# The pinned modules of the service in Node.
 modules=target/compare/node wanted=benches/compare/node/package-lock.json
 if have npm && ! { cmp -s "$wanted" "$modules/installed.json" && [ -d "$modules/node_modules" ]; }; then
     rm -rf "$modules"
@@ -29,7 +29,7 @@ if have npm && ! { cmp -s "$wanted" "$modules/installed.json" && [ -d "$modules/
     cp "$wanted" "$modules/installed.json"
 fi
 
-# The smoke form only shows that everything works, which needs no optimized build.
+# --smoke only checks that everything works, which needs no optimized build.
 case " $* " in
     *' --smoke '*) exec cargo test --locked --bench compare -- "$@" ;;
     *) exec cargo bench --locked --bench compare -- "$@" ;;
