@@ -49,9 +49,9 @@ static WORD: LazyLock<Regex> = LazyLock::new(|| {
 /// a string.
 static TEXT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r####"(?sx) //[^\n]* | /\*.*?\*/
+        r###"(?sx) //[^\n]* | /\*.*?\*/
         | \br\#\#\#".*?"\#\#\# | \bb?r\#\#".*?"\#\# | \bb?r\#".*?"\# | \bb?r"[^"]*" | "(?:[^"\\]|\\.)*"
-        | '(?:[^'\\\n]|\\[^\n]+?)'"####,
+        | '(?:[^'\\\n]|\\[^\n]+?)'"###,
     )
     .unwrap()
 });

@@ -18,7 +18,7 @@ use deadpool_postgres::Object;
 use tokio_postgres::IsolationLevel;
 
 use self::auditor::{Auditor, ProgressReport};
-use super::fault::PgError;
+use super::errors::PgError;
 use super::node::PgNode;
 use super::row::get;
 use crate::store::audit::AuditFindings;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use deadpool_postgres::Object;
 use tokio::sync::Notify;
 
-use super::fault::PgError;
+use super::errors::PgError;
 use super::journal::entry_row;
 use super::outbox::{forgetting, list, subject};
 use super::transaction::PgRows;
-use super::{PostgresStore, audit, create, history, homes, ledger, preparations, row, statuses, tasks};
+use super::{PostgresStore, audit, create, history, ledger, row, tasks};
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
@@ -69,7 +69,7 @@ impl Backend for PostgresStore {
 
     async fn order_row(&self, merchant: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
         let bucket = bucket_of(merchant);
-        self.with_client(async move |client| homes::order_row(client, bucket, order).await).await
+        self.with_client(async move |client| row::order_row(client, bucket, order).await).await
     }
 
     async fn operation_row(&self, id: TransactionId) -> Result<Option<StoredRow>, StoreError> {
@@ -82,12 +82,12 @@ impl Backend for PostgresStore {
 
     async fn v1_status_row(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<V1Status>, StoreError> {
         let merchant = merchant.clone();
-        self.with_client(async move |client| statuses::v1(client, &merchant, order).await).await
+        self.with_client(async move |client| row::v1_status(client, &merchant, order).await).await
     }
 
     async fn v2_status_row(&self, merchant: &MerchantId, id: TransactionId) -> Result<Option<V2Status>, StoreError> {
         let merchant = merchant.clone();
-        self.with_client(async move |client| statuses::v2(client, &merchant, id).await).await
+        self.with_client(async move |client| row::v2_status(client, &merchant, id).await).await
     }
 
     async fn sealed_details(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
@@ -95,7 +95,7 @@ impl Backend for PostgresStore {
     }
 
     async fn sealed_preparation(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.with_client(async move |client| preparations::of(client, id).await).await
+        self.with_client(async move |client| row::preparation_of(client, id).await).await
     }
 
     async fn listed_rows(
@@ -139,7 +139,7 @@ impl Backend for PostgresStore {
 
     async fn home(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {
         let bucket = bucket_of(merchant);
-        self.with_client(async move |client| homes::of(client, bucket, order).await).await
+        self.with_client(async move |client| row::home_of(client, bucket, order).await).await
     }
 
     async fn entry_row(&self, id: EntryId) -> Result<Option<EntryRow>, StoreError> {

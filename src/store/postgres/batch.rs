@@ -16,12 +16,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::creates::{InsertConflict, MOST, WaitingCreate};
-use super::fault::{PgError, closed};
+use super::errors::{PgError, closed};
+use super::insert;
 use super::node::PgNode;
-use super::row::bucket_in;
-use super::turns::LIMIT;
-use super::{homes, insert};
+use super::permits::{InsertConflict, LIMIT, MOST, WaitingCreate};
+use super::row::{self, bucket_in};
 use crate::domain::Fingerprint;
 use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
@@ -213,7 +212,7 @@ async fn order_row(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, Stor
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Fingerprint> = rows.iter().map(|new| new.order_key()).collect();
     node.with_client(async |client| {
-        let homes = homes::of_all(client, &buckets, &keys).await?;
+        let homes = row::homes_of(client, &buckets, &keys).await?;
         Ok((1..).zip(homes).filter(|(_, home)| home.is_some()).map(|(place, _)| place).collect())
     })
     .await

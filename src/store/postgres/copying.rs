@@ -10,7 +10,7 @@ use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 
 use super::audit;
-use super::fault::{PgError, closed};
+use super::errors::{PgError, closed};
 use super::node::{PgNode, Thread};
 use super::opening::{on_thread, started};
 use super::row::get;

@@ -10,10 +10,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::batch;
-use super::creates::InsertConflict;
-use super::homes;
 use super::node::PgNode;
-use super::row::{StoredRow, bucket_in};
+use super::permits::InsertConflict;
+use super::row::{self, StoredRow, bucket_in};
 use super::transaction::PgRows;
 use crate::domain::{Direction, Status};
 pub(super) use crate::store::create::InsertedRow;
@@ -64,7 +63,7 @@ fn decides(draft: &NewOperation) -> bool {
 async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
     node.with_client(async |client| {
         let operation = &new.draft().operation;
-        Ok(match homes::order_row(client, bucket_in(operation.id), new.order_key()).await? {
+        Ok(match row::order_row(client, bucket_in(operation.id), new.order_key()).await? {
             OrderRow::Operation(found) if in_doubt && found.id == operation.id.to_stored() => made_before(new, &found),
             OrderRow::Operation(found) => InsertedRow::Existing(found),
             OrderRow::Elsewhere => InsertedRow::Reserved,

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::fault::PgError;
+use super::errors::PgError;
 use super::node::PgNode;
 use super::row::{bucket_of, narrow, operation};
 use crate::domain::{Currency, HistoryQuery, Page, ShopCode};

@@ -10,7 +10,7 @@ pub(super) mod fold;
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::types::ToSql;
 
-use super::fault::PgError;
+use super::errors::PgError;
 use super::row::{bucket_in_number, bucket_of, get, narrow};
 use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting};
 use crate::store::StoreError;

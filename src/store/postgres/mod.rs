@@ -9,38 +9,29 @@
 //!
 //! All of it runs on one thread of the process, which owns all connections ([`node`], `store.connections` at most). Seals and hashes are the
 //! caller's. Nodes owe each other nothing: a unique key settles races, row locks order those who decide, leases hand
-//! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`fault`]).
+//! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`errors`]).
 
 mod audit;
 mod backend;
 mod batch;
-mod clock;
 mod connect;
 pub mod copying;
 mod create;
-mod creates;
-mod fault;
-mod given;
+mod errors;
 mod history;
-mod homes;
-mod hosts;
 mod insert;
 mod journal;
 mod ledger;
 mod node;
 mod opening;
 mod outbox;
-mod preparations;
-mod refusals;
+mod permits;
 mod row;
 mod schema;
-mod statuses;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod transaction;
-mod turns;
-mod words;
 
 use std::sync::Arc;
 

@@ -13,11 +13,9 @@ use deadpool_postgres::{Object, Pool, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::clock::{LONGEST, Offset};
-use super::creates::CreateBatches;
-use super::fault::{PgError, RetryAction, closed};
+use super::errors::{PgError, RetryAction, closed};
+use super::permits::{ConcurrencyLimits, CreateBatches, LIMIT, PATIENCE};
 use super::row::get;
-use super::turns::{ConcurrencyLimits, LIMIT, PATIENCE};
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::store::StoreError;
@@ -287,4 +285,35 @@ async fn answer<T>(
 ) -> Result<T, StoreError> {
     sent?;
     result.await.unwrap_or_else(|_| Err(closed()))
+}
+
+/// A clock that is so many milliseconds off is wrong. Well-kept ones differ by some; with less, what others have in hand may
+/// be taken up twice, which is idempotent, and nothing is hidden or given up early.
+const MOST: i64 = 30_000;
+
+/// An answer that takes longer tells no time.
+pub(super) const LONGEST: i64 = 2_000;
+
+/// How far this machine's clock is ahead of the database's, as last measured, in milliseconds.
+#[derive(Debug, Default)]
+pub(super) struct Offset(Cell<i64>);
+
+impl Offset {
+    /// # Errors
+    /// The clock is wrong.
+    pub(super) fn require_right(&self) -> Result<(), StoreError> {
+        let ahead = self.0.get();
+        if ahead.abs() <= MOST {
+            return Ok(());
+        }
+        let (seconds, which) = (ahead.abs() / 1000, if ahead > 0 { "ahead of" } else { "behind" });
+        Err(StoreError::Unavailable(format!(
+            "the clock of this machine is {seconds} s {which} the database's: queues are left to other gateways"
+        )))
+    }
+
+    /// Notes a measurement.
+    pub(super) fn set(&self, ahead: i64) {
+        self.0.set(ahead);
+    }
 }

@@ -1,14 +1,18 @@
 //! Operations as rows of PostgreSQL: see [`rows`](crate::store::rows) for what they mean.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use deadpool_postgres::GenericClient;
+use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use super::fault::PgError;
-use crate::domain::{Fingerprint, MerchantId, TransactionId};
+use super::errors::PgError;
+use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
 use crate::store::StoreError;
+use crate::store::homes::{Home, OrderRow};
+use crate::store::rows::CorruptRow;
+use crate::store::rows::operation::{StatusColumns, V1Status, V2Status};
+
 pub(super) use crate::store::rows::operation::{StoredContext, StoredRow};
 
 /// The columns of an operation `o` and of its context `x`. The order is [`read`]'s.
@@ -125,7 +129,7 @@ pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N],
 fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], PgError> {
     bytes.try_into().map_err(|_| {
         let name = row.columns().get(column).map_or("?", |column| column.name());
-        PgError::Said(StoreError::Corrupt(format!("the column {name} is not ours")))
+        PgError::Store(StoreError::Corrupt(format!("the column {name} is not ours")))
     })
 }
 
@@ -158,4 +162,221 @@ pub(super) fn narrow(number: i64) -> i16 {
 pub(super) const fn key(fingerprint: &Fingerprint) -> &[u8] {
     let Fingerprint(bytes) = fingerprint;
     bytes
+}
+
+/// Reads where an order lives.
+pub(super) async fn home_of(
+    client: &impl GenericClient,
+    bucket: i16,
+    order: Fingerprint,
+) -> Result<Option<Home>, PgError> {
+    let statement = client.prepare_cached(HOME).await?;
+    let found = client.query_opt(&statement, &[&bucket, &key(&order)]).await?;
+    found.as_ref().map(|row| read_home(row, 0)).transpose()
+}
+
+pub(super) const HOME: &str = "SELECT home, ref FROM homes WHERE bucket = $1 AND order_key = $2";
+
+fn read_home(row: &Row, column: usize) -> Result<Home, PgError> {
+    Ok(Home::of_columns(small(row, column)?, get(row, column + 1)?)?)
+}
+
+/// Reads where orders live, in their order.
+pub(super) async fn homes_of(
+    client: &impl GenericClient,
+    buckets: &[i16],
+    orders: &[Fingerprint],
+) -> Result<Vec<Option<Home>>, PgError> {
+    let statement = client.prepare_cached(HOMES).await?;
+    let keys: Vec<&[u8]> = orders.iter().map(key).collect();
+    let rows = client.query(&statement, &[&buckets, &keys]).await?;
+    let mut found = HashMap::with_capacity(rows.len());
+    for row in &rows {
+        found.insert(get::<i64>(row, 2)?, read_home(row, 0)?);
+    }
+    Ok((1..).zip(orders).map(|(place, _)| found.get(&place).copied()).collect())
+}
+
+pub(super) const HOMES: &str = "SELECT h.home, h.ref, given.place \
+    FROM unnest($1::smallint[], $2::bytea[]) WITH ORDINALITY AS given (bucket, order_key, place) \
+    JOIN homes h ON h.bucket = given.bucket AND h.order_key = given.order_key";
+
+/// Claims the homes of a merchant's orders; of each, where it lives already. Whoever claims several does so in the order of
+/// their keys: two that meet wait for each other in one direction only.
+pub(super) async fn claim_homes(
+    transaction: &Transaction<'_>,
+    bucket: i16,
+    orders: &[Fingerprint],
+    home: Home,
+) -> Result<Vec<Option<Home>>, PgError> {
+    let statement = transaction.prepare_cached(CLAIM_HOMES).await?;
+    let (kind, reference) = home.columns();
+    let keys: Vec<&[u8]> = orders.iter().map(key).collect();
+    let (buckets, mut claimed) = (vec![bucket; orders.len()], HashSet::new());
+    for _ in 0..CLAIM_ATTEMPTS {
+        for row in transaction.query(&statement, &[&bucket, &narrow(kind), &reference, &keys]).await? {
+            claimed.insert(get::<Vec<u8>>(&row, 0)?);
+        }
+        // A new statement sees who was faster, unless that home was given up since.
+        let found = homes_of(transaction, &buckets, orders).await?;
+        if found.iter().all(Option::is_some) {
+            let existing = |(order, home): (&Fingerprint, Option<Home>)| home.filter(|_| !claimed.remove(key(order)));
+            return Ok(orders.iter().zip(found).map(existing).collect());
+        }
+    }
+    Err(CorruptRow("homes").into())
+}
+
+/// How often homes are claimed that are given up meanwhile.
+const CLAIM_ATTEMPTS: usize = 4;
+
+const CLAIM_HOMES: &str = "INSERT INTO homes (bucket, home, ref, order_key) \
+    SELECT $1::smallint, $2::smallint, $3::bigint, given FROM unnest($4::bytea[]) AS given ORDER BY given \
+    ON CONFLICT DO NOTHING RETURNING order_key";
+
+/// Claims the home of an order; `false`: it has one.
+pub(super) async fn claim_home(
+    transaction: &Transaction<'_>,
+    bucket: i16,
+    order: Fingerprint,
+    home: Home,
+) -> Result<bool, PgError> {
+    let statement = transaction
+        .prepare_cached(
+            "INSERT INTO homes (bucket, home, ref, order_key) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        )
+        .await?;
+    let (kind, reference) = home.columns();
+    Ok(transaction.execute(&statement, &[&bucket, &narrow(kind), &reference, &key(&order)]).await? == 1)
+}
+
+/// Gives the home of an order up.
+pub(super) async fn release_home(
+    transaction: &Transaction<'_>,
+    bucket: i16,
+    order: Fingerprint,
+) -> Result<(), PgError> {
+    let statement = transaction.prepare_cached("DELETE FROM homes WHERE bucket = $1 AND order_key = $2").await?;
+    transaction.execute(&statement, &[&bucket, &key(&order)]).await?;
+    Ok(())
+}
+
+/// Reads what stands under an order, with its operation in the same statement.
+pub(super) async fn order_row(
+    client: &impl GenericClient,
+    bucket: i16,
+    order: Fingerprint,
+) -> Result<OrderRow, PgError> {
+    let statement = client.prepare_cached(ORDER_ROW).await?;
+    let Some(found) = client.query_opt(&statement, &[&bucket, &key(&order)]).await? else {
+        return Ok(OrderRow::Free);
+    };
+    match read_home(&found, COLUMNS)? {
+        Home::Operation(_) if get::<Option<i64>>(&found, 0)?.is_none() => Err(CorruptRow("ref").into()),
+        Home::Operation(_) => Ok(OrderRow::Operation(Box::new(read(&found)?))),
+        Home::Entry(_) | Home::Imported(_) => Ok(OrderRow::Elsewhere),
+    }
+}
+
+pub(super) const ORDER_ROW: &str = operation!(
+    ", h.home, h.ref FROM homes h LEFT JOIN operations o \
+     ON h.home = 0 AND o.bucket = h.bucket AND o.transaction_id = h.ref \
+     LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE h.bucket = $1 AND h.order_key = $2"
+);
+
+/// The columns of an operation `o` and of its context `x` that both API versions tell of.
+macro_rules! select_status {
+    ($rest:literal) => {
+        concat!(
+            "SELECT o.status, o.amount, x.currency, CASE x.direction WHEN 1 THEN o.sealed ELSE o.payer END, ",
+            $rest
+        )
+    };
+}
+
+/// The number of the first column behind those of [`StatusColumns`].
+const REST: usize = 4;
+
+fn status_columns(row: &Row) -> Result<StatusColumns, PgError> {
+    Ok(StatusColumns {
+        status: small(row, 0)?,
+        amount: get(row, 1)?,
+        currency: Currency::new(get(row, 2)?),
+        account: get(row, 3)?,
+    })
+}
+
+pub(super) const V1_STATUS: &str = select_status!(
+    "o.transaction_id, o.created_at, x.shop \
+     FROM homes h JOIN operations o ON o.bucket = h.bucket AND o.transaction_id = h.ref \
+     LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 0 AND o.listed IS NOT NULL"
+);
+
+pub(super) const V2_STATUS: &str = select_status!(
+    "x.direction, o.order_id, coalesce(x.method, x.payment_method, 'unknown') \
+     FROM operations o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+     WHERE o.bucket = $1 AND o.transaction_id = $2 AND x.merchant = $3"
+);
+
+/// What v1 tells of the operation that a v1 request made under an order.
+pub(super) async fn v1_status(
+    client: &impl GenericClient,
+    merchant: &MerchantId,
+    order: Fingerprint,
+) -> Result<Option<V1Status>, PgError> {
+    let statement = client.prepare_cached(V1_STATUS).await?;
+    let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order)]).await?;
+    let read = |row: &Row| {
+        let (id, created_at) = (get(row, REST)?, get(row, REST + 1)?);
+        Ok(V1Status { columns: status_columns(row)?, id, created_at, shop: get(row, REST + 2)? })
+    };
+    found.as_ref().map(read).transpose()
+}
+
+/// What v2 tells of an operation, if it is this merchant's.
+pub(super) async fn v2_status(
+    client: &impl GenericClient,
+    merchant: &MerchantId,
+    id: TransactionId,
+) -> Result<Option<V2Status>, PgError> {
+    let statement = client.prepare_cached(V2_STATUS).await?;
+    let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored(), &merchant.as_str()]).await?;
+    let read = |row: &Row| {
+        let (direction, order_id) = (small(row, REST)?, OrderId::new(get(row, REST + 1)?));
+        Ok(V2Status { columns: status_columns(row)?, direction, order_id, method: get(row, REST + 2)? })
+    };
+    found.as_ref().map(read).transpose()
+}
+
+/// Keeps the preparation of an operation, in place of an earlier one.
+pub(super) async fn put_preparation(
+    transaction: &Transaction<'_>,
+    id: TransactionId,
+    sealed: &[u8],
+) -> Result<(), PgError> {
+    let put = transaction
+        .prepare_cached(
+            "INSERT INTO preparations (transaction_id, bucket, sealed) VALUES ($1, $2, $3) \
+             ON CONFLICT (bucket, transaction_id) DO UPDATE SET sealed = excluded.sealed",
+        )
+        .await?;
+    transaction.execute(&put, &[&id.to_stored(), &bucket_in(id), &sealed]).await?;
+    Ok(())
+}
+
+/// Reads the sealed preparation of an operation.
+pub(super) async fn preparation_of(client: &impl GenericClient, id: TransactionId) -> Result<Option<Vec<u8>>, PgError> {
+    let statement =
+        client.prepare_cached("SELECT sealed FROM preparations WHERE bucket = $1 AND transaction_id = $2").await?;
+    let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
+    found.map(|row| get(&row, 0)).transpose()
+}
+
+/// Removes the preparation of an operation.
+pub(super) async fn remove_preparation(transaction: &Transaction<'_>, id: TransactionId) -> Result<(), PgError> {
+    let statement =
+        transaction.prepare_cached("DELETE FROM preparations WHERE bucket = $1 AND transaction_id = $2").await?;
+    transaction.execute(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
+    Ok(())
 }

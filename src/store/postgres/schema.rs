@@ -6,7 +6,7 @@ use std::sync::Arc;
 use deadpool_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 
-use super::fault::PgError;
+use super::errors::PgError;
 use super::node::PgNode;
 use super::row::get;
 use crate::clock::Random;

@@ -3,7 +3,7 @@
 
 use deadpool_postgres::{GenericClient, Transaction};
 
-use super::fault::PgError;
+use super::errors::PgError;
 use super::outbox::bucket_in_key;
 use super::row::{get, narrow};
 use super::transaction::PgRows;

@@ -4,11 +4,11 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::fault::PgError;
+use super::errors::PgError;
+use super::insert;
 use super::journal::entry_row;
 use super::ledger::{self, fold};
-use super::row::{bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
-use super::{homes, insert, preparations};
+use super::row::{self, bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
 use crate::domain::{
     Bucket, Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
 };
@@ -36,23 +36,23 @@ impl rows::Transaction for PgRows<'_> {
 
 impl HomeRows for PgRows<'_> {
     async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, PgError> {
-        homes::claim(self.0, bucket_in_number(home.columns().1), orders, home).await
+        row::claim_homes(self.0, bucket_in_number(home.columns().1), orders, home).await
     }
 
     async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, PgError> {
-        homes::of(self.0, bucket_of(merchant), order).await
+        row::home_of(self.0, bucket_of(merchant), order).await
     }
 }
 
 impl EntryRows for PgRows<'_> {
     async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, PgError> {
         let bucket = bucket_in_number(id.0);
-        if !homes::claim_one(self.0, bucket, new.order_key, Home::Entry(id)).await? {
+        if !row::claim_home(self.0, bucket, new.order_key, Home::Entry(id)).await? {
             return Ok(false);
         }
         let inserted = entry_row::insert(self.0, new, id).await?;
         if !inserted {
-            homes::release(self.0, bucket, new.order_key).await?;
+            row::release_home(self.0, bucket, new.order_key).await?;
         }
         Ok(inserted)
     }
@@ -108,7 +108,7 @@ impl EntryRows for PgRows<'_> {
     }
 
     async fn release_home(&mut self, entry: &EntryRow) -> Result<(), PgError> {
-        homes::release(self.0, bucket_in_number(entry.id), Fingerprint(entry.order_key)).await
+        row::release_home(self.0, bucket_in_number(entry.id), Fingerprint(entry.order_key)).await
     }
 }
 
@@ -228,11 +228,11 @@ impl Rows for PgRows<'_> {
     }
 
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), PgError> {
-        preparations::put(self.0, id, sealed).await
+        row::put_preparation(self.0, id, sealed).await
     }
 
     async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), PgError> {
-        preparations::remove(self.0, id).await
+        row::remove_preparation(self.0, id).await
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, PgError> {

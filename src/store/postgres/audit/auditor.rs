@@ -9,8 +9,8 @@ use tokio_postgres::types::ToSql;
 use crate::domain::Fingerprint;
 use crate::store::AuditProgress;
 use crate::store::audit::{AuditFindings, RowPlace};
-use crate::store::postgres::fault::{PgError, closed};
-use crate::store::postgres::homes;
+use crate::store::postgres::errors::{PgError, closed};
+use crate::store::postgres::row;
 use crate::store::postgres::row::bucket_in_number;
 
 /// Called with the progress of an audit.
@@ -49,7 +49,7 @@ impl Auditor<'_> {
     pub(super) async fn homes(&self, findings: &mut AuditFindings) -> Result<(), PgError> {
         let (orders, buckets): (Vec<Fingerprint>, Vec<i16>) =
             findings.homes.iter().map(|(order, home)| (*order, bucket_in_number(home.columns().1))).unzip();
-        let found = homes::of_all(&self.snapshot, &buckets, &orders).await?;
+        let found = row::homes_of(&self.snapshot, &buckets, &orders).await?;
         findings.compare_homes(found);
         Ok(())
     }

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 
 use super::auditor::Auditor;
 use crate::store::audit::{AuditFindings, AuditedTask, Callback, FIRST, Found, LAST, RowPlace, Tries};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::callback::outcome_of;
 

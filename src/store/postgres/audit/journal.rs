@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 
 use super::auditor::Auditor;
 use crate::store::audit::{AroundEntry, AuditFindings, FIRST, Found, RowPlace};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::journal::entry_row::{self, COLUMNS, entry};
 use crate::store::postgres::row::get;
 use crate::store::rows::entry::EntryRow;

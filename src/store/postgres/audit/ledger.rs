@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use crate::store::audit::usage::WRONG;
 use crate::store::audit::{AuditFindings, AuditedAccount, RowPlace};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::CorruptRow;
 use crate::store::rows::ledger::LedgerRow;

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::auditor::Auditor;
 use super::ledger;
 use crate::store::audit::{Around, AuditFindings, FIRST, Found, LAST, RowPlace};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{self, COLUMNS, StoredRow, get, operation};
 
 /// Operations after a place, each with what stands around it.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use deadpool_postgres::Transaction;
 
 use crate::store::audit::{AuditFindings, SchemaParts};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::get;
 
 /// What makes the schema. A later migration that alters what this makes has to be understood here.

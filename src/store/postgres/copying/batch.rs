@@ -7,7 +7,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::domain::wide;
 use crate::store::copy::{CopiedTable, CopyError};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 
 /// The most rows of a batch.
 const ROWS: usize = 2_000;

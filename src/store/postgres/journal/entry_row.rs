@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use crate::domain::{CallbackUrl, Fingerprint};
 use crate::store::EntryId;
 use crate::store::backend::NumberedEntry;
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};

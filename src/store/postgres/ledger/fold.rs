@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 use super::{account_number, bucket_of, get, narrow};
 use crate::domain::{Currency, LedgerAccount, MerchantId};
 use crate::store::StoreError;
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::node::PgNode;
 
 /// A decider folds so many changes of its account.

@@ -3,7 +3,7 @@
 use deadpool_postgres::GenericClient;
 
 use crate::domain::UnixMillis;
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{get, narrow};
 use crate::store::rows::callback::{DELIVERED, FAILED};
 

@@ -12,7 +12,7 @@ use tokio_postgres::{IsolationLevel, Row};
 use super::subject::bucket_in_key;
 use crate::domain::{CallbackUrl, Fingerprint, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{ListedCallback, Scope};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::node::PgNode;
 use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};

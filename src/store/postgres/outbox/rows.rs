@@ -4,7 +4,7 @@
 use super::subject::bucket_in_key;
 use crate::domain::UnixMillis;
 use crate::store::callbacks::{CallbackRow, CallbackRows, NewCallback};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{get, narrow, small};
 use crate::store::postgres::tasks;
 use crate::store::postgres::transaction::PgRows;

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use crate::domain::{Fingerprint, MerchantId, OrderId};
 use crate::store::backend::Subject;
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::journal::entry_row::{self, entry};
 use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, small};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
@@ -90,7 +90,7 @@ fn named(row: &Row) -> Result<RelayTarget, PgError> {
         })
     };
     decoded(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?).map_err(|CorruptRow(column)| {
-        PgError::Said(StoreError::Corrupt(format!("an order's column {column} is not ours")))
+        PgError::Store(StoreError::Corrupt(format!("an order's column {column} is not ours")))
     })
 }
 

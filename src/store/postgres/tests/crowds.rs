@@ -5,7 +5,7 @@ use deadpool_postgres::Transaction;
 use super::*;
 use crate::domain::LedgerAccount;
 use crate::store::conformance::{audited, created, deposit, first_page, merchant, withdrawal};
-use crate::store::postgres::fault::PgError;
+use crate::store::postgres::errors::PgError;
 use crate::store::postgres::ledger;
 
 /// Holds what a piece of work locks until it is told to let go.

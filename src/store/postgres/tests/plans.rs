@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::postgres::ledger::fold;
-use crate::store::postgres::{history, homes, journal, row, statuses, tasks};
+use crate::store::postgres::{history, journal, row, tasks};
 
 /// As many rows as make the planner care, of merchants in several buckets.
 fn fill(place: &Place) {
@@ -42,11 +42,11 @@ fn lookups_go_by_the_bucket_and_a_name_in_it() {
     fill(&place);
     for (statement, condition) in [
         (row::BY_ID, "(bucket = $1) AND (transaction_id = $2)"),
-        (homes::OF, "(bucket = $1) AND (order_key = $2)"),
-        (homes::STANDING, "(bucket = $1) AND (order_key = $2)"),
-        (homes::OF_ALL, "(bucket = given.bucket) AND (order_key = given.order_key)"),
-        (statuses::V1, "(bucket = $1) AND (order_key = $2)"),
-        (statuses::V2, "(bucket = $1) AND (transaction_id = $2)"),
+        (row::HOME, "(bucket = $1) AND (order_key = $2)"),
+        (row::ORDER_ROW, "(bucket = $1) AND (order_key = $2)"),
+        (row::HOMES, "(bucket = given.bucket) AND (order_key = given.order_key)"),
+        (row::V1_STATUS, "(bucket = $1) AND (order_key = $2)"),
+        (row::V2_STATUS, "(bucket = $1) AND (transaction_id = $2)"),
     ] {
         let plan = plan(&place, statement);
         assert!(plan.contains(&format!("Index Cond: ({condition})")), "{statement}\n{plan}");

@@ -1,0 +1,347 @@
+//! What goes wrong between here and the database, and what may be tried again.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use deadpool_postgres::{HookError, PoolError, TimeoutType};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::{Config, Error, NoTls};
+
+use crate::store::StoreError;
+use crate::store::rows::CorruptRow;
+
+/// Why a piece of work did not come to its end. Nothing of it may be told as done.
+#[derive(Debug)]
+pub(in crate::store) enum PgError {
+    /// The database's word, or the lack of one.
+    Database(Error),
+    /// There is no connection.
+    Pool(PoolError),
+    /// The database did not answer in time, and may never.
+    Silence,
+    /// It is clear what has to be said.
+    Store(StoreError),
+}
+
+/// What to do about a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RetryAction {
+    /// Two transactions were in each other's way: this one may be tried again at once.
+    Again,
+    /// The connection is of no use any more, and nobody knows what became of the work: on another one it is asked for again.
+    Elsewhere,
+    /// None.
+    None,
+}
+
+impl PgError {
+    pub(super) fn remedy(&self) -> RetryAction {
+        match self {
+            Self::Database(error) if is_lost(error) => RetryAction::Elsewhere,
+            Self::Database(error) => error.code().map_or(RetryAction::None, remedy_of),
+            Self::Pool(PoolError::Backend(error)) => match code_of(error) {
+                // A wrong password or name stays wrong.
+                Some(code) if remedy_of(code) == RetryAction::None => RetryAction::None,
+                _ => RetryAction::Elsewhere,
+            },
+            // A host that took the connection and said nothing: by now another one may lead.
+            Self::Silence | Self::Pool(PoolError::Timeout(TimeoutType::Create)) => RetryAction::Elsewhere,
+            Self::Pool(_) | Self::Store(_) => RetryAction::None,
+        }
+    }
+
+    /// Whether somebody else held a row for too long.
+    pub(super) fn waited(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        error.code().is_some_and(|code| [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code))
+    }
+
+    /// What is told of it. The database's own words may hold values of a row, its code does not.
+    pub(super) fn reported(self) -> StoreError {
+        let error = match self {
+            Self::Store(error) => return error,
+            Self::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
+                return StoreError::Unavailable("every connection to the database is in use".to_owned());
+            }
+            Self::Silence | Self::Pool(PoolError::Timeout(_)) => {
+                return StoreError::Unavailable("the database does not answer".to_owned());
+            }
+            Self::Pool(PoolError::Closed) => return closed(),
+            // Whatever it is, nothing was asked of the data yet.
+            Self::Pool(PoolError::Backend(error)) => {
+                return StoreError::Unavailable(error.as_db_error().map_or_else(|| unreachable(&error), describe));
+            }
+            Self::Database(error) => error,
+            Self::Pool(error) => return StoreError::Unavailable(error.to_string()),
+        };
+        match error.as_db_error() {
+            Some(fault) if is_data(fault.code()) => StoreError::Corrupt(describe_rejection(fault)),
+            Some(fault) => StoreError::Unavailable(describe(fault)),
+            None if is_lost(&error) => {
+                StoreError::Unavailable(format!("the database is away: {}", with_source(&error)))
+            }
+            // A column that does not hold what it is made for.
+            None => StoreError::Corrupt(format!("the database's answer is not understood: {error}")),
+        }
+    }
+
+    /// What is told to whoever opens the store: the database's own words, which are about the connection then.
+    pub(super) fn reported_to_operators(self) -> String {
+        let (Self::Database(error) | Self::Pool(PoolError::Backend(error))) = &self else {
+            return match self.reported() {
+                // Whoever is told knows that it is about the store.
+                StoreError::Unavailable(reason) => reason,
+                error @ StoreError::Corrupt(_) => error.to_string(),
+            };
+        };
+        match (error.as_db_error(), Refusals::of(error)) {
+            (Some(fault), _) => for_operators(fault),
+            (None, Some(refusals)) => refusals.reported(for_operators),
+            (None, None) => with_source(error),
+        }
+    }
+}
+
+fn unreachable(error: &Error) -> String {
+    let why = Refusals::of(error).map_or_else(|| with_source(error), |refusals| refusals.reported(describe));
+    format!("the database cannot be reached: {why}")
+}
+
+/// The code of a connection that did not come to be.
+fn code_of(error: &Error) -> Option<&SqlState> {
+    error.code().or_else(|| Refusals::of(error)?.code())
+}
+
+/// Whether a connection is of no use any more, or never was.
+fn is_lost(error: &Error) -> bool {
+    let source = std::error::Error::source(error);
+    error.is_closed() || source.is_some_and(<dyn std::error::Error>::is::<io::Error>)
+}
+
+fn remedy_of(code: &SqlState) -> RetryAction {
+    const SHUTTING_DOWN_OR_READ_ONLY: [SqlState; 5] = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+    ];
+    if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
+        .contains(code)
+    {
+        RetryAction::Again
+    } else if code.code().starts_with("08") || SHUTTING_DOWN_OR_READ_ONLY.contains(code) {
+        RetryAction::Elsewhere
+    } else {
+        RetryAction::None
+    }
+}
+
+/// Whether a code is of the data or the statement, rather than of the moment. What the user may not do is neither: an
+/// operator grants it, and all goes on.
+fn is_data(code: &SqlState) -> bool {
+    *code != SqlState::INSUFFICIENT_PRIVILEGE
+        && ["21", "22", "23", "42"].iter().any(|class| code.code().starts_with(class))
+}
+
+pub(super) fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".to_owned())
+}
+
+impl From<Error> for PgError {
+    fn from(error: Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<PoolError> for PgError {
+    fn from(error: PoolError) -> Self {
+        // What sets a session up is a part of connecting.
+        if let PoolError::PostCreateHook(HookError::Backend(error)) = error {
+            return Self::Pool(PoolError::Backend(error));
+        }
+        Self::Pool(error)
+    }
+}
+
+impl From<StoreError> for PgError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// A column outside of a row that has a name of its own.
+impl From<CorruptRow> for PgError {
+    fn from(CorruptRow(column): CorruptRow) -> Self {
+        Self::Store(StoreError::Corrupt(format!("the column {column} is not ours")))
+    }
+}
+
+/// What a code means, behind "the database".
+const MEANT: &[(&str, &str)] = &[
+    ("25006", "takes no writes: it is a standby, or read-only"),
+    ("25P03", "ended a session that was idle in a transaction"),
+    ("28000", "does not let this user in"),
+    ("28P01", "refuses the password"),
+    ("3D000", "has no database of this name"),
+    ("3F000", "has no schema of this name"),
+    ("40001", "could not order transactions that were in each other's way"),
+    ("40P01", "ended one of two transactions that waited for each other"),
+    ("53100", "has no room left on its disk"),
+    ("53200", "has no memory left"),
+    ("53300", "takes no more connections"),
+    ("53400", "has reached a limit of its configuration"),
+    ("55P03", "did not get a lock in time"),
+    ("57014", "gave a statement up, which took too long"),
+    ("57P01", "is shutting down, or an administrator ended the connection"),
+    ("57P02", "crashed and ended the connection"),
+    ("57P03", "takes no connections now: it starts or stops"),
+    ("57P04", "was dropped"),
+    ("58030", "cannot read or write its files"),
+    ("XX001", "has found its data damaged"),
+    ("XX002", "has found an index damaged"),
+];
+
+/// What is wrong with a statement or its values, behind what it is about.
+const WRONG: &[(&str, &str)] = &[
+    ("22003", "a number is out of range"),
+    ("23502", "a column that must not be empty is"),
+    ("23503", "a row that it names is not there"),
+    ("23505", "its key is there already"),
+    ("23514", "a CHECK does not hold"),
+    ("42703", "a column is missing"),
+    ("42883", "a function is missing"),
+    ("42P01", "a table is missing"),
+    ("42P10", "an index is missing"),
+];
+
+/// What the database says of itself.
+pub(super) fn describe(error: &DbError) -> String {
+    let code = error.code();
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        // It names the table, and nothing of a row.
+        return format!("the database refuses: {} ({})", error.message(), code.code());
+    }
+    match lookup(MEANT, code) {
+        Some(words) => format!("the database {words} ({})", code.code()),
+        None => format!("the database says {}", code.code()),
+    }
+}
+
+/// What the database says of a statement or its values.
+pub(super) fn describe_rejection(error: &DbError) -> String {
+    let (table, code) = (error.table().unwrap_or("a statement"), error.code());
+    match lookup(WRONG, code) {
+        Some(words) => format!("the database refused {table}: {words} ({})", code.code()),
+        None => format!("the database refused {table}: {}", code.code()),
+    }
+}
+
+/// The database's own words, for whoever opens the store, unless they may hold the values of a row.
+pub(super) fn for_operators(error: &DbError) -> String {
+    match error.code().code() {
+        code if code.starts_with("22") || code.starts_with("23") => describe_rejection(error),
+        code => format!("{} ({code})", error.message()),
+    }
+}
+
+/// An error of a connection, with what it came from.
+pub(super) fn with_source(error: &Error) -> String {
+    let source = std::error::Error::source(error);
+    source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+fn lookup(known: &'static [(&str, &str)], code: &SqlState) -> Option<&'static str> {
+    known.iter().find(|(of, _)| *of == code.code()).map(|(_, words)| *words)
+}
+
+/// Each host with its error; `None`: it did not answer.
+#[derive(Debug)]
+pub(super) struct Refusals(Vec<(String, Option<Error>)>);
+
+impl Refusals {
+    pub(super) const fn new(refusals: Vec<(String, Option<Error>)>) -> Self {
+        Self(refusals)
+    }
+
+    /// Those that an error is made of.
+    pub(super) fn of(error: &Error) -> Option<&Self> {
+        let source: &io::Error = std::error::Error::source(error)?.downcast_ref()?;
+        source.get_ref()?.downcast_ref()
+    }
+
+    /// What a server says tells more than that another one is no leader, or not there.
+    pub(super) fn code(&self) -> Option<&SqlState> {
+        self.0.iter().find_map(|(_, error)| error.as_ref()?.code())
+    }
+
+    /// Each host with its reason, in words for what a server said.
+    pub(super) fn reported(&self, describe: impl Fn(&DbError) -> String) -> String {
+        let reason = |error: &Error| error.as_db_error().map_or_else(|| with_source(error), &describe);
+        let reported = |(host, error): &(String, Option<Error>)| {
+            format!("{host}: {}", error.as_ref().map_or_else(|| "does not answer".to_owned(), reason))
+        };
+        self.0.iter().map(reported).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The pool wants the driver's error, which only the driver makes: it is led to a connection that fails with this.
+    pub(super) async fn into_error(self) -> Error {
+        match Config::new().user("none").connect_raw(Refusing(Some(self)), NoTls).await {
+            Err(error) => error,
+            // It cannot be: there is nobody to talk to. Whoever waits has a limit.
+            Ok(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl fmt::Display for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no host takes connections")
+    }
+}
+
+impl std::error::Error for Refusals {}
+
+/// A connection that fails at the first byte.
+struct Refusing(Option<Refusals>);
+
+impl Refusing {
+    fn fail<T>(&mut self) -> Poll<io::Result<T>> {
+        Poll::Ready(Err(self.0.take().map_or_else(|| io::ErrorKind::BrokenPipe.into(), io::Error::other)))
+    }
+}
+
+impl AsyncRead for Refusing {
+    fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.fail()
+    }
+}
+
+impl AsyncWrite for Refusing {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        self.fail()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.fail()
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.fail()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_reported_once_what_it_is_about() {
+        assert_eq!(PgError::Silence.reported_to_operators(), "the database does not answer");
+        let corrupt = PgError::Store(StoreError::Corrupt("no".to_owned())).reported_to_operators();
+        assert_eq!(corrupt, "the store holds invalid data: no");
+    }
+}
