@@ -1,7 +1,8 @@
-//! Reads what an [audit](crate::store::audit) looks at, on one snapshot, a slice at a time, beside whoever writes.
+//! Reads the rows that an [audit](crate::store::audit) checks, in one snapshot, a slice at a time, while nodes continue
+//! to write.
 //!
-//! Slices are in the order of the keys, bucket first, so that memory stays bounded and each is one step into an index.
-//! They are read on the store's thread and looked at on another: unsealing takes its time.
+//! Slices are in the order of the keys, bucket first, so that memory stays bounded and each slice is one step into an
+//! index. They are read on the store's thread and checked on another, since unsealing takes time.
 
 mod auditor;
 mod callbacks;
@@ -25,23 +26,23 @@ use crate::store::audit::AuditFindings;
 use crate::store::vault::Vault;
 use crate::store::{Audit, StoreError};
 
-/// An audit reads for long, and its snapshot is idle while a slice is looked at. Plans are made for the slice at hand. A
-/// server that knows how ends a statement whose audit is gone.
+/// An audit reads for long, and its snapshot is idle while a slice is checked. Statements are planned for the slice at
+/// hand. A server that supports it cancels a statement when the connection of its audit is gone.
 const SESSION: &str = "SET LOCAL statement_timeout = 0; \
     SET LOCAL idle_in_transaction_session_timeout = 0; \
     SET LOCAL plan_cache_mode = force_custom_plan; \
     SELECT set_config(name, '5s', true) FROM pg_settings WHERE name = 'client_connection_check_interval'";
 
-/// A slice is some hundreds of steps into indexes. To pass over a whole table for one may look cheaper; for all of them it is
-/// not.
+/// A slice is some hundreds of steps into indexes. A scan of the whole table may look cheaper for one slice, but not
+/// for all of them.
 const BY_INDEXES: &str =
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// Everything that is looked at slice by slice.
+/// Counts the rows that are checked slice by slice.
 const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM journal) \
     + (SELECT count(*) FROM callbacks)";
 
-/// Audits the store as it stands when this begins.
+/// Audits the store as it is when this begins.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -50,7 +51,7 @@ pub(super) async fn run(node: &PgNode, vault: Arc<Vault>, progress: ProgressRepo
 }
 
 async fn audited(node: &PgNode, findings: AuditFindings, progress: ProgressReport) -> Result<Audit, PgError> {
-    // The connection ends with the audit, wherever that is: nobody after it waits for a statement of its.
+    // The connection ends with the audit, so that a cancelled audit leaves no running statement in the pool.
     let mut client = Object::take(node.client().await?);
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     let snapshot = builder.start().await?;

@@ -1,4 +1,4 @@
-//! What PostgreSQL does for the core.
+//! Implements [`Backend`] for PostgreSQL.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -215,7 +215,7 @@ impl Backend for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Runs statements, each of which is a transaction by itself.
+    /// Runs statements, each in a transaction of its own.
     async fn with_client<T: Send + 'static>(
         &self,
         work: impl AsyncFn(&Object) -> Result<T, PgError> + Send + 'static,

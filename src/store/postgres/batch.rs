@@ -1,10 +1,10 @@
-//! Creates that share a statement, and with it a round trip and a commit: as SQLite's writer shares them.
+//! Batches of creates that share a statement, and so a round trip and a commit, as in SQLite's writer.
 //!
-//! While batches are under way, what comes next gathers; an idle store sends a lone create at once. A crowd is waited for:
-//! callers who were told come again, and two halves of them that take turns would cost the database twice. Only creates
-//! that have nothing to decide are here: no limit, no balance that has to cover them, no ledger to be opened. They wait for
-//! nobody but who stores or changes the same order, and not for long. The rows of a batch are in the order of their keys:
-//! two batches that meet wait for each other in one direction only.
+//! While a batch is running, the next one fills; an idle store sends a single create at once. The next batch waits a
+//! moment for a crowd: callers that were just answered send their next create, and two halves that alternate would cost
+//! the database twice. A batch contains only creates without decisions: no limit, no balance to cover them, no opening
+//! balances. They wait only for transactions that store or change the same order, and not for long. The rows of a batch
+//! are sorted by key, so that two batches wait for each other in one direction only.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -25,16 +25,16 @@ use crate::domain::Fingerprint;
 use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
 
-/// The most statements under way. While one is, the next fills: what a statement costs beside its rows is shared by more.
+/// The most statements in flight. While one is, the next batch fills, and its rows share the fixed cost of a statement.
 const UNDER_WAY: usize = 1;
 
-/// A batch that takes so long is not waited for by the next one.
+/// The next batch does not wait longer than this for a batch.
 const SLOW: Duration = Duration::from_millis(250);
 
-/// Stores a row with others.
+/// Stores a row in a batch.
 ///
 /// # Errors
-/// The database does not answer.
+/// The database does not respond.
 pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>) -> Result<InsertConflict, StoreError> {
     let (reply, met) = oneshot::channel();
     node.batches.push(WaitingCreate { new, reply });
@@ -54,11 +54,11 @@ async fn work_off(node: Rc<PgNode>) {
     loop {
         let crowd = reported + node.batches.waiting.borrow().len();
         node.batches.gather(crowd).await;
-        // Whoever is ready to ask goes first: their creates fill this batch.
+        // Callers that are ready to run go first: their creates fill this batch.
         tokio::task::yield_now().await;
         let batch: Vec<WaitingCreate> = {
             let mut waiting = node.batches.waiting.borrow_mut();
-            // Who waited for too long was told to come again: that create is asked for anew, or not at all.
+            // A caller that waited too long got an error: its create must not be stored now.
             waiting.retain(|waiting| !waiting.reply.is_closed());
             let count = waiting.len().min(MOST);
             waiting.drain(..count).collect()
@@ -72,7 +72,7 @@ async fn work_off(node: Rc<PgNode>) {
     }
 }
 
-/// Sends a batch and waits for its end, or goes on without it when that takes long: it may wait for somebody's lock.
+/// Sends a batch and waits for its end, or continues without it if that takes long: it may wait for a lock.
 async fn sent(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
     let sending = Rc::clone(node);
     let mut sending = tokio::task::spawn_local(async move { send(&sending, apart(batch)).await });
@@ -90,20 +90,20 @@ async fn sent(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
     }
 }
 
-/// Stores a batch, and tells each what it met.
+/// Stores a batch, and sends each create its outcome.
 async fn send(node: &PgNode, mut batch: Vec<WaitingCreate>) {
     batch.sort_by_key(|waiting| waiting.new.order_key().0);
     store_part(node, batch, &Cell::new(0)).await;
 }
 
-/// What one row meets must not be the fate of all: a part that comes to nothing is parted again.
+/// Stores a part of a batch. If one row prevents it, the part is split, so that the others are stored.
 fn store_part<'n>(
     node: &'n PgNode,
     mut part: Vec<WaitingCreate>,
     tries: &'n Cell<u32>,
 ) -> Pin<Box<dyn Future<Output = ()> + 'n>> {
     Box::pin(async move {
-        // Nobody waits for ever, and so this does not.
+        // Every caller has a time limit, so this ends.
         part.retain(|waiting| !waiting.reply.is_closed());
         let rows: Vec<&NewRow> = part.iter().map(|waiting| &*waiting.new).collect();
         if rows.is_empty() {
@@ -125,14 +125,14 @@ fn store_part<'n>(
                     waiting.answer(Ok(met));
                 }
             }
-            // One row that the database refuses must not take the others with it.
+            // A row that the database rejects must not prevent the others.
             Err(error @ StoreError::Corrupt(_)) => halve(node, part, tries, &error).await,
             Err(error) => answer_all(part, &error),
         }
     })
 }
 
-/// Both halves are tried, side by side, unless there is only one row.
+/// Stores both halves concurrently, unless there is only one row.
 async fn halve(node: &PgNode, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, error: &StoreError) {
     if part.len() < 2 {
         return answer_all(part, error);
@@ -141,7 +141,7 @@ async fn halve(node: &PgNode, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, e
     tokio::join!(store_part(node, part, tries), store_part(node, second, tries));
 }
 
-/// Those whose order is not there. Whose is, needs no place and is told so; the rest is in nobody's way.
+/// Answers the creates whose order has a home by now, and returns the rest.
 fn without(part: Vec<WaitingCreate>, order_row: &HashSet<i64>) -> Vec<WaitingCreate> {
     let mut rest = Vec::with_capacity(part.len());
     for (place, waiting) in (1..).zip(part) {
@@ -160,35 +160,36 @@ fn answer_all(part: Vec<WaitingCreate>, error: &StoreError) {
     }
 }
 
-/// Another create of the order, of another node, has no end yet.
+/// Another create of the same order, on another node, has not ended yet.
 fn taken() -> StoreError {
     StoreError::Unavailable("the order is being stored by somebody else".to_owned())
 }
 
-/// Those that have an id of their own. What a statement stored is told by its ids: of two creates that drew the same one,
-/// in the same millisecond, one is stored, and both would be told that they were.
+/// Returns the creates with distinct ids. The rows that a statement stored are recognized by their ids: of two creates
+/// that drew the same id in the same millisecond, one is stored, and both would be answered as stored.
 fn apart(batch: Vec<WaitingCreate>) -> Vec<WaitingCreate> {
     let mut ids = HashSet::new();
     let (apart, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
     for waiting in taken {
-        // It looks for what is in its way, finds that it is the id, and draws another one.
+        // It reads the existing row, finds that its id is taken, and draws another one.
         waiting.answer(Ok(InsertConflict::Something { in_doubt: false }));
     }
     apart
 }
 
-/// What became of a statement.
+/// The outcome of a statement.
 enum Outcome {
     Stored {
         ids: HashSet<i64>,
-        /// An earlier try may have been committed, and only the word of it lost.
+        /// Whether an earlier attempt may have been committed although its reply was lost.
         in_doubt: bool,
     },
-    /// Somebody held what one of the rows needs for too long.
+    /// Another transaction held a lock for too long.
     Waited,
 }
 
-/// `tries` counts the statements that were sent for any of the rows, each of which may have been committed.
+/// Sends one statement for the rows. `tries` counts the statements sent for any of them, each of which may have been
+/// committed.
 async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
     node.with_client(async |client| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
@@ -207,7 +208,7 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
     .await
 }
 
-/// The places, from 1, of the rows whose orders have a home. To look waits for nobody.
+/// Returns the positions, from 1, of the rows whose orders have a home. Reading waits for no lock.
 async fn order_row(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Fingerprint> = rows.iter().map(|new| new.order_key()).collect();

@@ -1,4 +1,5 @@
-//! Connections to the database: a pool of them, each with the session that this store needs.
+//! Connections to the database: a pool, each connection with the session settings that the store needs, to the one of
+//! several hosts that accepts writes.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,15 +25,16 @@ use super::errors::{Refusals, describe, with_source};
 use super::permits::PATIENCE;
 use crate::rules::{PostgresTls, PostgresUrl, host_and_port};
 
-/// How much longer the pool waits than all hosts may take, so that it is they who are said to be silent; and how long an idle
-/// connection has to prove itself.
+/// How much longer the pool waits than all hosts may take, so that the error is about the hosts; and how long an idle
+/// connection may take to prove that it works.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits
-/// wait for a standby too, they go on to. Nothing waits for ever, and the server gives up before [`LIMIT`](super::permits::LIMIT).
-/// A node that freezes lets go of its rows before others give up on them; who waits for a row asks again
-/// ([`errors`](super::errors)), and has no connection between. No statement is worth compiling: each is some steps into
-/// indexes, and one that has to pass over a small table looks endless to a planner that was told not to.
+/// The settings of every session. An acknowledged operation is on disk, whatever the server's default is; where commits
+/// also wait for a standby, they still do. Nothing waits for ever, and the server gives up before
+/// [`LIMIT`](super::permits::LIMIT). A node that freezes releases its rows before others give up waiting for them; a
+/// statement that waits for a row is sent again ([`errors`](super::errors)), and holds no connection in between. No
+/// statement is worth JIT compilation: each is some steps into indexes, and the planner overestimates a scan of a small
+/// table when scans are disabled.
 const SESSION: &str = "\
     SET default_transaction_isolation = 'read committed'; \
     SET statement_timeout = '7s'; \
@@ -44,7 +46,7 @@ const SESSION: &str = "\
     SELECT set_config('synchronous_commit', 'on', false) \
       WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
-/// A pool that connects when it is asked.
+/// Returns a pool that connects on demand.
 ///
 /// # Errors
 /// `sslrootcert` cannot be read, in one line.
@@ -62,7 +64,7 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
     });
     Pool::builder(manager)
         .max_size(url.connections())
-        // What one of the server's processes has in its caches is of use to the next one who asks it.
+        // The caches of one of the server's processes serve the next query too.
         .queue_mode(QueueMode::Lifo)
         .timeouts(Timeouts {
             wait: Some(PATIENCE),
@@ -114,7 +116,8 @@ fn roots_of_the_system() -> RootCertStore {
     roots
 }
 
-/// Whom `sslmode=prefer` and `require` trust: whoever answers. They keep listeners out, nobody else.
+/// The certificate verifier for `sslmode=prefer` and `require`: it accepts any certificate. They protect against
+/// eavesdropping only.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 
@@ -162,11 +165,13 @@ pub(super) fn all_hosts_timeout(config: &Config) -> Duration {
     HOST_TIMEOUT * u32::try_from(hosts).unwrap_or(u32::MAX)
 }
 
-/// Connects to whichever host takes writes.
+/// Connects to the first host that accepts writes. The hosts are tried one after the other, the last good one first.
+/// Each has a time limit for the whole attempt: a frozen machine accepts connections and never responds.
 pub(super) struct HostSelector<T> {
-    /// Each with one host.
+    /// The configuration of each host.
     configs: Vec<Config>,
-    /// The one to begin with. It moves on with each that fails, so that a try that is given up half way is not begun anew.
+    /// The host to begin with. It advances with each failure, so that an attempt that was abandoned half way is not
+    /// repeated from the start.
     first: AtomicUsize,
     tls: T,
 }
@@ -176,7 +181,7 @@ impl<T> HostSelector<T> {
         Self { configs: each(config), first: AtomicUsize::new(0), tls }
     }
 
-    /// The first connection that comes to be.
+    /// Returns the first connection that succeeds.
     async fn connected(&self) -> Result<(Client, Connection<Socket, T::Stream>), Error>
     where
         T: MakeTlsConnect<Socket> + Clone,
@@ -195,7 +200,7 @@ impl<T> HostSelector<T> {
                 Err(_) => None,
             };
             let next = (number + 1) % count;
-            // Another try may have found a good one meanwhile.
+            // Another attempt may have found a good host meanwhile.
             let _ = self.first.compare_exchange(number, next, Ordering::Relaxed, Ordering::Relaxed);
             refused.push((number, config, error));
         }
@@ -234,14 +239,15 @@ fn place(config: &Config) -> String {
     config.get_hosts().first().map(|host| host_and_port(host, port)).unwrap_or_default()
 }
 
-/// The same for each host alone.
+/// Returns the configuration of each host on its own.
 fn each(config: &Config) -> Vec<Config> {
     let (hosts, addresses, ports) = (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
     let alone = |number: usize| {
         let mut alone = without_hosts(config);
         match hosts.get(number) {
             Some(Host::Tcp(name)) => _ = alone.host(name),
-            // Nobody listens in between, and servers offer no TLS there: as with libpq, `sslmode` is of the others.
+            // A Unix socket cannot be intercepted, and servers offer no TLS on it: as with libpq, `sslmode` applies to
+            // the others.
             Some(Host::Unix(directory)) => _ = alone.host_path(directory).ssl_mode(SslMode::Disable),
             None => {}
         }
@@ -256,7 +262,7 @@ fn each(config: &Config) -> Vec<Config> {
     (0..hosts.len().max(addresses.len())).map(alone).collect()
 }
 
-/// A configuration has no way to lose a host.
+/// Returns a copy without hosts: `Config` has no way to remove one.
 fn without_hosts(config: &Config) -> Config {
     let mut bare = Config::new();
     bare.ssl_mode(config.get_ssl_mode())

@@ -1,4 +1,4 @@
-//! A database that becomes the copy of a SQLite store: see [`copy`](crate::store::copy).
+//! Copies a SQLite store into a database: see [`copy`](crate::store::copy).
 
 mod batch;
 
@@ -26,15 +26,15 @@ use batch::{Batch, Columns, RowBatches};
 /// A copy reads and writes for long.
 const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '60s'";
 
-/// How far a copy is: rows, done and in all.
+/// The progress of a copy: rows done, and rows in all.
 pub type RowsProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// A copy that was begun: nobody serves the source, and the target is marked.
+/// A copy in progress: no gateway serves the source, and the target is marked.
 pub struct Copying {
     thread: Thread,
-    /// The target, for people.
+    /// The target, for messages.
     to: String,
-    /// On the thread while it works.
+    /// On the store's thread while that works.
     source: Option<CopySource>,
 }
 
@@ -44,11 +44,11 @@ impl std::fmt::Debug for Copying {
     }
 }
 
-/// Begins to copy a SQLite store to an empty database, or goes on with a copy of the same store that came to no end.
+/// Begins to copy a SQLite store to an empty database, or continues an unfinished copy of the same store.
 ///
 /// # Errors
-/// The source cannot be opened or is being served; the target does not answer, holds a store, or is the unfinished copy of
-/// another one; or the source was moved before. Nothing is changed then.
+/// The source cannot be opened or is being served; the target does not respond, holds a store, or is the unfinished
+/// copy of another one; or the source was moved before. Nothing is changed then.
 pub fn begin_copy(
     from: &Path,
     to: &PostgresUrl,
@@ -66,8 +66,8 @@ pub fn begin_copy(
     Ok(Copying { thread, to: to.to_string(), source: Some(source) })
 }
 
-/// Makes the tables with the source's keys and the mark, unless that was done before. A source that was moved, as `moved`
-/// says, is copied only to end a copy that had come so far.
+/// Creates the tables with the source's keys and the mark, unless that was done before. A source that was moved before
+/// (`moved`) is copied only to finish the same copy.
 async fn mark(
     transaction: &Transaction<'_>,
     url: &PostgresUrl,
@@ -96,15 +96,15 @@ async fn mark(
 }
 
 impl Copying {
-    /// Copies the rows that are not yet there, and gives how many there are in all.
+    /// Copies the rows that the target lacks, and returns how many there are in all.
     ///
     /// # Errors
-    /// The source cannot be read, or the target cannot be written; what was committed stays.
+    /// The source cannot be read, or the target cannot be written; what was committed remains.
     pub async fn fill(&mut self, progress: RowsProgress) -> Result<u64, CopyError> {
         self.with_source(async move |node: &PgNode, source: &CopySource| fill(node, source, &*progress).await).await
     }
 
-    /// Compares how many rows the target's tables have, and the sums of their columns, with the source's.
+    /// Compares the number of rows and the sums of the columns of the target's tables with the source's.
     ///
     /// # Errors
     /// They differ, or the source or the target cannot be read.
@@ -112,7 +112,7 @@ impl Copying {
         self.with_source(async move |node: &PgNode, source: &CopySource| compare(node, source, &*progress).await).await
     }
 
-    /// Lends the source to work on the store's thread.
+    /// Runs work with the source on the store's thread.
     async fn with_source<T: Send + 'static>(
         &mut self,
         work: impl AsyncFnOnce(&PgNode, &CopySource) -> Result<T, CopyError> + Send + 'static,
@@ -127,7 +127,7 @@ impl Copying {
         done
     }
 
-    /// Proves the invariants of the target: see [`Store::audit`](crate::store::Store::audit).
+    /// Checks the invariants of the target: see [`Store::audit`](crate::store::Store::audit).
     ///
     /// # Errors
     /// The target cannot be read.
@@ -136,11 +136,12 @@ impl Copying {
         Ok(self.thread.run_while_awaited(async move |node| audit::run(&node, vault, progress).await).await?)
     }
 
-    /// Marks the source as moved, and then removes the target's mark: from now on it is the store that gateways serve. What
-    /// ends in between leaves none that they do, and a copy that goes on.
+    /// Marks the source as moved, then removes the mark of the target: from now on gateways serve the target. A crash
+    /// in between leaves neither of them served, and a copy that can be continued.
     ///
     /// # Errors
-    /// The source was changed meanwhile, by a tool that asks for no lock, or cannot be marked; or the target does not answer.
+    /// The source was changed meanwhile, by a tool that takes no lock, or cannot be marked; or the target does not
+    /// respond.
     pub async fn finish(self) -> Result<(), CopyError> {
         let source = self.source.as_ref().ok_or_else(closed)?;
         if !source.mark_moved(&self.to).map_err(CopyError::Mark)? {
@@ -159,7 +160,7 @@ fn failed(fault: impl Into<PgError>) -> CopyError {
     CopyError::Target(fault.into().reported())
 }
 
-/// A connection that goes with the work.
+/// A connection that ends with the work.
 async fn session(node: &PgNode) -> Result<Object, CopyError> {
     let client = node.client().await.map_err(failed)?;
     client.batch_execute(SESSION).await.map_err(failed)?;
@@ -219,7 +220,7 @@ async fn fill_table(
     Ok(())
 }
 
-/// Rows, and how many there are by then, in one commit.
+/// Commits rows together with their number so far.
 async fn insert(
     client: &mut deadpool_postgres::ClientWrapper,
     columns: &Columns,

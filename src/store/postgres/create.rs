@@ -1,7 +1,7 @@
 //! Creates: everything that belongs to a new operation in one transaction, or nothing.
 //!
-//! What has nothing to decide shares a statement with others ([`batch`]). The rest has a transaction of its
-//! own, which waits for others in this order: the merchant's first operation, the customer's day, the balance, the order.
+//! A create without a decision shares a statement with others ([`batch`]). Any other has a transaction of its own,
+//! which takes locks in this order: the merchant's first operation, the customer's day, the balance, the order.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -23,14 +23,14 @@ use crate::store::rows::operation::NewRow;
 use crate::store::rows::status_number;
 use crate::store::{CreateOutcome, NewOperation, StoreError};
 
-/// Withdrawals up to this amount are held without a look at the balance when nothing asks for it: a million of them do not
-/// bring an account out of its range.
+/// Withdrawals up to this amount are held without reading the balance, unless the balance is enforced: a million of
+/// them do not bring an account out of its range.
 const SMALL: i64 = 1_000_000_000_000;
 
 /// Stores a new operation.
 ///
 /// # Errors
-/// The database does not answer: nothing was acknowledged.
+/// The database does not respond: nothing was acknowledged.
 pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> Result<InsertedRow, StoreError> {
     let met = if decides(new.draft()) {
         let since = Instant::now();
@@ -48,7 +48,7 @@ pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> R
     }
 }
 
-/// Whether something has to be looked at, or booked, before the operation is stored.
+/// Reports whether something has to be read or posted before the operation is stored.
 fn decides(draft: &NewOperation) -> bool {
     let operation = &draft.operation;
     let is_large = operation.direction() == Direction::Payout && signed(operation.amount) > SMALL;
@@ -59,7 +59,7 @@ fn decides(draft: &NewOperation) -> bool {
         || (operation.customer_account_id.is_some() && draft.daily_limit.is_some())
 }
 
-/// What stood in the way: whoever lost reads the winner, in a new statement.
+/// Reads what is stored under the order, in a new statement, which sees the transaction that was faster.
 async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
     node.with_client(async |client| {
         let operation = &new.draft().operation;
@@ -73,7 +73,8 @@ async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<In
     .await
 }
 
-/// The commit of an earlier try stands, with the callback that was queued in it. What made it fail is told by metrics alone.
+/// Returns the outcome of an earlier attempt that was committed, with the callback that it queued. Why it failed is
+/// needed for metrics only.
 fn made_before(new: &NewRow, found: &StoredRow) -> InsertedRow {
     let draft = new.draft();
     let failed_at_once = found.status == status_number(Status::Failed) && found.finished_at == Some(found.created_at);
@@ -96,7 +97,7 @@ async fn decide(node: &PgNode, new: &NewRow, nonce: u64, since: Instant) -> Resu
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         Ok(match create::create(&mut PgRows(transaction), new, nonce).await? {
             Inserted::New { verdict, queued } => Ok(Decided::Stored { verdict, queued }),
-            // Nothing of this is to stay.
+            // The transaction must be rolled back.
             Inserted::Taken => Err(Decided::Met(InsertConflict::Something { in_doubt })),
         })
     })

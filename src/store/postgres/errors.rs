@@ -1,4 +1,4 @@
-//! What goes wrong between here and the database, and what may be tried again.
+//! Errors of the database: what to do about them, and what callers and operators read.
 
 use std::fmt;
 use std::io;
@@ -13,27 +13,27 @@ use tokio_postgres::{Config, Error, NoTls};
 use crate::store::StoreError;
 use crate::store::rows::CorruptRow;
 
-/// Why a piece of work did not come to its end. Nothing of it may be told as done.
+/// Why work did not complete. Nothing of it may be reported as done.
 #[derive(Debug)]
 pub(in crate::store) enum PgError {
-    /// The database's word, or the lack of one.
+    /// The server's error, or that of a lost connection.
     Database(Error),
-    /// There is no connection.
+    /// No connection is available.
     Pool(PoolError),
-    /// The database did not answer in time, and may never.
+    /// The database did not respond in time.
     Silence,
-    /// It is clear what has to be said.
+    /// An error of the store, which is returned as it is.
     Store(StoreError),
 }
 
-/// What to do about a fault.
+/// What to do after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAction {
-    /// Two transactions were in each other's way: this one may be tried again at once.
+    /// Retry at once: two transactions were in conflict.
     Again,
-    /// The connection is of no use any more, and nobody knows what became of the work: on another one it is asked for again.
+    /// Retry on another connection: this one is unusable, and whether the work was committed is unknown.
     Elsewhere,
-    /// None.
+    /// Give up.
     None,
 }
 
@@ -47,19 +47,19 @@ impl PgError {
                 Some(code) if remedy_of(code) == RetryAction::None => RetryAction::None,
                 _ => RetryAction::Elsewhere,
             },
-            // A host that took the connection and said nothing: by now another one may lead.
+            // A host that accepted the connection and did not respond: by now another one may lead.
             Self::Silence | Self::Pool(PoolError::Timeout(TimeoutType::Create)) => RetryAction::Elsewhere,
             Self::Pool(_) | Self::Store(_) => RetryAction::None,
         }
     }
 
-    /// Whether somebody else held a row for too long.
+    /// Reports whether another transaction held a lock for too long.
     pub(super) fn waited(&self) -> bool {
         let Self::Database(error) = self else { return false };
         error.code().is_some_and(|code| [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code))
     }
 
-    /// What is told of it. The database's own words may hold values of a row, its code does not.
+    /// Returns the error for callers. The server's message may contain values of a row; its code does not.
     pub(super) fn reported(self) -> StoreError {
         let error = match self {
             Self::Store(error) => return error,
@@ -70,7 +70,7 @@ impl PgError {
                 return StoreError::Unavailable("the database does not answer".to_owned());
             }
             Self::Pool(PoolError::Closed) => return closed(),
-            // Whatever it is, nothing was asked of the data yet.
+            // No statement was sent yet.
             Self::Pool(PoolError::Backend(error)) => {
                 return StoreError::Unavailable(error.as_db_error().map_or_else(|| unreachable(&error), describe));
             }
@@ -83,16 +83,17 @@ impl PgError {
             None if is_lost(&error) => {
                 StoreError::Unavailable(format!("the database is away: {}", with_source(&error)))
             }
-            // A column that does not hold what it is made for.
+            // A column has another type than expected.
             None => StoreError::Corrupt(format!("the database's answer is not understood: {error}")),
         }
     }
 
-    /// What is told to whoever opens the store: the database's own words, which are about the connection then.
+    /// Returns the error for an operator that opens the store: the server's message, which is about the connection
+    /// then.
     pub(super) fn reported_to_operators(self) -> String {
         let (Self::Database(error) | Self::Pool(PoolError::Backend(error))) = &self else {
             return match self.reported() {
-                // Whoever is told knows that it is about the store.
+                // The message already names the store.
                 StoreError::Unavailable(reason) => reason,
                 error @ StoreError::Corrupt(_) => error.to_string(),
             };
@@ -110,12 +111,12 @@ fn unreachable(error: &Error) -> String {
     format!("the database cannot be reached: {why}")
 }
 
-/// The code of a connection that did not come to be.
+/// Returns the code of a failed connection attempt.
 fn code_of(error: &Error) -> Option<&SqlState> {
     error.code().or_else(|| Refusals::of(error)?.code())
 }
 
-/// Whether a connection is of no use any more, or never was.
+/// Reports whether a connection is unusable, or never was usable.
 fn is_lost(error: &Error) -> bool {
     let source = std::error::Error::source(error);
     error.is_closed() || source.is_some_and(<dyn std::error::Error>::is::<io::Error>)
@@ -140,8 +141,8 @@ fn remedy_of(code: &SqlState) -> RetryAction {
     }
 }
 
-/// Whether a code is of the data or the statement, rather than of the moment. What the user may not do is neither: an
-/// operator grants it, and all goes on.
+/// Reports whether a code is about the data or the statement, and not temporary. A missing privilege is neither: an
+/// operator can grant it.
 fn is_data(code: &SqlState) -> bool {
     *code != SqlState::INSUFFICIENT_PRIVILEGE
         && ["21", "22", "23", "42"].iter().any(|class| code.code().starts_with(class))
@@ -159,7 +160,7 @@ impl From<Error> for PgError {
 
 impl From<PoolError> for PgError {
     fn from(error: PoolError) -> Self {
-        // What sets a session up is a part of connecting.
+        // Setting up a session is part of connecting.
         if let PoolError::PostCreateHook(HookError::Backend(error)) = error {
             return Self::Pool(PoolError::Backend(error));
         }
@@ -173,14 +174,14 @@ impl From<StoreError> for PgError {
     }
 }
 
-/// A column outside of a row that has a name of its own.
+/// A column that belongs to no named row.
 impl From<CorruptRow> for PgError {
     fn from(CorruptRow(column): CorruptRow) -> Self {
         Self::Store(StoreError::Corrupt(format!("the column {column} is not ours")))
     }
 }
 
-/// What a code means, behind "the database".
+/// The meaning of codes, as a sentence after "the database".
 const MEANT: &[(&str, &str)] = &[
     ("25006", "takes no writes: it is a standby, or read-only"),
     ("25P03", "ended a session that was idle in a transaction"),
@@ -205,7 +206,7 @@ const MEANT: &[(&str, &str)] = &[
     ("XX002", "has found an index damaged"),
 ];
 
-/// What is wrong with a statement or its values, behind what it is about.
+/// The meaning of codes about a statement or its values.
 const WRONG: &[(&str, &str)] = &[
     ("22003", "a number is out of range"),
     ("23502", "a column that must not be empty is"),
@@ -218,11 +219,11 @@ const WRONG: &[(&str, &str)] = &[
     ("42P10", "an index is missing"),
 ];
 
-/// What the database says of itself.
+/// Describes an error of the server itself.
 pub(super) fn describe(error: &DbError) -> String {
     let code = error.code();
     if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        // It names the table, and nothing of a row.
+        // The message names the table, and no value of a row.
         return format!("the database refuses: {} ({})", error.message(), code.code());
     }
     match lookup(MEANT, code) {
@@ -231,7 +232,7 @@ pub(super) fn describe(error: &DbError) -> String {
     }
 }
 
-/// What the database says of a statement or its values.
+/// Describes an error about a statement or its values.
 pub(super) fn describe_rejection(error: &DbError) -> String {
     let (table, code) = (error.table().unwrap_or("a statement"), error.code());
     match lookup(WRONG, code) {
@@ -240,7 +241,7 @@ pub(super) fn describe_rejection(error: &DbError) -> String {
     }
 }
 
-/// The database's own words, for whoever opens the store, unless they may hold the values of a row.
+/// Returns the server's message for operators, unless it may contain values of a row.
 pub(super) fn for_operators(error: &DbError) -> String {
     match error.code().code() {
         code if code.starts_with("22") || code.starts_with("23") => describe_rejection(error),
@@ -248,7 +249,7 @@ pub(super) fn for_operators(error: &DbError) -> String {
     }
 }
 
-/// An error of a connection, with what it came from.
+/// Returns the text of an error of the connection, with its source.
 pub(super) fn with_source(error: &Error) -> String {
     let source = std::error::Error::source(error);
     source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
@@ -258,7 +259,7 @@ fn lookup(known: &'static [(&str, &str)], code: &SqlState) -> Option<&'static st
     known.iter().find(|(of, _)| *of == code.code()).map(|(_, words)| *words)
 }
 
-/// Each host with its error; `None`: it did not answer.
+/// Why no host accepted a connection: each host with its error; `None`: it did not respond.
 #[derive(Debug)]
 pub(super) struct Refusals(Vec<(String, Option<Error>)>);
 
@@ -267,18 +268,18 @@ impl Refusals {
         Self(refusals)
     }
 
-    /// Those that an error is made of.
+    /// Returns the refusals that an error contains.
     pub(super) fn of(error: &Error) -> Option<&Self> {
         let source: &io::Error = std::error::Error::source(error)?.downcast_ref()?;
         source.get_ref()?.downcast_ref()
     }
 
-    /// What a server says tells more than that another one is no leader, or not there.
+    /// Returns a server's code. It explains more than that another host is no leader, or unreachable.
     pub(super) fn code(&self) -> Option<&SqlState> {
         self.0.iter().find_map(|(_, error)| error.as_ref()?.code())
     }
 
-    /// Each host with its reason, in words for what a server said.
+    /// Describes each host with its reason; `describe` words the errors of servers.
     pub(super) fn reported(&self, describe: impl Fn(&DbError) -> String) -> String {
         let reason = |error: &Error| error.as_db_error().map_or_else(|| with_source(error), &describe);
         let reported = |(host, error): &(String, Option<Error>)| {
@@ -287,11 +288,12 @@ impl Refusals {
         self.0.iter().map(reported).collect::<Vec<_>>().join("; ")
     }
 
-    /// The pool wants the driver's error, which only the driver makes: it is led to a connection that fails with this.
+    /// Returns the driver's error, which the pool requires and only the driver can create: a connection attempt that
+    /// fails with these refusals.
     pub(super) async fn into_error(self) -> Error {
         match Config::new().user("none").connect_raw(Refusing(Some(self)), NoTls).await {
             Err(error) => error,
-            // It cannot be: there is nobody to talk to. Whoever waits has a limit.
+            // Impossible, since nothing responds. The caller has a time limit.
             Ok(_) => std::future::pending().await,
         }
     }

@@ -1,5 +1,5 @@
-//! Pages of a merchant's list, newest first: along one index, which holds all that its filters ask. It is one statement, and
-//! so of one moment. Two lists are read at once, for two seconds at most.
+//! Pages of a merchant's list, newest first. A page is one statement, along one index that covers the filters, and so
+//! has the state of one moment. Two lists are read at once, for two seconds at most.
 
 use std::ops::RangeInclusive;
 use std::rc::Rc;
@@ -17,17 +17,17 @@ use crate::domain::{Currency, HistoryQuery, Page, ShopCode};
 use crate::store::StoreError;
 use crate::store::rows::{direction_number, status_number};
 
-/// How long a list waits for its turn.
+/// How long a list waits for a permit.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long its statement may take, waiting for somebody's lock on the whole table included.
+/// How long its statement may take, including a wait for a lock on the whole table.
 const LONGEST: &str = "SET TRANSACTION READ ONLY; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = '2s'";
 
-/// Reads a page when its turn comes. `within` are the first and the last place; the parameters of the statement are those
-/// of [`PAGE`], the last of them `more`.
+/// Reads a page once a permit is free. `within` are the first and the last position; the parameters of the statement
+/// are those of [`PAGE`], the last of them `more`.
 ///
 /// # Errors
-/// Its turn did not come, it takes too long, or the database's own.
+/// No permit became free, reading takes too long, or the database failed.
 pub(super) async fn page<T>(
     node: &Rc<PgNode>,
     statement: &str,
@@ -58,7 +58,7 @@ async fn rows<T>(
     let (shop, currency) = (query.shop.as_ref().map(ShopCode::as_str), query.currency.as_ref().map(Currency::as_str));
     let status = query.status.map(|status| narrow(status_number(status)));
     let (merchant, skip) = (query.merchant.as_str(), i64::try_from(query.skip).unwrap_or(i64::MAX));
-    // One more, to see whether the list goes on.
+    // One more, to find out whether there is a next page.
     let limit = i64::from(query.limit) + 1;
     let mut parameters: Vec<&(dyn ToSql + Sync)> =
         vec![&bucket, &merchant, within.start(), within.end(), &direction, &shop, &currency, &status, &skip, &limit];
@@ -73,9 +73,9 @@ async fn rows<T>(
     Ok(Page { items, has_more })
 }
 
-/// A page of operations that were made through v1. Parameters: 1 the bucket, 2 the merchant, 3 and 4 the first and the last
-/// place, 5 to 8 direction, shop, currency and status, each NULL where all are asked for, 9 how many are left out, 10 how
-/// many are read, 11 the merchant's number. `IS TRUE` has the contexts looked up once.
+/// A page of operations that were created through v1. Parameters: 1 the bucket, 2 the merchant, 3 and 4 the first and
+/// the last position, 5 to 8 direction, shop, currency and status, each NULL for all, 9 the offset, 10 the limit, 11
+/// the merchant's number. `IS TRUE` makes the contexts be looked up once.
 pub(super) const PAGE: &str = concat!(
     "WITH page AS MATERIALIZED (SELECT transaction_id FROM operations \
      WHERE bucket = $1 AND listed = $11 AND transaction_id BETWEEN $3 AND $4 \

@@ -1,4 +1,4 @@
-//! New operations as one statement, however many there are: their columns are its parameters.
+//! Inserts new operations, any number of them in one statement, whose parameters are their columns.
 
 use std::collections::HashSet;
 
@@ -23,11 +23,12 @@ macro_rules! columns {
     };
 }
 
-/// Claims the homes of [`OperationColumns`] rows, and inserts those into `operations` that got theirs. Of what was stored, `stored` tells the
-/// columns that are asked for.
-/// What has no context is left out, and stored by a later try: a server that took over may lack one that was known to be stored.
-/// An id that is taken fails the statement: to look for each before would cost every create a step into an index. One array of
-/// rows costs a third of what one array a column does.
+/// Claims the homes of [`OperationColumns`] rows, and inserts the rows whose home was claimed into `operations`;
+/// `stored` has the columns `$returned` of these.
+///
+/// Rows without a context are left out, and stored by a later attempt: a server that took over may lack a context that
+/// was known to be stored. A taken id fails the statement, since checking each id first would cost every create a step
+/// into an index. One array of rows costs a third of one array for each column.
 macro_rules! stored {
     ($returned:literal) => {
         concat!(
@@ -47,8 +48,8 @@ macro_rules! stored {
     };
 }
 
-/// Pending operations with their provider jobs, each due after a delay: `shared` by all, or of their `own`, for which each
-/// has to be found again.
+/// Pending operations with their provider jobs, each due after a delay: one `shared` by all rows, or their `own`, for
+/// which each row has to be joined again.
 macro_rules! with_jobs {
     (own, $returned:literal) => {
         concat!(
@@ -95,16 +96,16 @@ macro_rules! with_holds {
     };
 }
 
-/// Operations alone.
+/// Operations without anything else.
 const ALONE: &str = concat!(stored!("transaction_id"), " SELECT transaction_id FROM stored");
 
-/// After which time its provider is asked, in milliseconds; `None`: it is not.
+/// Returns the delay of an operation's provider job, in milliseconds; `None`: it has none.
 fn delay(new: &NewRow) -> Option<i64> {
     let draft = new.draft();
     draft.provider_job.map(|due| due.0 - draft.operation.created_at.0)
 }
 
-/// Stores pending operations with what belongs to them; the ids of those that were stored.
+/// Stores pending operations with everything that belongs to them; returns the ids of the stored ones.
 pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, PgError> {
     let are_deposits = rows.iter().all(|new| new.draft().operation.direction() == Direction::Payin);
     let delays: Vec<Option<i64>> = rows.iter().map(|new| delay(new)).collect();
@@ -126,19 +127,19 @@ pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet
     };
     match stored {
         Ok(stored) => stored.iter().map(|row| row::get(row, 0)).collect(),
-        // Of several it is not known whose: they are tried alone.
+        // It is unknown which of several ids is taken: they are retried one by one.
         Err(error) if rows.len() == 1 && is_taken(&error) => Ok(HashSet::new()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Whether an id is another operation's.
+/// Reports whether an id is another operation's.
 fn is_taken(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::UNIQUE_VIOLATION)
 }
 
-/// Stores an operation in a state, which counts for its customer on a day, without anything else; `false` when its order
-/// has a home or its id is there.
+/// Stores an operation in a state, counted for its customer on a day, without anything else. Returns `false` if its
+/// order has a home or its id is taken.
 pub(super) async fn alone(
     transaction: &Transaction<'_>,
     new: &NewRow,
@@ -153,7 +154,7 @@ pub(super) async fn alone(
     }
 }
 
-/// Stores the context of a new operation, unless it is known to be there. One that no operation names does no harm.
+/// Stores the context of a new operation, unless it is known to be stored. A context without operations does no harm.
 pub(super) async fn context(client: &impl GenericClient, new: &NewRow) -> Result<(), PgError> {
     if new.context.is_known() {
         return Ok(());
@@ -184,10 +185,10 @@ pub(super) async fn context(client: &impl GenericClient, new: &NewRow) -> Result
     Ok(())
 }
 
-/// How many columns it has.
+/// The number of columns.
 const COLUMNS: usize = 16;
 
-/// A new operation's columns.
+/// The columns of a new operation, as a value of the type `new_operation`.
 #[derive(Debug)]
 pub(super) struct OperationColumns<'a> {
     pub(super) id: i64,
@@ -209,7 +210,7 @@ pub(super) struct OperationColumns<'a> {
 }
 
 impl<'a> OperationColumns<'a> {
-    /// A new operation in a state, which counts for its customer on a day.
+    /// Returns the columns of a new operation in a state, counted for its customer on a day.
     pub(super) fn new(new: &'a NewRow, state: &State, counted_day: Option<UnixDay>) -> Self {
         let NewOperation { operation, comparison, .. } = new.draft();
         Self {
@@ -269,7 +270,8 @@ impl<'a> OperationColumns<'a> {
 
 type Failed = Box<dyn std::error::Error + Sync + Send>;
 
-/// As `record_send` of PostgreSQL has it: the number of columns, and of each its type, its length (-1: NULL) and its bytes.
+/// In the format of PostgreSQL's `record_send`: the number of columns, and for each its type, its length (-1: NULL) and
+/// its bytes.
 impl ToSql for OperationColumns<'_> {
     fn to_sql(&self, of: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
         let fields = fields_of(of).ok_or("not a type of as many columns")?;

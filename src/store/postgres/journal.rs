@@ -1,4 +1,4 @@
-//! The journal of a gateway before a remote engine, in the table of its name: one row an order, whichever node wrote it.
+//! The journal of creates at a remote engine: one row for each order, whichever node wrote it.
 
 pub(super) mod entry_row;
 #[cfg(test)]

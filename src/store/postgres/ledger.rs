@@ -1,9 +1,9 @@
-//! The double-entry ledger: entries, and balances that are kept beside them.
+//! The double-entry ledger: entries, and balances that are kept with them.
 //!
-//! A posting adds its entries and a change for each account, and waits for nobody. A balance is the sum of an account's row
-//! and of its changes, read in one statement. Whoever decides by a balance locks the row first: deciders of an account go
-//! one after the other, and each sees what the one before it changed. Changes are folded into their rows now and then,
-//! under the same lock ([`fold`]).
+//! A posting inserts its entries and one change for each account, and waits for no lock. A balance is the sum of the
+//! row of its account and its changes, read in one statement. A create that decides by a balance locks the row first,
+//! so that decisions about an account run one after the other, and each sees the changes of the previous one. Changes
+//! are folded into their rows from time to time, under the same lock ([`fold`]).
 
 pub(super) mod fold;
 
@@ -16,10 +16,10 @@ use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting};
 use crate::store::StoreError;
 use crate::store::rows::ledger::{LedgerEntry, account_number, posting_number};
 
-/// Books postings of one booking.
+/// Posts the entries of several postings with one source.
 ///
 /// # Errors
-/// The occasion has one of them already; the database does not answer.
+/// The source has one of these postings already; the database does not respond.
 pub(super) async fn book(
     transaction: &Transaction<'_>,
     postings: &[Posting],
@@ -53,14 +53,14 @@ const BOOK: &str = "WITH side AS (SELECT * FROM unnest($6::smallint[], $7::small
     INSERT INTO balance_changes (bucket, currency, merchant, account, amount) \
     SELECT $3, $4, $5, account, amount FROM side";
 
-/// Whether a merchant was seen: its opening balances were booked, or never will be.
+/// Reports whether a merchant is known: its opening balances were posted, or never will be.
 pub(super) async fn knows(client: &impl GenericClient, merchant: &MerchantId) -> Result<bool, PgError> {
     let statement =
         client.prepare_cached("SELECT EXISTS (SELECT FROM merchants WHERE bucket = $1 AND merchant = $2)").await?;
     get(&client.query_one(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await?, 0)
 }
 
-/// Makes sure that nobody else decides by an account, or folds its changes, until the end of the transaction.
+/// Locks an account until the end of the transaction: no other transaction decides by it or folds its changes.
 pub(super) async fn lock(
     transaction: &Transaction<'_>,
     merchant: &MerchantId,
@@ -87,10 +87,10 @@ pub(super) async fn lock(
 const LOCK: &str = "SELECT balance FROM accounts \
     WHERE bucket = $1 AND merchant = $2 AND currency = $3 AND account = $4 FOR UPDATE";
 
-/// The balance of an account; zero when nothing was booked. Of changes that were not folded, how many there are.
+/// Returns the balance of an account (zero if nothing was posted) and the number of its unfolded changes.
 ///
 /// # Errors
-/// It is out of range; the database does not answer.
+/// The balance is out of range; the database does not respond.
 pub(super) async fn balance(
     client: &impl GenericClient,
     merchant: &MerchantId,
@@ -112,8 +112,8 @@ pub(super) async fn balance(
     Ok((get(&row, 0)?, get(&row, 1)?))
 }
 
-/// What a merchant has in each currency, sorted. Whatever is booked has a second side: an account that can be withdrawn from
-/// and stands alone was only locked.
+/// Returns a merchant's balance in each currency, sorted by currency. Every posting has a second account, so a currency
+/// with only an available account was locked but never posted to.
 pub(super) async fn balances(
     client: &impl GenericClient,
     merchant: &MerchantId,

@@ -1,15 +1,16 @@
 //! The PostgreSQL store: one database, any number of gateways (contract section 11).
 //!
 //! ```text
-//! create               what has nothing to decide: up to 128 in one statement and one commit
-//!                      the rest: a transaction of its own
+//! create               without a decision: up to 128 in one statement and one commit
+//!                      any other: a transaction of its own
 //! complete, claim, ... a transaction each
 //! by_id, by_order, ... a statement each
 //! ```
 //!
-//! All of it runs on one thread of the process, which owns all connections ([`node`], `store.connections` at most). Seals and hashes are the
-//! caller's. Nodes owe each other nothing: a unique key settles races, row locks order those who decide, leases hand
-//! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`errors`]).
+//! All of it runs on one thread of the process, which owns all connections ([`node`], `store.connections` at most); sealing
+//! and hashing run on the caller's thread. Nodes do not depend on each other: a unique key settles races, row locks order
+//! decisions, and leases hand over the work of a node that died. After a lost connection the outcome of a commit is read
+//! again, never assumed ([`errors`]).
 
 mod audit;
 mod backend;

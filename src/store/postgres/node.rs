@@ -1,6 +1,6 @@
-//! The thread that speaks to the database. All connections live on it, with a runtime of their own, so that none of them
-//! depends on a listener's threads; whoever asks sends a piece of work and waits for its result. A caller who goes away
-//! abandons nothing: the work comes to its end.
+//! The thread that talks to the database. All connections live on it, with a runtime of their own, so that none of them
+//! depends on a listener's threads. A caller sends work and waits for its result; if the caller goes away, the work
+//! still completes.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -20,45 +20,45 @@ use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::store::StoreError;
 
-/// The most pieces of work under way or waiting; one more is refused at once.
+/// The most work items running or waiting; one more is refused at once.
 const MOST_WORK: usize = 16 * 1024;
 
-/// How often a transaction is tried that others are in the way of.
+/// How often a transaction in conflict with others is tried.
 const TRIES: u32 = 12;
 
-/// The first and the longest wait before a transaction is tried again.
+/// The first and the longest wait before a transaction is retried.
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 type Work = Box<dyn FnOnce(Rc<PgNode>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
-/// What lives on the thread.
+/// The state of the thread.
 pub(super) struct PgNode {
     pool: Pool,
     random: Arc<dyn Random>,
     pub(super) batches: CreateBatches,
     pub(super) turns: ConcurrencyLimits,
     pub(super) clock: Offset,
-    /// How often a server was lost: the next one may know less.
+    /// How often a server was lost: its successor may lack recent rows.
     losses: Arc<AtomicU64>,
-    /// Nothing was to be had of the database the last time: whoever asks waits no longer than one try takes, so that
+    /// Whether the database was unreachable the last time: callers then wait no longer than one attempt takes, so that
     /// requests do not pile up until it is back.
     away: Cell<bool>,
 }
 
 impl PgNode {
-    /// Whether the store was closed.
+    /// Reports whether the store was closed.
     pub(super) fn is_closed(&self) -> bool {
         self.pool.is_closed()
     }
 
-    /// A connection. Work of one statement is a transaction by itself.
+    /// Returns a connection. A single statement is a transaction by itself.
     pub(super) async fn client(&self) -> Result<Object, PgError> {
         Ok(self.pool.get().await?)
     }
 
-    /// Runs a transaction, again where others were in its way or its connection was lost: `work` may run more than once, and
-    /// finds what an earlier run of it committed when only the word of that was lost.
+    /// Runs a transaction, and retries it after a conflict or a lost connection: `work` may run more than once, and
+    /// then finds what an earlier run committed without knowing.
     pub(super) async fn transact<T>(
         &self,
         work: impl AsyncFn(&Transaction<'_>) -> Result<T, PgError>,
@@ -66,8 +66,8 @@ impl PgNode {
         self.transact_or_leave(Instant::now(), async |transaction| Ok(Ok(work(transaction).await?))).await
     }
 
-    /// The same for work that may leave everything as it was, and has something to say all the same; who asked waits since
-    /// then.
+    /// Like [`PgNode::transact`], for work that may roll back and still return a value; the caller has been waiting
+    /// since `since`.
     pub(super) async fn transact_or_leave<T>(
         &self,
         since: Instant,
@@ -90,7 +90,7 @@ impl PgNode {
         self.persist_since(since, once).await
     }
 
-    /// Runs statements on a connection, again where that may help: see [`PgNode::transact`].
+    /// Runs statements on a connection, and retries them like [`PgNode::transact`].
     pub(super) async fn with_client<T>(
         &self,
         work: impl AsyncFn(&Object) -> Result<T, PgError>,
@@ -102,15 +102,16 @@ impl PgNode {
         self.persist(once).await
     }
 
-    /// Tries again what may come to a better end.
+    /// Retries work as long as that may help.
     pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, PgError>) -> Result<T, StoreError> {
         self.persist_since(Instant::now(), once).await
     }
 
-    /// Measures `machine`, which may be another clock than the one that work goes by: a test moves that one alone.
+    /// Measures how far `machine` is ahead of the database's clock. `machine` may be another clock than the one that
+    /// work uses: a test moves only that one.
     ///
     /// # Errors
-    /// The database does not answer; what was measured last stands.
+    /// The database does not respond; the last measurement stays in force.
     pub(super) async fn measure_clock(&self, machine: &dyn Clock) -> Result<(), StoreError> {
         let (before, there, after) = self
             .with_client(async |client| {
@@ -143,8 +144,8 @@ impl PgNode {
             };
             let remedy = fault.remedy();
             if remedy == RetryAction::Elsewhere {
-                // The others are most likely of the same server, which is gone or must not be written to any more; so is
-                // the one that a try was given up on, which is back in the pool.
+                // The other connections most likely lead to the same server, which is gone or read-only; so does the
+                // one whose attempt was abandoned, which is back in the pool.
                 self.pool.retain(|_, _| false);
                 self.losses.fetch_add(1, Ordering::AcqRel);
             }
@@ -162,7 +163,7 @@ impl PgNode {
     }
 }
 
-/// The way to the thread.
+/// The handle of the thread.
 pub(super) struct Thread {
     work: mpsc::UnboundedSender<Work>,
     room: Arc<Semaphore>,
@@ -172,10 +173,10 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Starts the thread, which ends when nobody can send it work any more.
+    /// Starts the thread, which ends when its handle is dropped.
     ///
     /// # Errors
-    /// The system has no more threads.
+    /// The system cannot start a thread.
     pub(super) fn start(pool: Pool, random: Arc<dyn Random>) -> std::io::Result<Self> {
         let (work, mut asked) = mpsc::unbounded_channel::<Work>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -201,10 +202,10 @@ impl Thread {
         Ok(Self { work, room: Arc::new(Semaphore::new(MOST_WORK)), closed: AtomicBool::new(false), pool, losses })
     }
 
-    /// Sends a piece of work at once; what is given waits for its result.
+    /// Sends work at once; the returned future waits for its result.
     ///
     /// # Errors
-    /// Too much is waiting, the store is closed, or the work's own.
+    /// Too much work is waiting, the store is closed, or the work failed.
     pub(super) fn run<T, F>(&self, work: F) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
     where
         T: Send + 'static,
@@ -212,13 +213,13 @@ impl Thread {
     {
         let (reply, result) = oneshot::channel();
         let sent = self.send(async move |node| {
-            // Whoever asked may have gone; what was done stands.
+            // The caller may have gone; the work is done.
             let _ = reply.send(work(node).await);
         });
         answer(sent, result)
     }
 
-    /// The same for work that is of no use any more when nobody waits for it: it ends then, wherever it is.
+    /// Like [`Thread::run`], but the work is cancelled when nothing waits for its result.
     ///
     /// # Errors
     /// As [`Thread::run`].
@@ -241,10 +242,10 @@ impl Thread {
         answer(sent, result)
     }
 
-    /// Sends a piece of work that tells its result by itself.
+    /// Sends work that delivers its result itself.
     ///
     /// # Errors
-    /// Too much is waiting, or the store is closed.
+    /// Too much work is waiting, or the store is closed.
     pub(super) fn send(&self, work: impl AsyncFnOnce(Rc<PgNode>) + Send + 'static) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(closed());
@@ -261,12 +262,12 @@ impl Thread {
         self.work.send(boxed).map_err(|_| closed())
     }
 
-    /// How often a server was lost.
+    /// Returns how often a server was lost.
     pub(super) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Acquire)
     }
 
-    /// Takes no more work, finishes what was taken, and closes the connections.
+    /// Refuses further work, completes what was accepted, and closes the connections.
     pub(super) async fn close(&self) {
         self.closed.store(true, Ordering::Release);
         let all = u32::try_from(MOST_WORK).unwrap_or(u32::MAX);
@@ -287,18 +288,22 @@ async fn answer<T>(
     result.await.unwrap_or_else(|_| Err(closed()))
 }
 
-/// A clock that is so many milliseconds off is wrong. Well-kept ones differ by some; with less, what others have in hand may
-/// be taken up twice, which is idempotent, and nothing is hidden or given up early.
+/// A clock that is off by more milliseconds than this is wrong. Well-kept clocks differ by a few. With a smaller
+/// offset, leased work may be claimed twice, which is idempotent, and nothing is hidden or given up early.
 const MOST: i64 = 30_000;
 
-/// An answer that takes longer tells no time.
+/// A measurement that took longer, in milliseconds, is discarded.
 pub(super) const LONGEST: i64 = 2_000;
 
-/// How far this machine's clock is ahead of the database's, as last measured, in milliseconds.
+/// How far this machine's clock is ahead of the database's, which all nodes share, as last measured, in milliseconds. A
+/// node with a wrong clock would claim leased work, hide work for as long as the clock is ahead, or give up callbacks
+/// early; it leaves the queues to the others.
 #[derive(Debug, Default)]
 pub(super) struct Offset(Cell<i64>);
 
 impl Offset {
+    /// Checks that the clock is right.
+    ///
     /// # Errors
     /// The clock is wrong.
     pub(super) fn require_right(&self) -> Result<(), StoreError> {
@@ -312,7 +317,7 @@ impl Offset {
         )))
     }
 
-    /// Notes a measurement.
+    /// Records a measurement.
     pub(super) fn set(&self, ahead: i64) {
         self.0.set(ahead);
     }

@@ -1,4 +1,4 @@
-//! Opening the database: to serve, or beside nodes that serve.
+//! Opens the database: to serve it, or beside nodes that serve it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,13 +18,14 @@ use crate::store::{OpenError, Opened, Rewrapped};
 /// How often this machine's clock is compared with the database's.
 const BETWEEN_MEASUREMENTS: Duration = Duration::from_secs(10);
 
-/// Between looks for balances to be folded, when there was nothing more to do.
+/// The time between two passes that fold balances, when the last pass found nothing more.
 const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
 
-/// Opens the store of a database for a node that serves: makes its tables when there are none, and migrates older ones.
+/// Opens the store of a database for a node that serves it. Creates the tables of a new store, and migrates an older
+/// one.
 ///
 /// # Errors
-/// One clear line: see [`OpenError`].
+/// One line: see [`OpenError`].
 pub fn open(
     url: &PostgresUrl,
     keys: &StoreKeys,
@@ -37,15 +38,15 @@ pub fn open(
     if let Err(error) = measured {
         tracing::warn!(%error, "the database's clock cannot be read");
     }
-    // Sent before anything else: the store was opened now.
+    // Sent before any other work, since the store was opened just now.
     let _ = opened.store.thread.send(async move |node| drop(tokio::task::spawn_local(keep_house(node, clock))));
     Ok(opened)
 }
 
-/// Opens a store beside nodes that may be serving it: nothing is made or migrated, and what they leased stays theirs.
+/// Opens a store beside nodes that may be serving it. Creates and migrates nothing, and leaves their leases unchanged.
 ///
 /// # Errors
-/// One clear line: see [`OpenError`]; also that there is no store, or one of an older version.
+/// One line: see [`OpenError`]; also if there is no store, or one of an older version.
 pub fn open_beside(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<PostgresStore, OpenError> {
     Ok(open_as(url, keys, random, OpenMode::Beside)?.store)
 }
@@ -76,19 +77,19 @@ fn open_as(
     Ok(Opened { store, holds })
 }
 
-/// The thread of a store.
+/// Starts the thread of a store.
 ///
 /// # Errors
-/// `sslrootcert` cannot be read, or the system has no more threads.
+/// `sslrootcert` cannot be read, or the system cannot start a thread.
 pub(super) fn started(url: &PostgresUrl, random: &Arc<dyn Random>) -> Result<Thread, OpenError> {
     let pool = connect::pool(url).map_err(|reason| failed(url, reason))?;
     Thread::start(pool, Arc::clone(random)).map_err(|error| failed(url, error.to_string()))
 }
 
-/// Waits for the thread: whoever opens a store has nothing else to do.
+/// Blocks until work on the thread is done: opening a store has nothing else to do.
 ///
 /// # Errors
-/// The work's own, or the thread has ended.
+/// The work failed, or the thread has ended.
 pub(super) fn on_thread<T: Send + 'static>(
     thread: &Thread,
     url: &PostgresUrl,
@@ -106,7 +107,7 @@ fn failed(url: &PostgresUrl, reason: String) -> OpenError {
     OpenError::Database { store: url.to_string(), reason }
 }
 
-/// What a node does by itself, for as long as the store is open. Several nodes do it side by side.
+/// Runs the periodic work of a node for as long as the store is open. Several nodes run it side by side.
 async fn keep_house(node: Rc<PgNode>, machine: Arc<dyn Clock>) {
     tokio::join!(fold_again_and_again(&node), measure_again_and_again(&node, &*machine));
 }
@@ -115,7 +116,7 @@ async fn measure_again_and_again(node: &PgNode, machine: &dyn Clock) {
     while !node.is_closed() {
         tokio::time::sleep(BETWEEN_MEASUREMENTS).await;
         if let Err(error) = node.measure_clock(machine).await {
-            // Whoever needs the database says that it is away.
+            // A request that needs the database logs that it is unreachable.
             tracing::debug!(%error, "the database's clock cannot be read");
         }
     }
@@ -129,7 +130,7 @@ async fn fold_again_and_again(node: &PgNode) {
             Ok(Pass::Busy) => {}
             Ok(Pass::Done) => tokio::time::sleep(BETWEEN_FOLDS).await,
             Err(error) => {
-                // It can wait, and is said once.
+                // Folding can wait; each error is logged once.
                 let reason = error.to_string();
                 if reported.as_ref() != Some(&reason) && !node.is_closed() {
                     tracing::warn!(error = reason, "balances cannot be folded now");

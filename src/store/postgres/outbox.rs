@@ -1,5 +1,5 @@
-//! The outbox in the tables `callbacks` and `callback_tries` (contract section 10): one row a callback, queued in the commit of
-//! the result.
+//! The outbox in the tables `callbacks` and `callback_tries` (contract section 10): one row for each callback, queued
+//! in the commit of the result.
 
 pub(super) mod forgetting;
 pub(super) mod list;

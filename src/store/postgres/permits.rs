@@ -1,5 +1,5 @@
-//! What is done by turns, so that no kind of work takes every connection: reading lists, and deciding, where whoever
-//! waits for a row of the database keeps a connection meanwhile.
+//! Permits and waiting creates of a node. Lists and decisions need a permit, so that they never use every connection: a
+//! decision that waits for a row holds its connection meanwhile.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,28 +14,28 @@ use crate::domain::MerchantId;
 use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
 
-/// After so long nothing is tried again, and nobody waits for a connection that others use.
+/// After this time nothing is retried, and no longer does a caller wait for a connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Nobody waits longer for an answer: most callers give up after ten seconds or more, and one who was told to come again
-/// knows more than one who was told nothing.
+/// The longest that a caller waits for a result: most give up after ten seconds or more, and an error tells them more
+/// than silence.
 pub(super) const LIMIT: Duration = Duration::from_secs(8);
 
-/// Of so many connections deciding creates have most: the rest stays for everything else.
+/// Returns how many of the connections deciding creates may use at once; the rest stay for everything else.
 const fn deciding(connections: usize) -> usize {
     if connections < 2 { 1 } else { connections * 5 / 8 }
 }
 
-/// The same of a merchant. They go one after the other wherever they ask for the same row, and the next one is there.
+/// The same for one merchant. Its decisions about the same row run one after the other, and the next one is ready.
 const DECIDING_OF_MERCHANT: usize = 3;
 
-/// Merchants share so many queues, by their bucket.
+/// The number of semaphores that merchants share, by bucket.
 const QUEUES: usize = 64;
 
 /// How many lists are read at once.
 const LISTS: usize = 2;
 
-/// The turns of a node.
+/// The permits of a node.
 pub(super) struct ConcurrencyLimits {
     deciding: Semaphore,
     of_merchants: Vec<Semaphore>,
@@ -51,11 +51,11 @@ impl ConcurrencyLimits {
         }
     }
 
-    /// The turn of a create that decides. First the merchant's own, so that one merchant's crowd keeps no other's out. What
-    /// is done then has the rest of [`LIMIT`].
+    /// Acquires the permits of a deciding create, the merchant's own first, so that one merchant's crowd does not keep
+    /// others out. The create then has the rest of [`LIMIT`].
     ///
     /// # Errors
-    /// It did not come.
+    /// No permit became free in time.
     #[expect(clippy::indexing_slicing, reason = "the bucket is below the number of queues")]
     pub(super) async fn to_decide(&self, merchant: &MerchantId) -> Result<[SemaphorePermit<'_>; 2], StoreError> {
         let turn = async {
@@ -76,25 +76,25 @@ fn unavailable(why: &str) -> StoreError {
     StoreError::Unavailable(why.to_owned())
 }
 
-/// What a create met.
+/// The outcome of an insert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InsertConflict {
-    /// It was stored.
+    /// The operation was stored.
     Nothing,
-    /// Its order has a home, or its id was there.
+    /// Its order has a home, or its id is taken.
     Something {
-        /// What is there may be of an earlier try of the same create, whose end nobody heard of.
+        /// Whether the existing row may be from an earlier attempt of the same create whose result is unknown.
         in_doubt: bool,
     },
 }
 
-/// The most creates of one statement.
+/// The most creates in one statement.
 pub(super) const MOST: usize = 128;
 
-/// The longest that a batch waits for a crowd to come again.
+/// The longest that a batch waits for a crowd.
 const GATHERING: Duration = Duration::from_millis(1);
 
-/// So many creates are a crowd.
+/// This many creates are a crowd.
 const CROWD: usize = 16;
 
 /// A create that waits for its batch.
@@ -108,20 +108,20 @@ impl WaitingCreate {
         self.new.draft().operation.id.to_stored()
     }
 
-    /// Sends the outcome; the caller may be gone.
+    /// Sends the outcome; the caller may have gone.
     pub(super) fn answer(self, met: Result<InsertConflict, StoreError>) {
         let _ = self.reply.send(met);
     }
 }
 
-/// The most of those at once.
+/// The most slow batches at once.
 const MOST_SLOW: usize = 4;
 
-/// The creates that wait.
+/// The waiting creates.
 pub(super) struct CreateBatches {
     pub(super) waiting: RefCell<VecDeque<WaitingCreate>>,
     pub(super) under_way: Cell<usize>,
-    /// When so many wait, they are together; zero: they are not waited for.
+    /// The number of waiting creates at which the batch is complete; zero: no batch waits.
     awaited: Cell<usize>,
     together: Notify,
     pub(super) slow: Arc<Semaphore>,
@@ -148,7 +148,7 @@ impl CreateBatches {
         }
     }
 
-    /// Waits for a crowd that was together before.
+    /// Waits until as many creates as in the last crowd are waiting again, or for a moment.
     pub(super) async fn gather(&self, crowd: usize) {
         let crowd = crowd.min(MOST);
         if crowd < CROWD || self.waiting.borrow().len() >= crowd {

@@ -1,4 +1,5 @@
-//! Operations as rows of PostgreSQL: see [`rows`](crate::store::rows) for what they mean.
+//! Operations, their contexts, homes and preparations as rows of PostgreSQL: see [`rows`](crate::store::rows) for their
+//! meaning.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +16,7 @@ use crate::store::rows::operation::{StatusColumns, V1Status, V2Status};
 
 pub(super) use crate::store::rows::operation::{StoredContext, StoredRow};
 
-/// The columns of an operation `o` and of its context `x`. The order is [`read`]'s.
+/// The columns of an operation `o` and of its context `x`, in the order of [`read`].
 macro_rules! operation {
     ($rest:literal) => {
         concat!(
@@ -28,13 +29,13 @@ macro_rules! operation {
 }
 pub(super) use operation;
 
-/// One operation of a bucket and an id.
+/// One operation, by bucket and id.
 pub(super) const BY_ID: &str = operation!(
     "FROM operations o LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
      WHERE o.bucket = $1 AND o.transaction_id = $2"
 );
 
-/// Operations of buckets and ids.
+/// Operations by bucket and id.
 pub(super) const BY_IDS: &str = operation!(
     "FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
      JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key \
@@ -48,7 +49,7 @@ pub(super) async fn by_id(client: &impl GenericClient, id: TransactionId) -> Res
     found.as_ref().map(read).transpose()
 }
 
-/// Reads what is sealed of an operation, its payer aside.
+/// Reads the sealed details of an operation, without its payer.
 pub(super) async fn sealed(client: &impl GenericClient, id: TransactionId) -> Result<Option<Vec<u8>>, PgError> {
     let select = "SELECT sealed FROM operations WHERE bucket = $1 AND transaction_id = $2";
     let statement = client.prepare_cached(select).await?;
@@ -56,7 +57,7 @@ pub(super) async fn sealed(client: &impl GenericClient, id: TransactionId) -> Re
     found.map(|row| get(&row, 0)).transpose()
 }
 
-/// Reads operations, as far as they are there and readable, by their ids.
+/// Reads operations by their ids; leaves out those that do not exist or cannot be decoded.
 pub(super) async fn by_ids(client: &impl GenericClient, ids: &[i64]) -> Result<HashMap<i64, StoredRow>, PgError> {
     if ids.is_empty() {
         return Ok(HashMap::new());
@@ -70,10 +71,10 @@ pub(super) async fn by_ids(client: &impl GenericClient, ids: &[i64]) -> Result<H
 /// The number of columns that [`read`] takes.
 pub(super) const COLUMNS: usize = 21;
 
-/// Reads the columns of an operation, which are the first of the row.
+/// Decodes the columns of an operation, which are the first of the row.
 ///
 /// # Errors
-/// A column is of another type than it was made.
+/// A column has another type.
 pub(super) fn read(row: &Row) -> Result<StoredRow, PgError> {
     Ok(StoredRow {
         id: get(row, 0)?,
@@ -102,26 +103,26 @@ pub(super) fn read(row: &Row) -> Result<StoredRow, PgError> {
     })
 }
 
-/// A column.
+/// Returns a column.
 ///
 /// # Errors
-/// It is of another type.
+/// It has another type.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, PgError> {
     Ok(row.try_get(column)?)
 }
 
-/// A small number, in the width of its meaning.
+/// Returns a `smallint` column as the type of its meaning.
 ///
 /// # Errors
-/// It is of another type.
+/// It has another type.
 pub(super) fn small(row: &Row, column: usize) -> Result<i64, PgError> {
     get::<i16>(row, column).map(i64::from)
 }
 
-/// Bytes of a fixed number.
+/// Returns a column of a fixed number of bytes.
 ///
 /// # Errors
-/// They are more or fewer.
+/// There are more or fewer.
 pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N], PgError> {
     sized(row, column, get(row, column)?)
 }
@@ -133,17 +134,17 @@ fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; 
     })
 }
 
-/// The bucket of a merchant, as a column.
+/// Returns the bucket of a merchant, as a column.
 pub(super) fn bucket_of(merchant: &MerchantId) -> i16 {
     column_of(crate::domain::Bucket::of(merchant))
 }
 
-/// The bucket that an id names, as a column.
+/// Returns the bucket that an id contains, as a column.
 pub(super) fn bucket_in(id: TransactionId) -> i16 {
     column_of(id.bucket())
 }
 
-/// The bucket that the number of an entry or an opening names: it is where it is in a [`TransactionId`].
+/// Returns the bucket that the number of an entry or an opening contains, in the same bits as a [`TransactionId`].
 #[expect(clippy::as_conversions, reason = "ten bits fit")]
 pub(super) const fn bucket_in_number(number: i64) -> i16 {
     ((number >> 12) & 1023) as i16
@@ -153,18 +154,18 @@ fn column_of(bucket: crate::domain::Bucket) -> i16 {
     i16::try_from(bucket.number()).unwrap_or(i16::MAX)
 }
 
-/// A small number as its column has it.
+/// Returns a small number as its column has it.
 pub(super) fn narrow(number: i64) -> i16 {
     i16::try_from(number).unwrap_or(i16::MAX)
 }
 
-/// An order key as a parameter.
+/// Returns an order key as a parameter.
 pub(super) const fn key(fingerprint: &Fingerprint) -> &[u8] {
     let Fingerprint(bytes) = fingerprint;
     bytes
 }
 
-/// Reads where an order lives.
+/// Reads the home of an order.
 pub(super) async fn home_of(
     client: &impl GenericClient,
     bucket: i16,
@@ -181,7 +182,7 @@ fn read_home(row: &Row, column: usize) -> Result<Home, PgError> {
     Ok(Home::of_columns(small(row, column)?, get(row, column + 1)?)?)
 }
 
-/// Reads where orders live, in their order.
+/// Reads the homes of orders, in the given order.
 pub(super) async fn homes_of(
     client: &impl GenericClient,
     buckets: &[i16],
@@ -201,8 +202,8 @@ pub(super) const HOMES: &str = "SELECT h.home, h.ref, given.place \
     FROM unnest($1::smallint[], $2::bytea[]) WITH ORDINALITY AS given (bucket, order_key, place) \
     JOIN homes h ON h.bucket = given.bucket AND h.order_key = given.order_key";
 
-/// Claims the homes of a merchant's orders; of each, where it lives already. Whoever claims several does so in the order of
-/// their keys: two that meet wait for each other in one direction only.
+/// Claims the homes of a merchant's orders. Returns for each its existing home, if any. Several homes are claimed in
+/// the order of their keys, so that two transactions wait for each other in one direction only.
 pub(super) async fn claim_homes(
     transaction: &Transaction<'_>,
     bucket: i16,
@@ -217,7 +218,7 @@ pub(super) async fn claim_homes(
         for row in transaction.query(&statement, &[&bucket, &narrow(kind), &reference, &keys]).await? {
             claimed.insert(get::<Vec<u8>>(&row, 0)?);
         }
-        // A new statement sees who was faster, unless that home was given up since.
+        // A new statement sees the homes of faster transactions, unless they were released since.
         let found = homes_of(transaction, &buckets, orders).await?;
         if found.iter().all(Option::is_some) {
             let existing = |(order, home): (&Fingerprint, Option<Home>)| home.filter(|_| !claimed.remove(key(order)));
@@ -227,14 +228,14 @@ pub(super) async fn claim_homes(
     Err(CorruptRow("homes").into())
 }
 
-/// How often homes are claimed that are given up meanwhile.
+/// How often homes are claimed that are released meanwhile.
 const CLAIM_ATTEMPTS: usize = 4;
 
 const CLAIM_HOMES: &str = "INSERT INTO homes (bucket, home, ref, order_key) \
     SELECT $1::smallint, $2::smallint, $3::bigint, given FROM unnest($4::bytea[]) AS given ORDER BY given \
     ON CONFLICT DO NOTHING RETURNING order_key";
 
-/// Claims the home of an order; `false`: it has one.
+/// Claims the home of an order. Returns `false` if it has one already.
 pub(super) async fn claim_home(
     transaction: &Transaction<'_>,
     bucket: i16,
@@ -250,7 +251,7 @@ pub(super) async fn claim_home(
     Ok(transaction.execute(&statement, &[&bucket, &narrow(kind), &reference, &key(&order)]).await? == 1)
 }
 
-/// Gives the home of an order up.
+/// Releases the home of an order.
 pub(super) async fn release_home(
     transaction: &Transaction<'_>,
     bucket: i16,
@@ -261,7 +262,7 @@ pub(super) async fn release_home(
     Ok(())
 }
 
-/// Reads what stands under an order, with its operation in the same statement.
+/// Reads what is stored under an order, with its operation in the same statement.
 pub(super) async fn order_row(
     client: &impl GenericClient,
     bucket: i16,
@@ -284,7 +285,7 @@ pub(super) const ORDER_ROW: &str = operation!(
      LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE h.bucket = $1 AND h.order_key = $2"
 );
 
-/// The columns of an operation `o` and of its context `x` that both API versions tell of.
+/// The columns of an operation `o` and of its context `x` that the replies of both API versions contain.
 macro_rules! select_status {
     ($rest:literal) => {
         concat!(
@@ -294,7 +295,7 @@ macro_rules! select_status {
     };
 }
 
-/// The number of the first column behind those of [`StatusColumns`].
+/// The number of the first column after those of [`StatusColumns`].
 const REST: usize = 4;
 
 fn status_columns(row: &Row) -> Result<StatusColumns, PgError> {
@@ -319,7 +320,7 @@ pub(super) const V2_STATUS: &str = select_status!(
      WHERE o.bucket = $1 AND o.transaction_id = $2 AND x.merchant = $3"
 );
 
-/// What v1 tells of the operation that a v1 request made under an order.
+/// Reads the status of the operation that a v1 request created under an order.
 pub(super) async fn v1_status(
     client: &impl GenericClient,
     merchant: &MerchantId,
@@ -334,7 +335,7 @@ pub(super) async fn v1_status(
     found.as_ref().map(read).transpose()
 }
 
-/// What v2 tells of an operation, if it is this merchant's.
+/// Reads the status of an operation of this merchant; `None` if it does not exist or is another merchant's.
 pub(super) async fn v2_status(
     client: &impl GenericClient,
     merchant: &MerchantId,
@@ -349,7 +350,7 @@ pub(super) async fn v2_status(
     found.as_ref().map(read).transpose()
 }
 
-/// Keeps the preparation of an operation, in place of an earlier one.
+/// Stores the preparation of an operation; replaces an earlier one.
 pub(super) async fn put_preparation(
     transaction: &Transaction<'_>,
     id: TransactionId,

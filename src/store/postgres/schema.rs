@@ -1,4 +1,4 @@
-//! Versioned migrations, run at start, one node at a time, and the keys that data is sealed with.
+//! Versioned migrations, which run at start on one node at a time, and the store's data keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError, Rewrapped};
 
-/// Each brings a store from the version of its index to the next. Released ones never change.
+/// Each migrates a store from the version of its index to the next. Released ones never change.
 pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 
-/// Held while a node opens the store (`PBrg`), and migrates it perhaps: others wait, and find the work done.
+/// The advisory lock (`PBrg`) of a node that opens, and perhaps migrates, the store: others wait, and find the work
+/// done.
 const LOCK: i64 = 0x5042_7267;
 
 /// A store that is ready for use.
@@ -28,16 +29,16 @@ pub(super) struct PreparedStore {
     pub(super) holds: Holds,
 }
 
-/// What is asked of a store when it is opened.
+/// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMode {
-    /// To be made and migrated as needed.
+    /// Created and migrated as needed.
     Serve,
-    /// To be as this release needs it: nothing is made.
+    /// Required in the newest version: nothing is created.
     Beside,
 }
 
-/// Why a store is not opened.
+/// Why a store cannot be opened.
 pub(super) enum OpenFailure {
     Fault(PgError),
     Open(OpenError),
@@ -55,10 +56,10 @@ impl From<tokio_postgres::Error> for OpenFailure {
     }
 }
 
-/// Brings the store to the newest version and unlocks its vault, in one transaction.
+/// Migrates the store to the newest version and unlocks its vault, in one transaction.
 ///
 /// # Errors
-/// One clear line: the database does not answer, the store is of another release, `keys` do not fit.
+/// One line: the database does not respond, the store is of another release, or `keys` do not fit.
 pub(super) async fn prepare(
     node: &PgNode,
     url: &PostgresUrl,
@@ -96,7 +97,7 @@ pub(super) async fn alone<T>(
     let done = async {
         let mut client = node.client().await?;
         let transaction = client.transaction().await?;
-        // Ten nodes that start at once wait here for longer than for any row.
+        // Ten nodes that start at once wait longer here than for any row.
         transaction.batch_execute("SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '0'").await?;
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
         let done = work(&transaction).await?;
@@ -128,7 +129,7 @@ async fn prepare_in(
     refuse_unfinished(transaction, &store).await?;
     let holds = held(transaction).await?;
     let mut stored = stored_keys(transaction).await?;
-    // Other nodes need the same key: none is made here (contract section 2).
+    // Other nodes need the same key, so none is created here (contract section 2).
     let keys = wrapping_keys(&store, keys, false, &*random).map_err(|error| {
         if stored.is_empty()
             && let OpenError::KeyMissing { path } = error
@@ -170,7 +171,7 @@ async fn rewrap_in(
     Ok(reported)
 }
 
-/// The version that the store has, which this release knows; 0: there is none.
+/// Returns the version of the store, which this release knows; 0 if there is no store.
 ///
 /// # Errors
 /// A newer release has written it.
@@ -182,7 +183,7 @@ pub(super) async fn known_version(transaction: &Transaction<'_>, store: &Path) -
     Ok(found)
 }
 
-/// Refuses all but this release's stores: a tool makes and migrates none.
+/// Refuses all but this release's version: a tool creates and migrates no store.
 ///
 /// # Errors
 /// There is no store, or one of another release.
@@ -195,7 +196,7 @@ pub(super) async fn require_newest(transaction: &Transaction<'_>, store: &Path) 
     }
 }
 
-/// Whether the store is a copy that came to no end yet.
+/// Reports whether the store is an unfinished copy.
 ///
 /// # Errors
 /// The database fails.
@@ -224,7 +225,7 @@ fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// The version that the store has; 0: there is none.
+/// Returns the version of the store; 0 if there is none.
 async fn version(transaction: &Transaction<'_>) -> Result<i64, PgError> {
     let there = transaction.query_one("SELECT to_regclass('paybridge_schema') IS NOT NULL", &[]).await?;
     if !get::<bool>(&there, 0)? {
@@ -233,10 +234,10 @@ async fn version(transaction: &Transaction<'_>) -> Result<i64, PgError> {
     get(&transaction.query_one("SELECT coalesce(max(version), 0) FROM paybridge_schema", &[]).await?, 0)
 }
 
-/// Brings a store of a version to the last one of `migrations`.
+/// Migrates a store of a version to the last of `migrations`.
 ///
 /// # Errors
-/// The database fails, or holds tables of something else.
+/// The database fails, or has tables of another application.
 pub(super) async fn migrate(
     transaction: &Transaction<'_>,
     migrations: &[&str],
@@ -263,7 +264,7 @@ pub(super) async fn migrate(
     Ok(())
 }
 
-/// What is there where a table or an index is to be made is another's.
+/// Returns the error of a table or an index that exists already: it is another application's.
 fn refused_if_taken(error: tokio_postgres::Error, store: &Path) -> OpenFailure {
     match error.as_db_error() {
         Some(stated) if [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT].contains(stated.code()) => {
@@ -279,10 +280,10 @@ async fn held(transaction: &Transaction<'_>) -> Result<Holds, PgError> {
     Ok(Holds { operations: get(&held, 0)?, journal: get(&held, 1)? })
 }
 
-/// The data keys as they are stored.
+/// Reads the wrapped data keys.
 ///
 /// # Errors
-/// They are none, or the database fails.
+/// A row is invalid, or the database fails.
 pub(super) async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<WrappedKey>, PgError> {
     let rows = transaction.query("SELECT id, purpose, wrapped FROM data_keys ORDER BY id", &[]).await?;
     rows.iter()

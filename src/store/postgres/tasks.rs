@@ -1,5 +1,5 @@
-//! The durable queue in the table `tasks`: see [`tasks`](crate::store::tasks). It is of all nodes: a claim takes rows that
-//! nobody else is taking.
+//! The durable queue in the table `tasks`: see [`tasks`](crate::store::tasks). All nodes share it: a claim skips rows
+//! that another node is claiming.
 
 use deadpool_postgres::{GenericClient, Transaction};
 
@@ -41,7 +41,7 @@ impl TaskRows for PgRows<'_> {
     }
 }
 
-/// Reads how a task stands, which stays so until the end of the transaction.
+/// Reads the state of a task and locks it.
 pub(super) async fn locked(
     transaction: &Transaction<'_>,
     kind: TaskKind,
@@ -63,7 +63,7 @@ pub(super) async fn locked(
     }))
 }
 
-/// Takes what is due in each queue, earliest first, and leases it.
+/// Claims the due tasks of each queue, earliest first, with a lease.
 pub(super) async fn claim(client: &impl GenericClient, claim: &TaskClaim) -> Result<Vec<ClaimedTask>, PgError> {
     let queues: Vec<&str> = claim.shares.iter().map(|(queue, _)| &**queue).collect();
     let shares: Vec<i64> = claim.shares.iter().map(|(_, share)| i64::try_from(*share).unwrap_or(i64::MAX)).collect();
@@ -83,7 +83,7 @@ pub(super) async fn claim(client: &impl GenericClient, claim: &TaskClaim) -> Res
         .collect()
 }
 
-/// The sum of the shares takes nothing away: it tells the planner how few rows these are.
+/// The sum of the shares limits nothing: it lets the planner know how few rows these are.
 pub(super) const CLAIM: &str = "WITH due AS MATERIALIZED (SELECT next.*, share.number \
      FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS share (queue, most, number) CROSS JOIN LATERAL \
      (SELECT bucket, key, due_at FROM tasks WHERE kind = $6 AND queue = share.queue AND due_at <= $3 \
@@ -93,8 +93,7 @@ pub(super) const CLAIM: &str = "WITH due AS MATERIALIZED (SELECT next.*, share.n
      RETURNING t.key, t.queue, t.queued_at, t.attempts - 1 AS attempts, due.number, due.due_at) \
      SELECT key, queue, queued_at, attempts FROM taken ORDER BY number, due_at, key";
 
-/// Makes claimed tasks due at another time that cannot be understood. What somebody else holds or has claimed since is not ours
-/// any more.
+/// Postpones claimed tasks that cannot be decoded. Tasks that another node holds or has claimed since are left alone.
 pub(super) async fn postpone_tasks(
     client: &impl GenericClient,
     kind: TaskKind,
@@ -115,7 +114,7 @@ const PUT_OFF: &str = "WITH own AS MATERIALIZED (SELECT t.bucket, t.key \
      UPDATE tasks AS t SET due_at = $4, leased = false FROM own \
      WHERE t.bucket = own.bucket AND t.kind = $5 AND t.key = own.key";
 
-/// The queues with tasks: one step of the index a queue, however many tasks wait.
+/// Lists the queues with tasks: one step into the index for each queue, however many tasks wait.
 pub(super) async fn queues(client: &impl GenericClient, kind: TaskKind) -> Result<Vec<TaskQueue>, PgError> {
     let statement = client.prepare_cached(QUEUES).await?;
     let rows = client.query(&statement, &[&narrow(kind.number())]).await?;

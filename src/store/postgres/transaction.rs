@@ -1,5 +1,5 @@
-//! The row operations of a transaction: see [`Rows`]. Others write meanwhile: what an operation says is locked is a row that is
-//! locked, which is made first where there is none.
+//! The row operations of a transaction: see [`Rows`]. Other transactions write meanwhile: a documented lock is a locked
+//! row, which is inserted first if there is none.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -21,10 +21,10 @@ use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at
 use crate::store::transaction::{Customer, OperationState, Rows, Usage};
 use crate::store::{EngineAnswer, EntryId, rows};
 
-/// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
+/// The days of usage that are kept before the newest: creates may arrive a little late, and other nodes' clocks differ.
 const KEPT_DAYS: i32 = 2;
 
-/// The most old rows of usage removed when a new one is made: their number falls, and nobody is held up.
+/// The most old usage rows that are deleted when a new one is inserted: their number falls, and nothing is delayed.
 const REMOVED: i64 = 8;
 
 /// A transaction.
@@ -65,7 +65,7 @@ impl EntryRows for PgRows<'_> {
         entry_row::locked(self.0, id).await
     }
 
-    /// No unique index can say so, since the same name may come in another bucket.
+    /// No unique index can ensure it, since the same name may occur in another bucket.
     async fn belongs_to_another_order(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, PgError> {
         let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
         self.0.execute(&statement, &[&transaction_id]).await?;
@@ -113,7 +113,7 @@ impl EntryRows for PgRows<'_> {
 }
 
 impl Rows for PgRows<'_> {
-    /// The row is made at once, so that others who ask wait.
+    /// The row is inserted at once, so that other transactions wait for it.
     async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, PgError> {
         let statement = self.0.prepare_cached("INSERT INTO merchants VALUES ($1, $2) ON CONFLICT DO NOTHING").await?;
         Ok(self.0.execute(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await? == 1)
@@ -186,7 +186,7 @@ impl Rows for PgRows<'_> {
         Ok(())
     }
 
-    /// Changes of a busy account that is locked are folded by the way.
+    /// The changes of a busy account are folded while it is locked anyway.
     async fn balance(
         &mut self,
         merchant: &MerchantId,
@@ -290,7 +290,8 @@ fn read_state(row: &Row) -> Result<OperationState, PgError> {
     })
 }
 
-/// The bucket of a merchant by its name in a row, as a column. One that is none has a bucket of its own, where nothing is.
+/// Returns the bucket of a merchant by its name in a row, as a column. An invalid name has a bucket that contains
+/// nothing.
 fn bucket(merchant: &str) -> i16 {
     MerchantId::new(merchant).map_or(-1, |merchant| i16::try_from(Bucket::of(&merchant).number()).unwrap_or(i16::MAX))
 }

@@ -13,10 +13,10 @@ use crate::store::postgres::errors::{PgError, closed};
 use crate::store::postgres::row;
 use crate::store::postgres::row::bucket_in_number;
 
-/// Called with the progress of an audit.
+/// Receives the progress of an audit.
 pub(super) type ProgressReport = Arc<dyn Fn(AuditProgress) + Send + Sync>;
 
-/// An audit in progress: its snapshot, and how far it is.
+/// An audit in progress: its snapshot, and the number of rows.
 pub(super) struct Auditor<'a> {
     pub(super) snapshot: Transaction<'a>,
     pub(super) progress: ProgressReport,
@@ -28,13 +28,13 @@ impl Auditor<'_> {
         (self.progress)(AuditProgress { done: findings.done(), total: self.total });
     }
 
-    /// The rows of a slice that begins after a place.
+    /// Reads the rows of a slice after a position.
     pub(super) async fn after(&self, statement: &str, after: RowPlace) -> Result<Vec<Row>, PgError> {
         let (bucket, number) = after;
         self.read(statement, &[&bucket, &number]).await
     }
 
-    /// The rows after a place, up to another.
+    /// Reads the rows between two positions, the first excluded.
     pub(super) async fn between(&self, statement: &str, after: RowPlace, last: RowPlace) -> Result<Vec<Row>, PgError> {
         let ((bucket, number), (last_bucket, last_number)) = (after, last);
         self.read(statement, &[&bucket, &number, &last_bucket, &last_number]).await
@@ -45,7 +45,7 @@ impl Auditor<'_> {
         Ok(self.snapshot.query(&statement, parameters).await?)
     }
 
-    /// Compares the homes that a slice must have.
+    /// Checks the homes that the rows of a slice must have.
     pub(super) async fn homes(&self, findings: &mut AuditFindings) -> Result<(), PgError> {
         let (orders, buckets): (Vec<Fingerprint>, Vec<i16>) =
             findings.homes.iter().map(|(order, home)| (*order, bucket_in_number(home.columns().1))).unzip();
@@ -54,7 +54,7 @@ impl Auditor<'_> {
         Ok(())
     }
 
-    /// Looks at a slice on a thread of its own, and tells how far that is. What was found goes there and comes back.
+    /// Checks a slice on a thread of its own and reports the progress. The findings move there and back.
     pub(super) async fn look<F>(&self, findings: AuditFindings, look: F) -> Result<AuditFindings, PgError>
     where
         F: FnOnce(&mut AuditFindings) -> Result<(), PgError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Callbacks and their tries, as an audit reads them.
+//! Reads callbacks and their attempts for an audit.
 
 use tokio_postgres::Row;
 
@@ -8,8 +8,7 @@ use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::callback::outcome_of;
 
-/// Callbacks after a place, each with what stands under the number of what it is about. The least number of all has no
-/// opposite.
+/// Callbacks after a position, each with the row of its subject. The smallest number has no negative counterpart.
 pub(in crate::store::postgres) const SLICE: &str = "WITH slice AS MATERIALIZED (SELECT * FROM callbacks \
     WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500) \
     SELECT c.bucket, c.key, c.state, t.leased, t.attempts, c.tries, c.merchant, c.target, c.last_status, c.last_error, \
@@ -59,7 +58,7 @@ fn read_tries(row: &Row) -> Result<Tries, PgError> {
     Ok(Tries { place: place_of(row)?, count, first, last, senseless })
 }
 
-/// Looks at all callbacks and their tries.
+/// Checks all callbacks and their attempts.
 pub(super) async fn all(auditor: &Auditor<'_>, mut findings: AuditFindings) -> Result<AuditFindings, PgError> {
     let mut after = FIRST;
     loop {

@@ -1,4 +1,4 @@
-//! Entries of the journal and what stands around them, as an audit reads them.
+//! Reads journal entries and related rows for an audit.
 
 use tokio_postgres::Row;
 
@@ -9,7 +9,7 @@ use crate::store::postgres::journal::entry_row::{self, COLUMNS, entry};
 use crate::store::postgres::row::get;
 use crate::store::rows::entry::EntryRow;
 
-/// Entries after a place, each with what stands around it.
+/// Entries after a position, each with its related rows.
 pub(in crate::store::postgres) const SLICE: &str = concat!(
     "WITH slice AS MATERIALIZED (SELECT * FROM journal WHERE (bucket, entry) > ($1, $2) \
      ORDER BY bucket, entry LIMIT 500) ",
@@ -30,7 +30,7 @@ fn read(row: &Row) -> Result<Found<(EntryRow, AroundEntry)>, PgError> {
     Ok((place_of(row)?, entry_row::read(row).and_then(|entry| Ok((entry, around()?))).ok()))
 }
 
-/// Looks at all entries.
+/// Checks all entries.
 pub(super) async fn all(auditor: &Auditor<'_>, mut findings: AuditFindings) -> Result<AuditFindings, PgError> {
     let mut after = FIRST;
     loop {

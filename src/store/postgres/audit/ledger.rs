@@ -1,4 +1,4 @@
-//! Entries, balances, merchants and daily usage, as an audit reads them.
+//! Reads ledger entries, balances, merchants and daily usage for an audit.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -10,7 +10,7 @@ use crate::store::postgres::row::{get, small};
 use crate::store::rows::CorruptRow;
 use crate::store::rows::ledger::LedgerRow;
 
-/// In the order of the key; [`read`] takes what this selects.
+/// In the order of the key; [`read`] decodes these columns.
 pub(super) const BETWEEN: &str = "SELECT bucket, transaction_id, posting, currency, account, amount, merchant \
     FROM entries WHERE (bucket, transaction_id) > ($1, $2) AND (bucket, transaction_id) <= ($3, $4) \
     ORDER BY bucket, transaction_id, posting, currency, account";
@@ -26,14 +26,14 @@ pub(super) fn read(row: &Row) -> Result<(RowPlace, LedgerRow), PgError> {
     Ok(((get(row, 0)?, get(row, 1)?), entry))
 }
 
-/// A balance is its row and the changes that were not folded into it yet. A sum may be out of a balance's range: it is read
-/// as text.
+/// A balance is its row plus the changes that were not folded into it yet. A sum may be outside a balance's range, so
+/// it is read as text.
 const BALANCES: &str = "SELECT bucket, merchant, currency, account, sum(amount)::text FROM \
     (SELECT bucket, merchant, currency, account, balance AS amount FROM accounts \
     UNION ALL SELECT bucket, merchant, currency, account, amount FROM balance_changes) AS parts \
     GROUP BY bucket, merchant, currency, account ORDER BY bucket, merchant, currency, account";
 
-/// Compares balances and merchants with the entries, which were all looked at.
+/// Compares balances and merchants with the entries, which were all read.
 pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
     let balance = |row: &Row| -> Result<(AuditedAccount, i128), PgError> {
         let sum = get::<&str>(row, 4)?.parse().map_err(|_| CorruptRow("accounts.balance"))?;
@@ -47,7 +47,7 @@ pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut AuditFin
     Ok(())
 }
 
-/// Compares daily usage with its operations, in one pass over them: there may be many customers.
+/// Compares daily usage with its operations, in one pass over them, since there may be many customers.
 pub(super) async fn usage(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
     let yesterday = "SELECT floor(extract(epoch FROM now()) / 86400)::integer - 1";
     let yesterday: i32 = get(&snapshot.query_one(yesterday, &[]).await?, 0)?;

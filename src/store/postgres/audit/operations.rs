@@ -1,4 +1,4 @@
-//! Operations and what stands around them, as an audit reads them.
+//! Reads operations and related rows for an audit.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -9,7 +9,7 @@ use crate::store::audit::{Around, AuditFindings, FIRST, Found, LAST, RowPlace};
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{self, COLUMNS, StoredRow, get, operation};
 
-/// Operations after a place, each with what stands around it.
+/// Operations after a position, each with its related rows.
 pub(in crate::store::postgres) const SLICE: &str = concat!(
     "WITH slice AS MATERIALIZED (SELECT * FROM operations WHERE (bucket, transaction_id) > ($1, $2) \
      ORDER BY bucket, transaction_id LIMIT 500) ",
@@ -41,7 +41,7 @@ fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, PgError> {
     Ok((place_of(row)?, row::read(row).and_then(|operation| Ok((operation, around()?))).ok()))
 }
 
-/// Looks at all operations and their entries.
+/// Checks all operations and their entries.
 pub(super) async fn all(auditor: &Auditor<'_>, mut findings: AuditFindings) -> Result<AuditFindings, PgError> {
     let mut after = FIRST;
     loop {
@@ -62,7 +62,7 @@ pub(super) async fn all(auditor: &Auditor<'_>, mut findings: AuditFindings) -> R
     }
 }
 
-/// The rows of a table that stand without their operation: some of them, each with the number of all.
+/// Returns some of the rows of a table without their operation, each with the number of all.
 macro_rules! orphans {
     ($table:literal) => {
         concat!(
@@ -76,7 +76,7 @@ macro_rules! orphans {
 
 const ORPHANS: [(&str, &str); 1] = [("preparations", orphans!("preparations"))];
 
-/// No job and no preparation stands without its operation.
+/// Checks that every job and preparation has its operation.
 pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
     for (table, statement) in ORPHANS {
         let rows = snapshot.query(statement, &[]).await?;
@@ -91,7 +91,7 @@ pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut AuditF
     Ok(())
 }
 
-/// What is named and does not exist.
+/// References to rows that do not exist.
 const MISSING: [(&str, &str, &str); 5] = [
     (
         "the context of operation",

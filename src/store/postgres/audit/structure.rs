@@ -1,7 +1,7 @@
-//! What an audit looks at in the schema: tables and indexes are those that this release makes. Without the index of orders,
-//! one could be paid twice.
+//! Checks the schema: that tables and indexes are those that this release creates. Without the index of orders, one
+//! order could be created twice.
 //!
-//! What is of other tables is none of its business: a database may hold more than this store.
+//! Tables of others are ignored: a database may hold more than this store.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::store::audit::{AuditFindings, SchemaParts};
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::get;
 
-/// What makes the schema. A later migration that alters what this makes has to be understood here.
+/// The statements that create the schema. This check has to understand whatever a later migration alters.
 const MADE: &str = include_str!("../0001.sql");
 
 const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull, \
@@ -27,7 +27,7 @@ const INDEXES: &str = "SELECT i.relname::text, given.name, x.indisunique, x.indi
     FROM unnest($1::text[]) AS given (name) JOIN pg_index x ON x.indrelid = to_regclass(given.name) \
     JOIN pg_class i ON i.oid = x.indexrelid";
 
-/// Compares what is there with what this release makes.
+/// Compares the schema with what this release creates.
 pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
     let (tables, made) = made(MADE);
     let mut found = columns(snapshot, &tables).await?;
@@ -72,12 +72,12 @@ fn index_text(unique: bool, table: &str, columns: &str, condition: &str) -> Stri
     format!("{}{table}({}){}", if unique { "unique " } else { "" }, bare(columns), bare(condition))
 }
 
-/// SQL without what the server spells its own way: spaces and brackets.
+/// Returns SQL without what the server formats in its own way: spaces and brackets.
 fn bare(sql: &str) -> String {
     sql.chars().filter(|char| !char.is_whitespace() && !['(', ')'].contains(char)).collect()
 }
 
-/// The tables that SQL makes, and all their parts, as [`columns`] and [`indexes`] tell them.
+/// Returns the tables that SQL creates, with all their parts, in the form of [`columns`] and [`indexes`].
 fn made(sql: &str) -> (Vec<String>, SchemaParts) {
     let code: Vec<_> = sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
     let (mut tables, mut parts) = (Vec::new(), SchemaParts::new());
@@ -95,7 +95,7 @@ fn made(sql: &str) -> (Vec<String>, SchemaParts) {
     (tables, parts)
 }
 
-/// A line a column; of several columns, the primary key is the last.
+/// One line for each column; of several columns, the primary key is the last line.
 fn made_table(name: &str, rest: &str, parts: &mut SchemaParts) {
     let mut columns = BTreeMap::new();
     for line in rest.lines().map(str::trim).take_while(|line| !line.starts_with(')')).filter(|line| !line.is_empty()) {

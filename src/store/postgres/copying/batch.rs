@@ -1,4 +1,4 @@
-//! Some rows at a time, and the statements that take them: their columns are arrays.
+//! Batches of rows of a copy, and the statements that insert them, with columns as arrays.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Rows, Statement};
@@ -12,10 +12,10 @@ use crate::store::postgres::errors::PgError;
 /// The most rows of a batch.
 const ROWS: usize = 2_000;
 
-/// A batch with so many bytes is full.
+/// A batch of this many bytes is full.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// A table with its columns, as the target has them.
+/// A table with its columns, as in the target.
 pub(super) struct Columns {
     pub(super) table: &'static CopiedTable,
     columns: Vec<(String, Type)>,
@@ -37,12 +37,12 @@ impl Columns {
         self.columns.len()
     }
 
-    /// Reads the rows of the source after so many.
+    /// Returns the statement that reads the rows of the source after a number of rows.
     pub(super) fn rows<'a>(&self, source: &'a Connection) -> rusqlite::Result<Statement<'a>> {
         source.prepare(&self.table.rows(self.names()))
     }
 
-    /// Inserts rows; the columns are the parameters.
+    /// Returns the statement that inserts rows; its parameters are the columns.
     pub(super) fn insert(&self) -> String {
         let names: Vec<_> = self.names().collect();
         let given = (1..).zip(&self.columns).map(|(number, (_, of))| format!("${number}::{}[]", of.name()));
@@ -50,7 +50,8 @@ impl Columns {
         format!("INSERT INTO {} ({}) SELECT * FROM unnest({})", self.table.name, names.join(", "), given.join(", "))
     }
 
-    /// Sums the table up, in text: how many rows there are, and of each column the sum of its numbers or of its lengths in bytes.
+    /// Returns the statement that sums up the table, as text: the number of rows, and for each column the sum of its
+    /// numbers or of its lengths in bytes.
     pub(super) fn sums(&self) -> String {
         let sum = |(name, of): &(String, Type)| {
             let summand = match *of {
@@ -64,7 +65,7 @@ impl Columns {
     }
 }
 
-/// The rows of a table of the source, as they are to be in the target.
+/// The rows of a table of the source, as they will be in the target.
 pub(super) struct RowBatches<'a> {
     rows: Rows<'a>,
     columns: &'a Columns,
@@ -75,7 +76,7 @@ impl<'a> RowBatches<'a> {
         Self { rows, columns }
     }
 
-    /// The next rows; `None`: there are no more.
+    /// Returns the next rows; `None` if there are no more.
     ///
     /// # Errors
     /// The source cannot be read.
@@ -110,10 +111,10 @@ impl Batch<'_> {
         i64::try_from(self.rows.len()).unwrap_or(i64::MAX)
     }
 
-    /// Turns the columns into arrays.
+    /// Converts the columns to arrays.
     ///
     /// # Errors
-    /// A value is of another type than its column.
+    /// A value has another type than its column.
     #[expect(clippy::indexing_slicing, reason = "a row has a value for each column")]
     pub(super) fn arrays(&self) -> Result<Vec<Array>, CopyError> {
         let columns = self.columns.columns.iter().enumerate();
@@ -141,7 +142,7 @@ impl Batch<'_> {
 /// The values of a column.
 pub(super) type Array = Box<dyn ToSql + Sync>;
 
-/// `None`: a value is of another type.
+/// Adds a value; returns `None` if it has another type.
 fn array<'a>(of: &Type, values: impl Iterator<Item = &'a Value>) -> Option<Array> {
     fn all<'a, T: ToSql + Sync + 'static>(
         values: impl Iterator<Item = &'a Value>,

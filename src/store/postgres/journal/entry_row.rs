@@ -1,4 +1,4 @@
-//! Entries of the journal as rows of PostgreSQL: see [`rows::entry`](crate::store::rows::entry) for what they mean.
+//! Journal entries as rows of PostgreSQL: see [`rows::entry`](crate::store::rows::entry) for their meaning.
 
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
@@ -12,7 +12,7 @@ use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 
-/// The columns of an entry. The order is [`read`]'s.
+/// The columns of an entry, in the order of [`read`].
 macro_rules! entry {
     ($rest:literal) => {
         concat!(
@@ -25,10 +25,10 @@ macro_rules! entry {
 }
 pub(in crate::store::postgres) use entry;
 
-/// One entry of a bucket and a number.
+/// One entry, by bucket and number.
 pub(in crate::store::postgres) const BY_ID: &str = entry!("FROM journal j WHERE j.bucket = $1 AND j.entry = $2");
 
-/// A page of a merchant's answered entries; places are times. Parameters as of a page of operations.
+/// A page of a merchant's answered entries; positions are times. Parameters as for a page of operations.
 pub(in crate::store::postgres) const PAGE: &str = concat!(
     "WITH page AS MATERIALIZED (SELECT created_at, entry FROM journal \
      WHERE bucket = $1 AND merchant = $2 AND state = 2 AND created_at BETWEEN $3 AND $4 \
@@ -44,10 +44,10 @@ pub(in crate::store::postgres) const PAGE: &str = concat!(
 /// The number of columns that [`read`] takes.
 pub(in crate::store::postgres) const COLUMNS: usize = 19;
 
-/// Reads the columns of an entry, which are the first of the row.
+/// Decodes the columns of an entry, which are the first of the row.
 ///
 /// # Errors
-/// A column is of another type than it was made.
+/// A column has another type.
 pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, PgError> {
     Ok(EntryRow {
         id: get(row, 0)?,
@@ -80,7 +80,7 @@ pub(in crate::store::postgres) async fn by_id(
     one(client, BY_ID, id).await
 }
 
-/// Reads an entry, which stays as it is until the end of the transaction.
+/// Reads an entry and locks it until the end of the transaction.
 pub(in crate::store::postgres) async fn locked(
     client: &Transaction<'_>,
     id: EntryId,
@@ -94,7 +94,7 @@ async fn one(client: &impl GenericClient, sql: &str, id: EntryId) -> Result<Opti
     found.as_ref().map(read).transpose()
 }
 
-/// Reads open entries after a number, oldest first, each with its number; some cannot be understood.
+/// Reads open entries after a number, oldest first, each with its number; some cannot be decoded.
 pub(in crate::store::postgres) async fn open_after(
     client: &impl GenericClient,
     after: i64,
@@ -106,11 +106,11 @@ pub(in crate::store::postgres) async fn open_after(
     rows.iter().map(|row| Ok((get(row, 0)?, read(row).map_err(PgError::reported)))).collect()
 }
 
-/// The partial index `journal_open` holds these alone, of all buckets.
+/// The partial index `journal_open` contains only these, of all buckets.
 pub(in crate::store::postgres) const OPEN_AFTER: &str =
     entry!("FROM journal j WHERE j.state = 0 AND j.entry > $1 ORDER BY j.entry LIMIT $2");
 
-/// Writes an open entry under a number; `false`: the number exists.
+/// Inserts an open entry under a number. Returns `false` if the number exists.
 pub(in crate::store::postgres) async fn insert(
     client: &Transaction<'_>,
     new: &NewEntry,

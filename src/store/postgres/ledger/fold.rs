@@ -1,8 +1,8 @@
-//! Folding: changes of balances move into the rows of their accounts, so that a balance is the sum of few rows.
+//! Folding: moves changes of balances into the rows of their accounts, so that a balance is the sum of few rows.
 //!
-//! Each node folds now and then, account by account in the order of the index ([`pass`]). Deciders of a busy account queue
-//! for its row, and whoever only asks for it in passing would never have it: they fold its changes themselves when there
-//! are many ([`own`]).
+//! Each node folds from time to time, account by account in the order of the index ([`pass`]). Decisions about a busy
+//! account queue for its row, so that a pass, which does not wait, would never get it: they fold its changes themselves
+//! when there are many ([`own`]).
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -14,17 +14,17 @@ use crate::store::StoreError;
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::node::PgNode;
 
-/// A decider folds so many changes of its account.
+/// A decision folds the changes of its account when there are this many.
 pub(in crate::store::postgres) const MANY: i64 = 256;
 
-/// The most accounts of one transaction.
+/// The most accounts in one transaction.
 const ACCOUNTS: i64 = 256;
 
-/// The most changes of an account, and of all, that one transaction folds.
+/// The most changes, of an account and in all, that one transaction folds.
 const CHANGES_OF_ONE: i64 = 4096;
 const CHANGES: i64 = 16 * 1024;
 
-/// An account, as the index names it.
+/// An account, in the order of the index.
 #[derive(Debug, Clone, Default)]
 pub(in crate::store::postgres) struct FoldedAccount {
     bucket: i16,
@@ -38,17 +38,17 @@ pub(in crate::store::postgres) struct FoldedAccount {
 pub(in crate::store::postgres) enum Pass {
     /// Up to this account.
     UpTo(FoldedAccount),
-    /// To the end, where so much was folded that there may be more.
+    /// To the end, having folded so much that there may be more.
     Busy,
     /// To the end.
     Done,
 }
 
-/// Folds the changes of some accounts after one (`None`: from the first one on). Accounts that somebody decides by at this
-/// moment, or another node folds, are left for the next pass.
+/// Folds the changes of some accounts after one (`None`: from the first). Skips accounts that are locked by a decision
+/// or by another node; the next pass folds them.
 ///
 /// # Errors
-/// The database does not answer.
+/// The database does not respond.
 pub(in crate::store::postgres) async fn pass(node: &PgNode, after: Option<&FoldedAccount>) -> Result<Pass, StoreError> {
     let first = FoldedAccount { bucket: -1, ..FoldedAccount::default() };
     let after = after.unwrap_or(&first);
@@ -70,7 +70,7 @@ pub(in crate::store::postgres) async fn pass(node: &PgNode, after: Option<&Folde
     .await
 }
 
-/// Folds the changes of an account that is locked.
+/// Folds the changes of a locked account.
 pub(in crate::store::postgres) async fn own(
     transaction: &Transaction<'_>,
     merchant: &MerchantId,
@@ -86,7 +86,7 @@ pub(in crate::store::postgres) async fn own(
     move_changes(transaction, &accounts).await.map(drop)
 }
 
-/// Locks accounts and folds their changes; how many.
+/// Locks accounts and folds their changes; returns how many.
 async fn fold(transaction: &Transaction<'_>, accounts: &Accounts<'_>) -> Result<u64, PgError> {
     let make = transaction.prepare_cached(MAKE).await?;
     transaction.execute(&make, &accounts.parameters()).await?;
@@ -116,7 +116,7 @@ struct Accounts<'a> {
 }
 
 impl<'a> Accounts<'a> {
-    /// Those that rows name.
+    /// Returns the accounts that rows name.
     fn of(rows: &'a [Row]) -> Result<Self, PgError> {
         let mut accounts = Self::default();
         for row in rows {
@@ -133,8 +133,8 @@ impl<'a> Accounts<'a> {
     }
 }
 
-/// The accounts with changes, after one, in the order in which they are locked: one step of the index each, however many
-/// changes there are.
+/// The accounts with changes, after one, in the order in which they are locked: one step into the index for each,
+/// however many changes there are.
 pub(in crate::store::postgres) const DUE: &str = "WITH RECURSIVE due AS (\
     (SELECT bucket, merchant, currency, account FROM balance_changes \
     WHERE (bucket, merchant, currency, account) > ($1::smallint, $2::text, $3::text, $4::smallint) \
@@ -155,7 +155,7 @@ macro_rules! named {
     };
 }
 
-/// Those that are missing: to insert one that is there would wait for whoever changes it.
+/// The missing accounts: inserting an existing one would wait for the transaction that changes it.
 const MAKE: &str = named!(
     "INSERT INTO accounts (balance, bucket, merchant, currency, account) SELECT 0, named.* FROM ",
     " WHERE NOT EXISTS (SELECT FROM accounts AS a WHERE a.bucket = named.bucket AND a.merchant = named.merchant \
@@ -168,7 +168,7 @@ const LOCK: &str = named!(
      FOR UPDATE OF accounts SKIP LOCKED"
 );
 
-/// A sum that no balance can hold stays in its changes, and keeps no other from being folded.
+/// A sum outside the range of a balance stays in its changes, and does not prevent others from being folded.
 const MOVE: &str = named!(
     "WITH picked AS MATERIALIZED (SELECT c.* FROM ",
     " CROSS JOIN LATERAL (SELECT ctid AS place, bucket, merchant, currency, account, amount FROM balance_changes AS c \

@@ -1,4 +1,4 @@
-//! Callbacks that were told long ago leave the store.
+//! Deletes callbacks that were delivered long ago.
 
 use deadpool_postgres::GenericClient;
 
@@ -7,7 +7,7 @@ use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{get, narrow};
 use crate::store::rows::callback::{DELIVERED, FAILED};
 
-/// Removes callbacks with their tries, and notes until when: an audit does not look for them.
+/// Deletes callbacks with their attempts, and records up to which time: an audit does not expect them.
 pub(in crate::store::postgres) async fn forget(
     client: &impl GenericClient,
     until: UnixMillis,
@@ -23,7 +23,7 @@ pub(in crate::store::postgres) async fn forget(
     Ok(forgotten)
 }
 
-/// What somebody resends at this moment is left to them.
+/// Callbacks that are being resent at this moment are skipped.
 pub(in crate::store::postgres) const FORGET: &str = "WITH old AS MATERIALIZED (SELECT bucket, key FROM callbacks \
     WHERE state = $1 AND queued_at <= $2 ORDER BY queued_at, key LIMIT $3 FOR UPDATE SKIP LOCKED), \
     gone AS (DELETE FROM callbacks AS c USING old WHERE c.bucket = old.bucket AND c.key = old.key \

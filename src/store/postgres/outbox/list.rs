@@ -1,7 +1,7 @@
-//! The list of callbacks, newest first: by `queued_at` and then by the number of what they are about.
+//! The list of callbacks, newest first: by `queued_at`, then by the number of their subject.
 //!
-//! Each state is read along an index in which it is in this order, no further than the slice goes, and the states are
-//! merged by the database. Rows are read of those alone that are shown.
+//! Each state is read along an index in this order, no further than the slice needs, and the database merges the
+//! states. Rows are read only for the callbacks that are shown.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use crate::store::{
     CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, OutboxSize, StoreError,
 };
 
-/// What a column held that was never written there.
+/// The error of a column with an invalid value.
 type Column = &'static str;
 
-/// Runs statements that see the store at one moment.
+/// Runs statements that see the store as of one moment.
 async fn at_one_moment<T>(
     node: &PgNode,
     read: impl AsyncFn(&Transaction<'_>) -> Result<T, PgError>,
@@ -40,10 +40,10 @@ async fn at_one_moment<T>(
     .await
 }
 
-/// A slice of the list, of one moment.
+/// Reads a slice of the list, as of one moment.
 ///
 /// # Errors
-/// The database does not answer.
+/// The database does not respond.
 pub(in crate::store::postgres) async fn slice_of(
     node: &PgNode,
     query: &CallbackQuery,
@@ -57,10 +57,10 @@ pub(in crate::store::postgres) async fn slice_of(
     .await
 }
 
-/// The places of a slice of the list, of one moment.
+/// Reads the positions of a slice of the list, as of one moment.
 ///
 /// # Errors
-/// The database does not answer.
+/// The database does not respond.
 pub(in crate::store::postgres) async fn places(
     node: &PgNode,
     query: &CallbackQuery,
@@ -88,7 +88,7 @@ async fn found(
     }
 }
 
-/// The numbers of what orders name.
+/// Returns the numbers of the subjects that orders name.
 async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Fingerprint; 2]) -> Result<Vec<i64>, PgError> {
     let statement = transaction
         .prepare_cached(
@@ -101,8 +101,8 @@ async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Fingerpri
     rows.iter().map(|row| get(row, 0)).collect()
 }
 
-/// The places of a query's states, each read as far as the slice goes. Parameters: 1 and 2 the place where they end, 3
-/// when they begin, 4 how many, 5 the states, 6 and 7 the condition's.
+/// The positions of a query's states, each read as far as the slice needs. Parameters: 1 and 2 the position where they
+/// end, 3 the time when they begin, 4 the limit, 5 the states, 6 and 7 those of the condition.
 macro_rules! places {
     ($condition:literal) => {
         concat!(
@@ -136,7 +136,7 @@ async fn slice(
     rows.iter().map(|row| Ok(CallbackCursor { queued_at: UnixMillis(get(row, 0)?), key: get(row, 1)? })).collect()
 }
 
-/// The records at places, in their order; an error is the column that holds what was never written there.
+/// Reads the records at positions, in their order; an error is the column with an invalid value.
 async fn records_at(
     transaction: &Transaction<'_>,
     places: &[CallbackCursor],
@@ -146,13 +146,13 @@ async fn records_at(
     let statement = transaction.prepare_cached(RECORDS).await?;
     let rows = transaction.query(&statement, &[&buckets, &keys]).await?;
     let mut records: Vec<_> = rows.iter().map(decoded).collect();
-    // What a callback is about is missing.
+    // The subject of the callback is missing.
     records.resize_with(places.len(), || Err(CorruptRow("key")));
     Ok(records)
 }
 
-/// What records are made of, and what they are about; the order is [`decoded`]'s. The limits say that there is one
-/// of each.
+/// The columns of records and their subjects, in the order of [`decoded`]. The limits let the planner know that there
+/// is one of each.
 pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, \
      coalesce(t.due_at, c.queued_at), coalesce(t.leased, false), c.tries, c.last_status, c.last_error, \
      about.direction, about.order_id, about.url, about.relayed, about.transaction_id \
@@ -192,10 +192,10 @@ fn decoded(row: &Row) -> Result<CallbackRecord, CorruptRow> {
     })
 }
 
-/// A callback with its tries.
+/// Reads a callback with its attempts.
 ///
 /// # Errors
-/// The database does not answer, or a column holds what was never written there.
+/// The database does not respond, or a column has an invalid value.
 pub(in crate::store::postgres) async fn one(
     node: &PgNode,
     id: CallbackId,
@@ -212,7 +212,7 @@ pub(in crate::store::postgres) async fn one(
     .await
 }
 
-/// A callback's tries, oldest first; the error is the column that holds what was never written there.
+/// Decodes a callback's attempts, oldest first; the error is the column with an invalid value.
 async fn tries_of(transaction: &Transaction<'_>, id: CallbackId) -> Result<Result<Vec<CallbackTry>, Column>, PgError> {
     let key = id.subject().key();
     let statement = transaction
@@ -238,12 +238,12 @@ fn read_try(row: &Row) -> Result<Result<CallbackTry, Column>, PgError> {
     Ok(decoded())
 }
 
-/// How many callbacks wait and since when, and how many were given up. What waits is counted by its tasks: of what was told, nothing
-/// is left there to be passed over.
+/// Counts pending callbacks, with the time of the first, and failed ones. Pending ones are counted by their tasks,
+/// among which delivered callbacks leave no rows to skip.
 pub(super) const SIZE: &str = "SELECT count(*), min(queued_at), (SELECT count(*) FROM callbacks WHERE state = 2) \
      FROM tasks WHERE kind = 1";
 
-/// Counts what waits and what was given up.
+/// Counts pending and failed callbacks.
 pub(in crate::store::postgres) async fn size(client: &impl GenericClient) -> Result<OutboxSize, PgError> {
     let statement = client.prepare_cached(SIZE).await?;
     let found = client.query_one(&statement, &[]).await?;

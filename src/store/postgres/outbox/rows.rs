@@ -1,5 +1,5 @@
-//! Callbacks and their tries in their tables: what a transaction does with them. Whoever changes a callback by name holds its row
-//! first, and then its task.
+//! The row operations of a transaction on callbacks and their attempts. A change of a callback by its name locks the
+//! row first, then its task.
 
 use super::subject::bucket_in_key;
 use crate::domain::UnixMillis;
@@ -155,7 +155,7 @@ impl CallbackRows for PgRows<'_> {
 
     async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), PgError> {
         let key = subject.key();
-        // Whatever changes a callback by name holds its row first.
+        // A change of a callback by its name locks its row first.
         if self.locked_callback(subject).await?.is_none() {
             return Ok(());
         }
@@ -183,7 +183,7 @@ fn columns(outcome: &TryOutcome) -> (Option<i32>, Option<&str>) {
     (status.map(i32::from), error)
 }
 
-/// Along the index by time, since what is so old waits behind a dead target or has its last try.
+/// Read along the index by time, since so old a callback waits for a dead target or has its last attempt.
 pub(in crate::store::postgres) const LATE: &str = "SELECT c.key FROM callbacks c \
      LEFT JOIN tasks t ON t.bucket = c.bucket AND t.kind = 1 AND t.key = c.key \
      WHERE c.state = 0 AND c.queued_at <= $2 AND c.target = ANY($1::text[]) \

@@ -1,4 +1,4 @@
-//! What callbacks are about: operations and entries of the journal, and where their merchants are told.
+//! The subjects of callbacks: operations and journal entries, and the addresses of their merchants.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,14 @@ use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, s
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::{EntryId, RelayTarget, StoreError};
 
-/// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
+/// Returns the bucket of a callback's subject, which its number contains: a `transaction_id`, or the negative number of
+/// an entry.
 pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {
     bucket_in_number(if key < 0 { key.wrapping_neg() } else { key })
 }
 
-/// Reads the random numbers of claimed callbacks and what they are about, as far as it is there and readable: by their keys.
+/// Reads the random numbers of claimed callbacks and their subjects by their keys; leaves out those that do not exist
+/// or cannot be decoded.
 pub(in crate::store::postgres) async fn of_all(
     client: &impl GenericClient,
     keys: &[i64],
@@ -60,7 +62,7 @@ async fn read(client: &impl GenericClient, sql: &str, keys: &[i64]) -> Result<Ve
     Ok(client.query(&statement, &[&buckets, &keys]).await?)
 }
 
-/// Reads whom the order of a key names, if it was made from v1 with the relay's address.
+/// Returns the merchant and the operation that the order of a key names, if v1 created it with the relay's address.
 pub(in crate::store::postgres) async fn relay_target(
     client: &impl GenericClient,
     bucket: i16,
