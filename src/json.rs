@@ -503,7 +503,7 @@ impl<'a> Nameable<'a> {
     #[must_use]
     pub fn shown(self) -> &'a str {
         let name = self.0;
-        // As most names are; the others need more looking at.
+        // Most names are lowercase ASCII; the others need more checks.
         let usual = name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'_' | b'.'));
         if usual && (1..=128).contains(&name.len()) {
             return name;

@@ -12,7 +12,7 @@
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | what a deposit's customer meets: entry link, return link, the sandbox's hosted page |
 //! | [`v1`] | the gateway's front: create, status, balance, history, translate (pure), relay address, reply |
-//! | [`remote`] | the other v2 service: an engine elsewhere, by way of the journal; recovery at start |
+//! | [`remote`] | the other v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
 //! | [`v2`] | the trait of a v2 service, and the embedded one |
 //! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |

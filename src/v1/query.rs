@@ -157,7 +157,7 @@ mod tests {
         for bad in ["a=%", "a=%4", "a=%zz", "a=%ff", "a=%+1", "a=1&a=1", "a=1&%61=1", "a&a"] {
             assert!(parameter(Some(bad), "a").is_err(), "{bad}");
         }
-        assert_eq!(parameter(Some("%zz=1&b=%ff&a=1"), "a").unwrap().as_deref(), Some("1"), "others are not looked at");
+        assert_eq!(parameter(Some("%zz=1&b=%ff&a=1"), "a").unwrap().as_deref(), Some("1"), "others are not read");
     }
 
     #[test]
