@@ -1,4 +1,4 @@
-//! What pieces of a request cost, each beside a baseline of its own group in the same run: compare within a group only.
+//! The cost of parts of a request, each with a baseline in its group from the same run: compare only within a group.
 //!
 //! ```text
 //! cargo bench --bench micro [-- NAME]
@@ -32,7 +32,7 @@ const LONGEST_BODY: usize = 64 * 1024;
 criterion_group!(benches, v1_create, orders, bodies, rules);
 criterion_main!(benches);
 
-/// The pieces of a v1 create that read and sign; the baseline is one signature of its body.
+/// The parts of a v1 create that parse and verify; the baseline is one signature of its body.
 fn v1_create(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().unwrap();
     Rules::default().write(directory.path(), 8443, 9090);
@@ -59,8 +59,8 @@ fn v1_create(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a new order would cost if it were looked for before it is created, on SQLite among a million orders; the baseline
-/// is the same without the store.
+/// The cost of a lookup before each create of a new order, on SQLite among a million orders; the baseline is the same
+/// without the store.
 fn orders(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().unwrap();
     Rules::default().write(directory.path(), 8443, 9090);
@@ -88,7 +88,8 @@ fn orders(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The dearest bodies of the longest length. A malformed one must not cost more than the baseline, the dearest well-formed one.
+/// The most expensive bodies of the maximum length. A malformed one must not cost more than the baseline, the most expensive
+/// well-formed one.
 fn bodies(criterion: &mut Criterion) {
     let escaped = |number: usize| {
         format!("\"{}\":1", format!("{number:04}").replace(|_: char| true, "\\u0030") + &number.to_string())
@@ -127,7 +128,7 @@ fn bodies(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What loading the rules of 1,000 shops costs; the baseline reads their files.
+/// The cost of loading the rules of 1,000 shops; the baseline reads their files.
 fn rules(criterion: &mut Criterion) {
     const SHOPS: usize = 1000;
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +146,7 @@ fn loaded(directory: &Path) -> RuleSet {
     load(directory, NOW, None, LoadOptions::default()).unwrap()
 }
 
-/// Returns how many bytes the files below a directory have.
+/// Returns the total size of the files below a directory.
 fn read_all(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| if path.is_dir() { read_all(&path) } else { fs::read(path).unwrap().len() }).sum()

@@ -1,7 +1,7 @@
-//! What the processor counts while a server works, by `perf stat`: on a machine that is shared, or slowed down from outside,
-//! instructions and cycles still tell what the time of a processor no longer does.
+//! The processor's counters while a server works, by `perf stat`: on a machine that is shared or throttled, instructions and
+//! cycles can still be compared where processor time cannot.
 //!
-//! Counting costs something whenever threads take turns, so the time of a counted run is not to be looked at.
+//! Counting slows context switches down, so times of a counted run are not meaningful.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,24 +9,24 @@ use std::time::Duration;
 use serde::Serialize;
 
 const EVENTS: &str = "instructions:u,instructions:k,cycles:u,cycles:k";
-/// perf says nothing when it has begun.
+/// The time for perf to begin: it does not report that it has.
 const TO_BEGIN: Duration = Duration::from_millis(300);
 
-/// What was counted, in thousands a request.
+/// The counts, in thousands per request.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Counted {
     /// Instructions outside the kernel.
     pub instructions_user: f64,
-    /// Instructions inside.
+    /// Instructions in the kernel.
     pub instructions_kernel: f64,
     /// Cycles outside the kernel.
     pub cycles_user: f64,
-    /// Cycles inside.
+    /// Cycles in the kernel.
     pub cycles_kernel: f64,
 }
 
 impl Counted {
-    /// As it stands behind a time.
+    /// Returns the text that follows a time in the output.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { instructions_user, instructions_kernel, cycles_user, cycles_kernel } = self;
@@ -37,11 +37,11 @@ impl Counted {
     }
 }
 
-/// A count that goes on.
+/// A running count.
 pub struct Counting(Child);
 
 impl Counting {
-    /// Begins to count what these processes do.
+    /// Starts counting for these processes.
     ///
     /// # Panics
     ///
@@ -63,7 +63,7 @@ impl Counting {
     pub fn end(self, requests: usize) -> Counted {
         let pid = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("perf still counts");
-        let stated = self.0.wait_with_output().expect("perf says what it counted");
+        let stated = self.0.wait_with_output().expect("perf prints its counts");
         let stated = String::from_utf8_lossy(&stated.stderr).into_owned();
         let thousands = |event: &str| {
             let line = stated.lines().find(|line| line.split(';').nth(2) == Some(event));

@@ -1,8 +1,8 @@
 //! The processor time of a server: user and system, of all its threads and of every process below it.
 //!
 //! `/proc/PID/task/TID/schedstat` counts nanoseconds, but forgets a thread that ends; `/proc/PID/stat` counts ticks of 10 ms
-//! and remembers threads that ended and children that were waited for. The first is the figure; where the second is so much
-//! larger that something must have ended in between, it is taken instead.
+//! and includes ended threads and waited-for children. The first is used; if the second is so much larger that a thread or
+//! process must have ended in between, the second is used instead.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How far the ticks may be off: each process rounds two figures down.
+/// The error of the ticks of one process: two figures are rounded down.
 const TICKS_ARE_ROUGH: Duration = Duration::from_millis(20);
 
 /// A process is quiet when it takes less than this of [`A_WHILE`].
@@ -18,18 +18,18 @@ const QUIET: Duration = Duration::from_millis(2);
 const A_WHILE: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a process and those below it have used up to a moment.
+/// The processor time that a process and its descendants have used up to a moment.
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
-    /// Nanoseconds of each thread that lives.
+    /// Nanoseconds of each live thread.
     threads: BTreeMap<u32, u64>,
-    /// Ticks of all processes, threads and children that ended included.
+    /// Ticks of all processes, including ended threads and children.
     ticks: u64,
     processes: u32,
 }
 
 impl Usage {
-    /// The usage of these processes and of all below them, now.
+    /// Returns the usage of these processes and all their descendants up to now.
     #[must_use]
     pub fn of(roots: &[u32]) -> Self {
         let mut usage = Self::default();
@@ -39,7 +39,7 @@ impl Usage {
         usage
     }
 
-    /// What was used since an earlier moment.
+    /// Returns the processor time used since an earlier moment.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Duration {
         let used = |(thread, now): (&u32, &u64)| now.saturating_sub(earlier.threads.get(thread).copied().unwrap_or(0));
@@ -66,7 +66,7 @@ impl Usage {
     }
 }
 
-/// Waits until these processes have nothing left to do, so that what a server puts off counts as its own.
+/// Waits until these processes are idle, so that work that a server has deferred is counted for it.
 pub async fn quiet(roots: &[u32]) {
     let deadline = Instant::now() + PATIENCE;
     let mut before = Usage::of(roots);
@@ -80,7 +80,7 @@ pub async fn quiet(roots: &[u32]) {
     }
 }
 
-/// These processes and all that descend from them.
+/// Returns these processes and all their descendants.
 #[must_use]
 pub fn family(roots: &[u32]) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -98,7 +98,7 @@ pub fn family(roots: &[u32]) -> Vec<u32> {
     found
 }
 
-/// The fields of `/proc/PID/stat` from the third on: the second is a name that may hold anything.
+/// Returns the fields of `/proc/PID/stat` from the third on: the second is a name that may contain any character.
 fn stat_after_name(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     Some(stat.rsplit_once(") ")?.1.to_owned())

@@ -1,4 +1,4 @@
-//! What the disk takes to keep a write.
+//! The time that the disk takes for a durable write.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// So much is appended before each fdatasync.
+/// The bytes appended before each fdatasync.
 const PAGE: [u8; 4096] = [0x5a; 4096];
 
-/// Appends 4 KiB and waits for the disk, so many times, in a file of this directory. Sorted.
+/// Appends 4 KiB to a file of this directory and calls fdatasync, as often as `times`. Returns the durations, sorted.
 ///
 /// # Panics
 /// The directory cannot be written.
@@ -31,7 +31,7 @@ pub fn fdatasync(directory: &Path, times: usize) -> Vec<Duration> {
     took
 }
 
-/// The kind of the filesystem that holds a directory, as `/proc/self/mounts` names it.
+/// Returns the type of a directory's filesystem, as `/proc/self/mounts` names it.
 #[must_use]
 pub fn filesystem(directory: &Path) -> String {
     let directory = directory.canonicalize().unwrap();
@@ -44,7 +44,7 @@ pub fn filesystem(directory: &Path) -> String {
     holding.max_by_key(|(length, _)| *length).map_or_else(|| "unknown".to_owned(), |(_, kind)| kind.to_owned())
 }
 
-/// Whether what is written there only goes to memory.
+/// Reports whether a directory's files are only in memory.
 #[must_use]
 pub fn is_memory(directory: &Path) -> bool {
     matches!(&*filesystem(directory), "tmpfs" | "ramfs")

@@ -1,4 +1,4 @@
-//! Drafts as the engine makes them of v1 deposits, for benchmarks that speak to the store itself.
+//! Drafts as the engine creates them from v1 deposits, for benchmarks that call the store directly.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use paybridge::domain::{
 };
 use paybridge::store::{CallbackSender, Fields, NewOperation, RequestFingerprint};
 
-/// What the shop's schema keeps.
+/// The members that the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];
 
-/// Makes drafts of one merchant.
+/// Creates drafts of one merchant.
 pub struct Drafts {
     merchant: MerchantId,
     shop: ShopCode,
@@ -21,7 +21,7 @@ pub struct Drafts {
 }
 
 impl Drafts {
-    /// For a merchant, in a shop, of a store that compares with `fingerprint_key`.
+    /// Creates the source of drafts for a merchant and a shop; `fingerprint_key` is the store's.
     pub fn new(merchant: &str, shop: &str, fingerprint_key: FingerprintKey) -> Self {
         Self {
             merchant: MerchantId::new(merchant).unwrap(),
@@ -31,7 +31,7 @@ impl Drafts {
         }
     }
 
-    /// A pending deposit under this `order_id`, made at `now`; `random` tells apart what one millisecond makes.
+    /// Returns a pending deposit under this `order_id`, created at `now`; `random` distinguishes those of one millisecond.
     pub fn deposit(&self, order_id: &str, now: UnixMillis, random: u64) -> NewOperation {
         let id = TransactionId::compose(now, Bucket::of(&self.merchant), random);
         let fingerprint = |purpose: &str| {

@@ -1,5 +1,5 @@
-//! A gateway to be measured: a release binary on rules of its own, in a directory on a real disk, its log in a file as an
-//! operator would have it.
+//! A gateway to measure: a release binary with its own rules, in a directory on a real disk, with its log in a file as in
+//! production.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -16,9 +16,9 @@ use crate::support::gateway::free_port;
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A process that serves. It is killed when this is dropped.
+/// A running gateway. It is killed when this is dropped.
 pub struct Gateway {
-    /// Holds `rules/`, `certs/`, `data/`, `secrets/` and `log`.
+    /// Contains `rules/`, `certs/`, `data/`, `secrets/` and `log`.
     pub root: PathBuf,
     /// The TLS listener.
     pub public: SocketAddr,
@@ -26,14 +26,14 @@ pub struct Gateway {
     child: Child,
 }
 
-/// The binary that is measured: the one of this build, or another one that `PAYBRIDGE_BIN` names.
+/// Returns the binary to measure: the one of this build, or the one that `PAYBRIDGE_BIN` names.
 #[must_use]
 pub fn binary() -> PathBuf {
     std::env::var_os("PAYBRIDGE_BIN").map_or_else(|| env!("CARGO_BIN_EXE_paybridge").into(), PathBuf::from)
 }
 
-/// The rules of the tests, without the limits that a load would run into: the merchant's key has a rate limit that is
-/// looked at and never reached.
+/// Returns the rules of the tests without the limits that a load would reach: the rate limit of the merchant's key is
+/// checked and never reached.
 #[must_use]
 pub fn rules() -> Rules {
     let secret = "v2_secret = \"acme-v2-hush-9Xz\"\n";
@@ -47,7 +47,7 @@ impl Gateway {
     /// Starts a binary in this directory and waits until it is ready.
     ///
     /// # Panics
-    /// It ends, or is not ready in time; its last words are told.
+    /// It ends, or is not ready in time; the end of its log is shown.
     #[must_use]
     pub fn start(binary: &Path, rules: &Rules, root: &Path) -> Self {
         std::fs::create_dir_all(root).unwrap();
@@ -81,25 +81,25 @@ impl Gateway {
         }
     }
 
-    /// The process.
+    /// Returns the process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The CA that signed its certificate.
+    /// Returns the CA that signed its certificate.
     #[must_use]
     pub fn ca(&self) -> PathBuf {
         self.root.join("certs/ca.pem")
     }
 
-    /// How a client reaches it.
+    /// Returns the target for clients.
     #[must_use]
     pub fn target(&self) -> Target {
         Target::new(self.public, &self.ca())
     }
 
-    /// Asks the admin listener: status and body; `None` when there was no reply.
+    /// Sends a GET to the admin listener. Returns status and body; `None` when there was no reply.
     #[must_use]
     pub fn admin_get(&self, path: &str) -> Option<(u16, String)> {
         let mut socket = TcpStream::connect(self.admin).ok()?;
@@ -111,7 +111,7 @@ impl Gateway {
         Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
     }
 
-    /// The end of what it logged.
+    /// Returns the end of its log.
     fn log(&self) -> String {
         let log = std::fs::read(self.root.join("log")).unwrap_or_default();
         String::from_utf8_lossy(&log[log.len().saturating_sub(4000)..]).into_owned()

@@ -1,8 +1,8 @@
-//! The client: TLS 1.3, HTTP/1.1 keep-alive, prepared bytes, a check for every reply.
+//! The client: TLS 1.3, HTTP/1.1 keep-alive, prepared bytes, a check of every reply.
 //!
-//! It shares the machine with what it measures, so it does little: one thread, buffers that are used again, and of a reply
-//! only the status, the length and what the check looks at. Session tickets are not used, and X25519 is the only key
-//! exchange, since every server here has it.
+//! It shares the machine with the measured server, so it does little: one thread, reused buffers, and of a reply it reads
+//! only the status, the length and what the check needs. Session tickets are not used, and X25519 is the only key exchange,
+//! since every server here supports it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -25,10 +25,10 @@ use tokio_rustls::client::TlsStream;
 /// How long a load, or a handshake, may take before the benchmark fails.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// A reply's head is within this, and so are the bodies here.
+/// The longest head of a reply, and the longest body.
 const LONGEST_REPLY: usize = 64 * 1024;
 
-/// A server, and whom to trust.
+/// A server's address and the CA to trust.
 #[derive(Clone)]
 pub struct Target {
     address: SocketAddr,
@@ -42,7 +42,7 @@ pub struct Connection {
     received: Vec<u8>,
 }
 
-/// What came back.
+/// A reply.
 #[derive(Debug, Clone, Copy)]
 pub struct Reply<'a> {
     /// The status.
@@ -54,33 +54,33 @@ pub struct Reply<'a> {
 }
 
 impl Reply<'_> {
-    /// Whether the server ends the connection with it.
+    /// Reports whether the server closes the connection after it.
     fn closes(&self) -> bool {
         self.head.split(|byte| *byte == b'\n').any(|line| line.trim_ascii().eq_ignore_ascii_case(b"connection: close"))
     }
 }
 
-/// Requests that were made ready before the clock started, one after the other in one buffer.
+/// Requests prepared before the measurement, one after the other in one buffer.
 #[derive(Debug, Default)]
 pub struct Requests {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// Whether a reply is the right one to the request of this number.
+/// Checks the reply to the request of this number.
 pub type Check = dyn Fn(usize, &Reply<'_>) -> bool + Send + Sync;
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// From the first request to the last reply.
     pub elapsed: Duration,
-    /// Of each request, sorted.
+    /// The latency of each request, sorted.
     pub latencies: Vec<Duration>,
 }
 
 impl Target {
-    /// A server at this address whose certificate a CA of the file signed for `localhost`.
+    /// Returns a server at this address whose certificate for `localhost` is signed by a CA of the file.
     #[must_use]
     pub fn new(address: SocketAddr, ca: &Path) -> Self {
         let mut roots = RootCertStore::empty();
@@ -99,7 +99,7 @@ impl Target {
         Self { address, config: Arc::new(config) }
     }
 
-    /// A connection, if somebody listens.
+    /// Opens a connection; `None` if it is refused or fails.
     pub async fn try_connect(&self) -> Option<Connection> {
         let socket = TcpStream::connect(self.address).await.ok()?;
         socket.set_nodelay(true).ok()?;
@@ -108,7 +108,7 @@ impl Target {
         Some(Connection { target: self.clone(), stream, received: Vec::with_capacity(4096) })
     }
 
-    /// So many connections.
+    /// Opens `count` connections.
     ///
     /// # Panics
     /// One is refused.
@@ -121,7 +121,7 @@ impl Target {
         connections
     }
 
-    /// Full handshakes, one after the other; each connection is closed, by both sides, before the next one opens.
+    /// Makes full handshakes, one after the other; each connection is closed by both sides before the next one opens.
     ///
     /// # Panics
     /// One fails.
@@ -139,9 +139,9 @@ impl Connection {
     /// Sends a request and reads its reply.
     ///
     /// # Panics
-    /// The server closes, or answers what is no reply.
+    /// The server closes the connection, or sends no valid reply.
     pub async fn exchange(&mut self, request: &[u8]) -> Reply<'_> {
-        self.stream.write_all(request).await.expect("a connection that takes requests");
+        self.stream.write_all(request).await.expect("the connection accepts requests");
         self.stream.flush().await.unwrap();
         self.received.clear();
         let (status, head, end) = loop {
@@ -155,7 +155,7 @@ impl Connection {
     }
 }
 
-/// The status, the length of the head and that of the whole reply, once all of it has come.
+/// Returns the status, the length of the head and that of the whole reply, once all of it has arrived.
 fn whole_reply(received: &[u8]) -> Option<(u16, usize, usize)> {
     let head = received.windows(4).position(|end| end == b"\r\n\r\n").map(|end| end + 4);
     assert!(received.len() < LONGEST_REPLY, "a reply without an end: {:?}", String::from_utf8_lossy(received));
@@ -180,13 +180,13 @@ fn number(digits: &[u8]) -> Option<usize> {
 }
 
 impl Requests {
-    /// Adds one.
+    /// Adds a request.
     pub fn push(&mut self, request: &[u8]) {
         self.bytes.extend_from_slice(request);
         self.ends.push(self.bytes.len());
     }
 
-    /// How many there are.
+    /// Returns the number of requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -209,11 +209,11 @@ impl<T: AsRef<[u8]>> FromIterator<T> for Requests {
     }
 }
 
-/// Sends every request once: each connection takes the next one that is left as soon as it has its reply. A connection that
-/// the server ends with a reply is replaced by a new one.
+/// Sends every request once: each connection sends the next remaining one as soon as it has its reply. A connection that the
+/// server closes with a reply is replaced by a new one.
 ///
 /// # Panics
-/// A reply is not what the check wants, or something takes minutes.
+/// A reply fails the check, or something takes minutes.
 pub async fn load(connections: &mut Vec<Connection>, requests: Requests, check: &Arc<Check>) -> Loaded {
     let (requests, next) = (Arc::new(requests), Arc::new(AtomicUsize::new(0)));
     let share = requests.len() / connections.len().max(1) + 64;
@@ -260,13 +260,13 @@ async fn caller(
     }
 }
 
-/// Whether a text holds another one.
+/// Reports whether a text contains another one.
 #[must_use]
 pub fn holds(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Lets this process, and what it starts, open as many files as it is allowed to; how many that is.
+/// Raises the limit of open files of this process and its children to the allowed maximum, and returns it.
 pub fn raise_open_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -1,9 +1,9 @@
-//! What was measured on, with what, and when: figures mean nothing without it.
+//! The machine, the versions and the time of a measurement: figures mean nothing without them.
 
 use std::fs;
 use std::process::Command;
 
-/// Lines of name and value.
+/// Returns pairs of name and value.
 #[must_use]
 pub fn describe() -> Vec<(&'static str, String)> {
     let cores = fs::read_to_string("/proc/cpuinfo").unwrap_or_default().matches("processor\t:").count();
@@ -18,7 +18,7 @@ pub fn describe() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The first line that a program prints, to either stream.
+/// Returns the first line that a program prints, to either stream.
 #[must_use]
 pub fn first_line(program: &str, arguments: &[&str]) -> String {
     let Ok(output) = Command::new(program).args(arguments).output() else { return "unknown".to_owned() };

@@ -4,11 +4,11 @@ use std::fs;
 
 use super::cpu::family;
 
-/// Bytes of memory that these processes and all below them hold: of a single process what is resident, of several their
-/// proportional shares, so that what they have in common counts once.
+/// Returns the bytes of memory of these processes and all their descendants: for a single process the resident size, for
+/// several the sum of their proportional shares, so that shared memory counts once.
 ///
 /// # Panics
-/// None of them lives.
+/// None of them is running.
 #[must_use]
 pub fn of(roots: &[u32]) -> u64 {
     let family = family(roots);
@@ -20,7 +20,7 @@ pub fn of(roots: &[u32]) -> u64 {
     bytes
 }
 
-/// A line of kilobytes in a file of `/proc`.
+/// Returns the value of a line in kilobytes of a file of `/proc`.
 fn figure(file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

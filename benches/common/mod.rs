@@ -1,7 +1,8 @@
-//! What the benchmarks that start processes share: a client as cheap as it can be, the CPU and memory of a server with all
-//! its processes, the cores that each runs on, and figures as tables and pictures.
+//! Shared by the benchmarks that start processes: a client that costs as little as possible, the CPU and memory of a server
+//! with all its processes, the cores that each runs on, and figures as tables and pictures.
 //!
-//! It stands on `tests/support`, which the benchmark has as its module `support`. Nothing here asserts a time. What goes wrong panics: a benchmark that cannot go on has no figures.
+//! It uses `tests/support`, which the benchmark includes as its module `support`. No time is asserted. Errors panic: a
+//! benchmark that cannot continue has no figures.
 #![allow(dead_code, reason = "each benchmark uses its part")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
@@ -19,7 +20,7 @@ pub mod statistics;
 
 use std::io::Write as _;
 
-/// A line of progress, on standard error.
+/// Writes a line of progress to standard error.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,18 +1,18 @@
-//! Which core runs what. Processes inherit the cores of the thread that starts them.
+//! Pins threads and processes to cores. Processes inherit the cores of the thread that starts them.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// The cores of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Cores {
-    /// Runs what is measured.
+    /// Runs the measured servers.
     pub servers: usize,
-    /// Runs the client, and whatever stands behind the servers.
+    /// Runs the client and the back ends of the servers.
     pub client: usize,
 }
 
 impl Cores {
-    /// The first two cores that this process may use; a single one does for both.
+    /// Returns the first two cores that this process may use; a single one is used for both.
     #[must_use]
     pub fn choose() -> Self {
         let allowed = sched_getaffinity(None).unwrap();
@@ -21,13 +21,13 @@ impl Cores {
         Self { servers, client: cores.next().unwrap_or(servers) }
     }
 
-    /// Whether client and servers are kept apart.
+    /// Reports whether client and servers have different cores.
     #[must_use]
     pub fn apart(self) -> bool {
         self.servers != self.client
     }
 
-    /// What is said of it.
+    /// Returns the line of the report.
     #[must_use]
     pub fn describe(self) -> &'static str {
         if self.apart() {
@@ -38,7 +38,7 @@ impl Cores {
     }
 }
 
-/// Keeps this thread, and what it starts from here on, on one core.
+/// Pins this thread, and what it starts from now on, to one core.
 pub fn to(core: usize) {
     let mut only = CpuSet::new();
     only.set(core);

@@ -12,7 +12,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const WIDTH: u32 = 860;
 const FONT: &str = "sans-serif";
-/// Of the kinds of bars.
+/// The colours of the kinds of bars.
 const COLOURS: [RGBColor; 3] = [RGBColor(11, 114, 133), RGBColor(134, 142, 150), RGBColor(95, 61, 196)];
 const QUIET: RGBColor = RGBColor(73, 80, 87);
 
@@ -21,15 +21,15 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// One bar of [`bars`].
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Stands before it.
+    /// The text before it.
     pub label: String,
-    /// Stands after it: the figures in words.
+    /// The text after it: the figures.
     pub note: String,
     /// Its length.
     pub value: f64,
-    /// Where its range begins and ends.
+    /// The start and the end of its range.
     pub range: (f64, f64),
-    /// Which colour it has, up to 2.
+    /// The index of its colour, up to 2.
     pub kind: usize,
 }
 
@@ -62,13 +62,13 @@ pub fn bars(title: &str, subtitle: &str, bars: &[Bar], reference: Option<(f64, &
 /// One small picture of [`panels`]: how something grows with a size.
 #[derive(Debug, Clone)]
 pub struct Panel {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What grows, below the axis.
+    /// The label of the size axis.
     pub x_name: String,
-    /// A size, its figure, and the range of that.
+    /// The sizes, each with its figure and range.
     pub points: Vec<(f64, f64, (f64, f64))>,
-    /// The figure is to stay below.
+    /// The goal: the figure should stay below it.
     pub goal: Option<f64>,
 }
 
@@ -115,7 +115,7 @@ fn draw_panel(field: &Area<'_>, panel: &Panel) {
     chart.draw_series(points.map(range)).unwrap();
 }
 
-/// Draws a page with its titles, and what `content` puts there.
+/// Draws a page with its titles and the drawing of `content`.
 fn draw(height: u32, title: &str, subtitle: &str, content: impl FnOnce(&Area<'_>)) -> String {
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();

@@ -1,20 +1,20 @@
-//! Figures of several rounds.
+//! Statistics of the figures of several rounds.
 
 use std::time::Duration;
 
-/// The median of figures, and how far they lie apart.
+/// The median of figures, and their range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The middle one; of an even number, the mean of the middle two.
+    /// The median; of an even number, the mean of the middle two.
     pub median: f64,
-    /// The least.
+    /// The smallest.
     pub least: f64,
-    /// The most.
+    /// The largest.
     pub most: f64,
 }
 
 impl Spread {
-    /// Of at least one figure.
+    /// Returns the summary of at least one figure.
     #[must_use]
     pub fn of(figures: &[f64]) -> Option<Self> {
         let mut sorted = figures.to_vec();
@@ -26,7 +26,7 @@ impl Spread {
         Some(Self { median, least, most })
     }
 
-    /// `1.23 (1.10 to 1.31)`; of a single figure only that.
+    /// Returns `1.23 (1.10 to 1.31)`; for a single figure only the figure.
     #[must_use]
     pub fn text(&self, decimals: usize) -> String {
         let Self { median, least, most } = self;
@@ -37,19 +37,19 @@ impl Spread {
     }
 }
 
-/// Figures divided by those of the same rounds: a slow moment of the machine hits both.
+/// Returns figures divided by those of the same rounds: a slow moment of the machine affects both.
 #[must_use]
 pub fn ratios(figures: &[f64], others: &[f64]) -> Vec<f64> {
     figures.iter().zip(others).map(|(figure, other)| figure / other).collect()
 }
 
-/// The time that so many hundredths of the sorted times are not above.
+/// Returns a percentile of the sorted times.
 #[must_use]
 pub fn percentile(sorted: &[Duration], hundredths: usize) -> Duration {
     sorted.get((sorted.len() * hundredths).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// Microseconds.
+/// Returns microseconds.
 #[must_use]
 pub fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6

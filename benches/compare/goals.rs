@@ -1,28 +1,28 @@
-//! What Paybridge is meant to reach, and what it did. Told, never asserted.
+//! The goals of Paybridge and the measured figures. They are reported, never asserted.
 
 use crate::common::statistics::{Spread, ratios};
 use crate::rounds::Measured;
 use crate::servers::REFERENCE;
 use crate::workload::Workload;
 
-/// A figure that is not to be above another.
+/// A limit for a figure.
 pub struct Goal {
-    /// What is measured.
+    /// The figure.
     pub what: String,
-    /// At most so much.
+    /// The limit.
     pub wanted: f64,
-    /// What it came to.
+    /// The measured value.
     pub measured: Spread,
 }
 
 impl Goal {
-    /// Whether the median is not above what was wanted.
+    /// Reports whether the median is within the limit.
     pub fn is_met(&self) -> bool {
         self.measured.median <= self.wanted
     }
 }
 
-/// All goals whose figures were measured.
+/// Returns all goals whose figures were measured.
 pub fn all(measured: &Measured) -> Vec<Goal> {
     let cpu = |server: &str, workload: Workload| measured.cpu(server, workload);
     let reference = cpu(REFERENCE, Workload::Create);

@@ -1,24 +1,24 @@
-//! Paybridge beside what a platform would put in its place, on one machine, in turns.
+//! Compares Paybridge with the servers that a platform could use instead, on one machine, in turns.
 //!
 //! ```sh
 //! benches/compare.sh              # five rounds, about ten minutes
-//! benches/compare.sh --quick      # a first look
-//! benches/compare.sh --smoke      # only whether everything works: its figures mean nothing
+//! benches/compare.sh --quick      # three short rounds
+//! benches/compare.sh --smoke      # only checks that everything works: its figures mean nothing
 //! ```
 //!
-//! All servers are up at once, on one core; the client and the stub back ends have another. They take turns in rounds, in
-//! another order each time, and every figure is looked at beside that of nginx in the same round. Each request is another
-//! order, signed before the clock starts, and each reply is checked. Before anything is measured, the servers that claim to
-//! do the whole job are shown to do it ([`verify`]). Nothing is asserted about time.
+//! All servers run at once, on one core; the client and the stub back ends use another. The servers take turns in rounds, in
+//! another order each time, and every figure is compared with that of nginx in the same round. Each request is a new order,
+//! signed before the measurement, and each reply is checked. Before the measurement, the servers that do the whole job are
+//! verified ([`verify`]). No time is asserted.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`options`] | what is asked for |
+//! | [`options`] | the command line |
 //! | [`servers`] | how each server is configured, started and stopped |
-//! | [`stub`] | what stands behind those that forward |
-//! | [`workload`] | requests, and what their replies have to be |
-//! | [`verify`] | whether the whole job is done |
-//! | [`rounds`] | the measuring |
+//! | [`stub`] | the back ends of the servers that forward |
+//! | [`workload`] | requests and the checks of their replies |
+//! | [`verify`] | checks that servers do the whole job |
+//! | [`rounds`] | the measurement |
 //! | [`report`], [`goals`] | tables, the picture, raw figures |
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
@@ -39,16 +39,16 @@ mod workload;
 use std::path::Path;
 
 use common::{load, machine, pin, say};
-use options::{Asked, Options};
+use options::{Options, RunMode};
 use servers::Servers;
 use stub::Stub;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     match options::read(std::env::args().skip(1)) {
-        Asked::Floor { address, certs } => runtime.block_on(servers::floor::serve(address, &certs)),
-        Asked::Help(text) => say(&text),
-        Asked::Measure(options) => runtime.block_on(compare(&options)),
+        RunMode::Floor { address, certs } => runtime.block_on(servers::floor::serve(address, &certs)),
+        RunMode::Help(text) => say(&text),
+        RunMode::Measure(options) => runtime.block_on(compare(&options)),
     }
 }
 
@@ -56,7 +56,7 @@ async fn compare(options: &Options) {
     load::raise_open_files();
     let cores = pin::Cores::choose();
     std::fs::create_dir_all(&options.out).unwrap();
-    // The back ends are threads of this one, which is the client's core.
+    // The back ends run on this thread's core, which is the client's.
     pin::to(cores.client);
     let stub = Stub::start().await;
     let root = servers::directory(&options.out);

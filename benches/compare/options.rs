@@ -1,4 +1,4 @@
-//! What is asked for on the command line.
+//! The command line.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,45 +8,45 @@ const HELP: &str = "\
 Compares Paybridge with other servers on this machine; benches/compare.sh runs it.
 
   --quick          three short rounds
-  --smoke          only whether everything works
+  --smoke          only checks that everything works
   --only A,B       only these servers and workloads (names as in the tables); nginx always runs
   --baseline BIN   measures another paybridge binary beside this one
-  --counters       also prints what the processor counts (perf stat), in thousands a request: instructions and cycles, user
-                   and kernel; times are no measure then
+  --counters       also prints the processor's counters (perf stat), in thousands per request: instructions and cycles, user
+                   and kernel; times are not meaningful then
   --out DIR        where compare.md, compare.json and compare.svg are written: target/compare, or a directory below it
                    for --quick and --smoke
 
-PAYBRIDGE_BIN names another binary to be measured in place of this build's.
+PAYBRIDGE_BIN names another binary to measure in place of this build's.
 PAYBRIDGE_REQUIRE_TOOLS=1 fails when another server is not installed, instead of leaving it out.";
 
-/// What the process is to be.
-pub enum Asked {
-    /// The benchmark.
+/// What the process is to do.
+pub enum RunMode {
+    /// Run the benchmark.
     Measure(Options),
-    /// The bare server, for the benchmark that started it.
+    /// Run the bare server, for the benchmark that started it.
     Floor {
-        /// Where it listens.
+        /// The address to listen on.
         address: SocketAddr,
         /// The directory of its certificate.
         certs: PathBuf,
     },
-    /// A text.
+    /// Print a text.
     Help(String),
 }
 
 /// The benchmark's options.
 pub struct Options {
-    /// How much is done.
+    /// The sizes and counts of a run.
     pub plan: Plan,
     /// Names of servers and workloads; empty: all.
     pub only: Vec<String>,
     /// Whether nginx is left out too when it is not named.
     pub alone: bool,
-    /// Another binary to be measured beside.
+    /// Another binary to measure too.
     pub baseline: Option<PathBuf>,
     /// Whether instructions and cycles are counted.
     pub counters: bool,
-    /// Where the results go.
+    /// The directory of the results.
     pub out: PathBuf,
 }
 
@@ -57,26 +57,26 @@ impl Options {
     }
 }
 
-/// How much is done.
+/// The sizes and counts of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// What it is called in the report.
+    /// Its name in the report.
     pub name: &'static str,
-    /// Where its results go, unless told.
+    /// The default directory of its results.
     out: &'static str,
-    /// Every server has a turn in each.
+    /// The rounds: every server has a turn in each.
     pub rounds: usize,
-    /// How long a workload is to last at 64 connections.
+    /// The duration of a workload at 64 connections.
     pub load: Duration,
-    /// And at 8.
+    /// The duration at 8 connections.
     pub latency: Duration,
-    /// Full handshakes of a server in a round.
+    /// The full handshakes of a server in a round.
     pub handshakes: usize,
-    /// Connections that do nothing, whose memory is looked at.
+    /// The idle connections whose memory is measured.
     pub idle: usize,
-    /// Writes to the disk whose time is looked at in a round.
+    /// The disk writes measured in a round.
     pub syncs: usize,
-    /// Orders that repeats and questions are about.
+    /// The orders for repeats and status reads.
     pub known_orders: usize,
 }
 
@@ -116,9 +116,9 @@ const SMOKE: Plan = Plan {
     known_orders: 100,
 };
 
-/// Reads the command line. Cargo adds `--bench` when it measures; without it, as in `cargo test --benches`, nothing but
-/// Paybridge and the floor is looked at, and only briefly, unless more is asked for.
-pub fn read(arguments: impl Iterator<Item = String>) -> Asked {
+/// Parses the command line. Cargo adds `--bench` for measurements; without it, as in `cargo test --benches`, only Paybridge
+/// and the floor run, and only briefly, unless other options are given.
+pub fn read(arguments: impl Iterator<Item = String>) -> RunMode {
     let mut options = Options::new();
     let mut arguments = arguments.peekable();
     let mut measured = false;
@@ -132,8 +132,8 @@ pub fn read(arguments: impl Iterator<Item = String>) -> Asked {
             "--only" => options.only = value().split(',').map(str::to_owned).collect(),
             "--baseline" => options.baseline = Some(value().into()),
             "--out" => options.out = value().into(),
-            "--floor" => return Asked::Floor { address: value().parse().unwrap(), certs: value().into() },
-            "--help" | "-h" => return Asked::Help(HELP.to_owned()),
+            "--floor" => return RunMode::Floor { address: value().parse().unwrap(), certs: value().into() },
+            "--help" | "-h" => return RunMode::Help(HELP.to_owned()),
             other => panic!("{other} is unknown\n\n{HELP}"),
         }
     }
@@ -145,5 +145,5 @@ pub fn read(arguments: impl Iterator<Item = String>) -> Asked {
     if options.out.as_os_str().is_empty() {
         options.out = options.plan.out.into();
     }
-    Asked::Measure(options)
+    RunMode::Measure(options)
 }

@@ -12,7 +12,7 @@ use crate::rounds::{CONNECTIONS, FEW_CONNECTIONS, Measured};
 use crate::servers::{BASELINE, REFERENCE, Server, Servers};
 use crate::workload::{Answers, Workload};
 
-/// Bars longer than so many times the reference are cut: one server would make all others look alike.
+/// Bars longer than this multiple of the reference are cut: one long bar would make all others look alike.
 const LONGEST_BAR: f64 = 6.0;
 
 /// Writes `compare.md`, `compare.json` and `compare.svg`.
@@ -111,7 +111,7 @@ fn goals_table(text: &mut String, measured: &Measured) {
     }
 }
 
-/// Ratios to the reference's create in the same rounds.
+/// Returns ratios to the reference's create in the same rounds.
 fn to_reference(measured: &Measured, figures: &[f64]) -> String {
     text(&ratios(figures, &measured.cpu(REFERENCE, Workload::Create)), 2)
 }
@@ -147,13 +147,13 @@ fn picture(servers: &Servers, measured: &Measured) -> String {
 
 fn label(server: &Server, workload: Workload) -> String {
     match (workload, server.answers) {
-        (Workload::Create, Answers::Stub) => format!("{}, nothing looked at", server.title),
+        (Workload::Create, Answers::Stub) => format!("{}, no checks", server.title),
         (Workload::Create, Answers::Gateway) => format!("{}: v1 create", server.title),
         _ => format!("{}: {}", server.title, workload.describe()),
     }
 }
 
-/// Paybridge, those that only pass through, those that do the whole job.
+/// Returns the colour's index: Paybridge, a server that only forwards, or one that does the whole job.
 fn kind(server: &Server) -> usize {
     match (server.name.starts_with("paybridge"), server.answers) {
         (true, _) => 0,

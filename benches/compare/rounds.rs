@@ -1,4 +1,4 @@
-//! The measuring: connections first, while every server is fresh, then rounds in which all have their turn.
+//! The measurement: connections first, while every server is fresh, then rounds in which all servers have their turn.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,49 +14,49 @@ use crate::options::Options;
 use crate::servers::{REFERENCE, Server, Servers};
 use crate::workload::{self, Orders, Workload};
 
-/// So many connections where CPU is looked at.
+/// The connections for measurements of CPU.
 pub const CONNECTIONS: usize = 64;
-/// So many where latency is.
+/// The connections for measurements of latency.
 pub const FEW_CONNECTIONS: usize = 8;
 
-/// At most so many requests are made ready at once: they are kept in memory.
+/// The most requests that are prepared at once: they are in memory.
 const MOST_REQUESTS: usize = 150_000;
 
-/// Everything that was measured.
+/// All measured figures.
 #[derive(Debug, Default, Serialize)]
 pub struct Measured {
     /// By server.
     pub memory: BTreeMap<&'static str, Memory>,
-    /// One after the other.
+    /// In order.
     pub rounds: Vec<Round>,
 }
 
 impl Measured {
-    /// CPU microseconds a request, by round; empty where it was not measured.
+    /// Returns CPU microseconds per request, by round; empty if it was not measured.
     pub fn cpu(&self, server: &str, workload: Workload) -> Vec<f64> {
         let loads = self.rounds.iter().filter_map(|round| round.loads.get(server)?.get(workload.name()));
         loads.map(|load| load.cpu_us).collect()
     }
 
-    /// A figure of the latencies over few connections, by round.
+    /// Returns a figure of the latencies over few connections, by round.
     pub fn latency(&self, server: &str, which: fn(&Latency) -> f64) -> Vec<f64> {
         self.rounds.iter().filter_map(|round| round.latencies.get(server).map(which)).collect()
     }
 
-    /// CPU microseconds of a handshake, by round.
+    /// Returns CPU microseconds per handshake, by round.
     pub fn handshake(&self, server: &str) -> Vec<f64> {
         self.rounds.iter().filter_map(|round| round.handshakes.get(server).copied()).collect()
     }
 }
 
-/// Bytes.
+/// A server's memory, in bytes.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Memory {
     /// Before the first request.
     pub at_start: u64,
     /// After all rounds.
     pub at_end: u64,
-    /// Of each TLS connection that does nothing: that never did, and after a request.
+    /// Of each idle TLS connection: before its first request, and after one.
     pub per_connection: Option<[f64; 2]>,
 }
 
@@ -69,38 +69,38 @@ pub struct Round {
     pub latencies: BTreeMap<&'static str, Latency>,
     /// CPU of a full handshake in microseconds, by server.
     pub handshakes: BTreeMap<&'static str, f64>,
-    /// 4 KiB appended and fdatasync: median and 99 hundredths, in microseconds.
+    /// 4 KiB appended and fdatasync: median and 99th percentile, in microseconds.
     pub fdatasync: [f64; 2],
 }
 
-/// A workload over many connections.
+/// The figures of a workload over many connections.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Load {
-    /// How many there were.
+    /// The number of requests.
     pub requests: usize,
-    /// Server CPU of one, in microseconds, what the server put off included.
+    /// Server CPU per request in microseconds, deferred work included.
     pub cpu_us: f64,
-    /// How much of that came after the last reply.
+    /// The part of it that was used after the last reply.
     pub put_off_us: f64,
-    /// Noise where anything else runs.
+    /// Requests per second; unreliable if anything else runs on the machine.
     pub per_second: f64,
-    /// What the processor counted, where that is asked for.
+    /// The processor's counters, if `--counters` is given.
     pub counted: Option<Counted>,
 }
 
-/// Microseconds.
+/// Latencies in microseconds.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Latency {
     /// The median.
     pub p50_us: f64,
-    /// 99 of 100 are not above.
+    /// The 99th percentile.
     pub p99_us: f64,
 }
 
-/// How many requests a load has that is to last as long as it should, once it is known how quick the server is.
+/// The requests of a load of the planned duration, once the speed of the server is known.
 type Counts = BTreeMap<(&'static str, Workload, usize), usize>;
 
-/// Measures everything that is asked for; `directory` is on the disk that the stores are on.
+/// Measures everything that the options select; `directory` is on the disk of the stores.
 pub async fn measure(options: &Options, servers: &Servers, directory: &Path) -> Measured {
     let mut measured = Measured::default();
     for server in &servers.all {
@@ -118,10 +118,10 @@ pub async fn measure(options: &Options, servers: &Servers, directory: &Path) -> 
     measured
 }
 
-/// How long connections that were used are left alone before their memory is looked at. All servers close them much later.
+/// How long used connections are idle before their memory is measured. All servers close them much later.
 const UNUSED: Duration = Duration::from_secs(5);
 
-/// The memory of a fresh server, and of connections that do nothing.
+/// Measures the memory of a fresh server and of idle connections.
 async fn connections_of(server: &Server, idle: usize) -> Memory {
     let pids = server.pids();
     cpu::quiet(&pids).await;
@@ -132,7 +132,7 @@ async fn connections_of(server: &Server, idle: usize) -> Memory {
         cpu::quiet(&pids).await;
         let each = |bytes: u64| (bytes as f64 - at_start as f64) / idle as f64;
         let fresh = each(memory::of(&pids));
-        // A question for an order that nobody made: nothing is stored of it.
+        // A status read of an order that does not exist, which stores nothing.
         let question = workload::request(Workload::Status, 999_999_999_999);
         for connection in &mut connections {
             connection.exchange(&question).await;
@@ -144,7 +144,7 @@ async fn connections_of(server: &Server, idle: usize) -> Memory {
     Memory { at_start, at_end: at_start, per_connection }
 }
 
-/// Makes the orders that repeats and questions are about, everywhere they are asked for.
+/// Creates the orders for repeats and status reads, on every server that has these workloads.
 async fn make_known(count: usize, servers: &Servers) -> Orders {
     let asked = |server: &&Server| server.workloads.iter().any(|workload| workload.is_about_known());
     for server in servers.all.iter().filter(asked) {
@@ -154,7 +154,7 @@ async fn make_known(count: usize, servers: &Servers) -> Orders {
     Orders::after(count)
 }
 
-/// What goes from round to round.
+/// The state that is kept between rounds.
 struct Rounds<'a> {
     options: &'a Options,
     servers: &'a Servers,
@@ -171,10 +171,10 @@ struct Turn<'a> {
     lasting: Duration,
 }
 
-/// What came of a turn.
+/// The result of a turn.
 struct Ran {
     loaded: Loaded,
-    /// CPU during the load, and of what was put off.
+    /// CPU during the load, and of the deferred work after it.
     spent: [Duration; 2],
     counted: Option<Counted>,
 }
@@ -206,8 +206,8 @@ impl<'a> Rounds<'a> {
         round
     }
 
-    /// Every server, another one first in each round. The reference has a second turn, in the other half of the round
-    /// (marked): every ratio rests on it.
+    /// Returns every server, each round beginning with another one. The reference has a second turn, in the other half of the
+    /// round (marked), since every ratio depends on it.
     fn turns(&self, number: usize) -> Vec<(&'a Server, bool)> {
         let mut turns: Vec<_> = self.servers.all.iter().map(|server| (server, false)).collect();
         let count = turns.len();
@@ -237,7 +237,7 @@ impl<'a> Rounds<'a> {
         Latency { p50_us: at(50), p99_us: at(99) }
     }
 
-    /// Warms up, then loads.
+    /// Warms the server up, then measures a load.
     async fn run(&mut self, turn: &Turn<'_>) -> Ran {
         let mut connections = turn.server.target.connect(turn.connections).await;
         let place = (turn.server.name, turn.workload, turn.connections);
@@ -261,7 +261,7 @@ impl<'a> Rounds<'a> {
 }
 
 impl Turn<'_> {
-    /// How many requests last as long as they should, where these took so long.
+    /// Returns how many requests take the planned duration, judging by these.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count that is far from either end")]
     fn count(&self, loaded: &Loaded) -> usize {
         let second = loaded.latencies.len() as f64 / loaded.elapsed.as_secs_f64();
@@ -271,7 +271,7 @@ impl Turn<'_> {
 }
 
 impl Load {
-    /// This one and another one of the same kind, as one.
+    /// Returns the average of two loads, weighted by their requests.
     fn and(self, other: Self) -> Self {
         let requests = self.requests + other.requests;
         let both = |figure: fn(&Self) -> f64| {
@@ -287,7 +287,7 @@ impl Load {
     }
 }
 
-/// CPU of a full handshake, its connection's end included.
+/// Returns the CPU of a full handshake, including the close of its connection.
 async fn handshake(server: &Server, count: usize) -> f64 {
     let pids = server.pids();
     server.target.handshakes(count.div_ceil(10)).await;

@@ -1,6 +1,6 @@
-//! What stands behind the servers that forward: stubs that answer every create, on the client's core, their CPU uncounted.
-//! One speaks plain HTTP/1.1, for nginx, nginx with Lua and `HAProxy`; one speaks TLS, HTTP/1.1 or HTTP/2, and is a remote
-//! engine to Paybridge.
+//! The back ends of the servers that forward: stubs that reply to every create, on the client's core; their CPU is not
+//! counted. One speaks plain HTTP/1.1, for nginx, nginx with Lua and `HAProxy`; one speaks TLS with HTTP/1.1 or HTTP/2, and is
+//! a remote engine for Paybridge.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,13 +17,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::servers::tls;
 
-/// What the plain stub answers: a v2 create's reply of 150 bytes.
+/// The plain stub's reply: that of a v2 create, 150 bytes.
 pub const BODY: &str = concat!(
     r#"{"transaction_id":"1234567890123456789","redirect_url":"https://localhost:8443/pay/1234567890123456789"#,
     r#"?expires=1795282921&signature=5d41402abc4b2a76"}"#
 );
 
-/// The plain stub. It keeps what it is sent while it is told to.
+/// The plain stub. It can record the requests that it receives.
 pub struct Stub {
     /// Where it listens.
     pub address: SocketAddr,
@@ -31,7 +31,7 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Starts it on this runtime.
+    /// Starts it on the current runtime.
     pub async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let (address, kept) = (listener.local_addr().unwrap(), Arc::default());
@@ -39,12 +39,12 @@ impl Stub {
         Self { address, kept }
     }
 
-    /// Keeps requests from here on.
+    /// Starts recording requests.
     pub fn keep(&self) {
         *self.kept.lock().unwrap() = Some(Vec::new());
     }
 
-    /// What came since; nothing is kept any more.
+    /// Returns the recorded requests and stops recording.
     pub fn take(&self) -> Vec<Vec<u8>> {
         self.kept.lock().unwrap().take().unwrap_or_default()
     }
@@ -77,7 +77,7 @@ async fn answer_plain(mut socket: TcpStream, reply: Arc<[u8]>, kept: Arc<Mutex<O
     }
 }
 
-/// Whether head and body are there. What is forwarded here has a length, or no body.
+/// Reports whether head and body are complete. Forwarded requests have a length, or no body.
 fn is_whole(received: &[u8]) -> bool {
     let Some(end) = received.windows(4).position(|end| end == b"\r\n\r\n") else { return false };
     let length = received[..end].split(|byte| *byte == b'\n').find_map(|line| {
@@ -88,8 +88,8 @@ fn is_whole(received: &[u8]) -> bool {
     received.len() >= end + 4 + length.unwrap_or(0)
 }
 
-/// Starts a remote engine on this runtime that offers these protocols, and gives its address. Every create gets a
-/// transaction of its own.
+/// Starts a remote engine on the current runtime that offers these protocols, and returns its address. Every create gets
+/// its own transaction.
 pub async fn start_engine(certs: &Path, protocols: &[&str]) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,6 +1,6 @@
-//! Whether the servers that claim to do the whole job do it: asked before anything is measured.
+//! Checks, before the measurement, that the servers that claim to do the whole job do it.
 //!
-//! All of them refuse what has to be refused, with the right status. Those that store give a repeat its first reply, and
+//! All of them refuse invalid requests with the right status. Those that store give a repeat its first reply, and
 //! 409 to other data. nginx with Lua forwards the v2 body that `paybridge translate` prints for the same v1 body, under a
 //! valid v2 signature.
 
@@ -18,10 +18,10 @@ use crate::support::bodies::with;
 use crate::support::request::{ACME, ACME_NOWHERE, Key, Signing, hmac_hex, unix_now};
 use crate::workload::{Answers, v1_body};
 
-/// Orders of these numbers are never made by a load.
+/// A number above those of all loads' orders.
 const FIRST_ORDER: usize = 900_000_000_000;
 
-/// Checks every server that answers as a gateway.
+/// Checks every server that is a gateway.
 ///
 /// # Panics
 /// One of them does not do its job.
@@ -36,7 +36,7 @@ pub async fn all(servers: &Servers, stub: &Stub) {
     }
 }
 
-/// What came of a request over a connection of its own.
+/// Sends a request over a new connection. Returns status and body.
 async fn ask(target: &Target, request: &Request) -> (u16, Value) {
     let mut connection = target.connect(1).await.pop().unwrap();
     let reply = connection.exchange(&request.bytes()).await;
@@ -52,17 +52,17 @@ async fn refuses(server: &Server) {
     let good = body(0);
     let signed = |key: &Key, body: &Value| Request::payin(key, body);
     let unsigned = Request::new("POST", "/api/v1/payin", good.to_string()).header("Content-Type", "application/json");
-    let stranger = Key { name: "nobody", v1: ACME.v1, v2: ACME.v2 };
+    let unknown = Key { name: "unknown", v1: ACME.v1, v2: ACME.v2 };
     let mut cases = vec![
         ("a wrong signature", 401, signed(&ACME, &good).replace("X-Signature", Some(&"0f".repeat(32)))),
         ("no signature", 401, signed(&ACME, &good).replace("X-Signature", None)),
-        ("an unknown key", 401, signed(&stranger, &good)),
+        ("an unknown key", 401, signed(&unknown, &good)),
         ("an old timestamp", 401, unsigned.clone().signed_at(Signing::V1, &ACME, unix_now() - 301)),
-        ("a timestamp of the future", 401, unsigned.signed_at(Signing::V1, &ACME, unix_now() + 330)),
+        ("a timestamp in the future", 401, unsigned.signed_at(Signing::V1, &ACME, unix_now() + 330)),
         ("an address that is not allowed", 403, signed(&ACME_NOWHERE, &good)),
-        ("another kind of content", 415, signed(&ACME, &good).replace("Content-Type", Some("text/plain"))),
-        ("a body that is no object", 400, signed(&ACME, &json!([1]))),
-        ("a body that is no JSON", 400, Request::v1_post(&ACME, "/api/v1/payin", "{\"external_id\":")),
+        ("another content type", 415, signed(&ACME, &good).replace("Content-Type", Some("text/plain"))),
+        ("a body that is not an object", 400, signed(&ACME, &json!([1]))),
+        ("a body that is not JSON", 400, Request::v1_post(&ACME, "/api/v1/payin", "{\"external_id\":")),
     ];
     for (member, value) in [
         ("amount", Some(json!("10.505"))),
@@ -121,7 +121,7 @@ async fn stores(server: &Server) {
     assert_eq!(status, 400, "{}: the shop's schema: {reported}", server.name);
 }
 
-/// Bodies whose translation is looked at, member by member.
+/// Returns bodies whose translation is compared, member by member.
 fn varied() -> Vec<Value> {
     let mut bodies = vec![body(0)];
     for (number, (member, value)) in [
@@ -150,7 +150,7 @@ fn varied() -> Vec<Value> {
 }
 
 async fn forwards(server: &Server, servers: &Servers, stub: &Stub) {
-    // The merchant's callbacks are v2's own: a relay would have to keep its address.
+    // The merchant's callbacks are in the v2 format: a relay would have to store the merchant's address.
     let rules = gateway::rules();
     let section = "[shops.card-eur]";
     let rules = rules.edit("merchants/acme.toml", section, &format!("[v1]\ncallbacks = \"v2\"\n{section}"));
@@ -170,7 +170,7 @@ async fn forwards(server: &Server, servers: &Servers, stub: &Stub) {
         assert_eq!(header(head, "x-api-key"), ACME.name);
         assert_eq!(header(head, "x-signature"), hmac_hex(ACME.v2.unwrap(), v2.as_bytes()), "the signature of {v2}");
         let (is, expected): (Value, Value) = (serde_json::from_str(v2).unwrap(), translated(servers, &body));
-        assert_eq!(is, expected, "what {body} becomes");
+        assert_eq!(is, expected, "the translation of {body}");
     }
 }
 
@@ -182,7 +182,7 @@ fn header<'a>(head: &'a str, name: &str) -> &'a str {
     value.unwrap_or_else(|| panic!("no {name} in {head}"))
 }
 
-/// What `paybridge translate` says that a v1 body becomes.
+/// Returns the v2 body that `paybridge translate` prints for a v1 body.
 fn translated(servers: &Servers, body: &Value) -> Value {
     let mut child = Command::new(&servers.binary)
         .args(["translate", "--merchant", "acme", "--kind", "payin", "--rules"])

@@ -1,4 +1,4 @@
-//! Requests, and what their replies have to be.
+//! Requests and the checks of their replies.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use crate::stub;
 use crate::support::Request;
 use crate::support::request::ACME;
 
-/// What is asked of a server.
+/// A kind of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Workload {
     /// New v1 deposits.
     Create,
-    /// v1 deposits that were made before.
+    /// Repeats of existing v1 deposits.
     Repeat,
-    /// Questions for v1 deposits.
+    /// Status reads of v1 deposits.
     Status,
-    /// The same with a wrong signature.
+    /// Status reads with a wrong signature.
     RefusedQuestion,
     /// v1 deposits with a wrong signature.
     RefusedCreate,
@@ -26,7 +26,7 @@ pub enum Workload {
     NativeCreate,
 }
 
-/// Who answers.
+/// The kind of a server's replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
     /// A static reply, or the stub's.
@@ -36,7 +36,7 @@ pub enum Answers {
 }
 
 impl Workload {
-    /// Its name in tables and options.
+    /// Returns its name in tables and options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Workload {
         }
     }
 
-    /// What it is, in words.
+    /// Returns its description.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -64,28 +64,28 @@ impl Workload {
         }
     }
 
-    /// Whether it is about orders that exist.
+    /// Reports whether it uses existing orders.
     pub const fn is_about_known(self) -> bool {
         matches!(self, Self::Repeat | Self::Status | Self::RefusedQuestion)
     }
 }
 
-/// Where the numbers of new orders come from: none is used twice.
+/// The source of order numbers: none is used twice for new orders.
 #[derive(Debug, Default)]
 pub struct Orders {
     next: usize,
-    /// Numbers below this one are of orders that were made for repeats and questions.
+    /// Numbers below this one belong to the orders for repeats and status reads.
     known: usize,
 }
 
 impl Orders {
-    /// Where the orders of the first numbers exist.
+    /// Creates the source after the first `known` orders were created.
     #[must_use]
     pub const fn after(known: usize) -> Self {
         Self { next: known, known }
     }
 
-    /// So many prepared requests, and the check of their replies.
+    /// Prepares `count` requests, and the check of their replies.
     pub fn prepare(&mut self, workload: Workload, answers: Answers, count: usize) -> (Requests, Arc<Check>) {
         let first = self.next;
         let known = self.known.max(1);
@@ -98,7 +98,7 @@ impl Orders {
     }
 }
 
-/// One request.
+/// Returns the bytes of one request.
 #[must_use]
 pub fn request(workload: Workload, order: usize) -> Vec<u8> {
     const WRONG: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -116,13 +116,13 @@ pub fn request(workload: Workload, order: usize) -> Vec<u8> {
     request.bytes()
 }
 
-/// The `external_id` of an order.
+/// Returns the `external_id` of an order.
 #[must_use]
 pub fn external_id(order: usize) -> String {
     format!("order-{order:012}")
 }
 
-/// A v1 create of about 445 bytes. No amount of it means anything to the sandbox.
+/// Returns a v1 create of about 445 bytes. Its amount has no special meaning for the sandbox.
 #[must_use]
 pub fn v1_body(order: usize) -> String {
     format!(
@@ -132,7 +132,7 @@ pub fn v1_body(order: usize) -> String {
     )
 }
 
-/// The same deposit as v2 knows it.
+/// Returns the same deposit as a v2 create.
 fn v2_body(order: usize) -> String {
     let back = format!("https://acme.example/payments/done?order={order}");
     format!(

@@ -1,27 +1,27 @@
-//! Open connections that grow, every one of them used.
+//! Growing numbers of open connections, all of them in use.
 
 use super::common::pin::Cores;
 use super::common::say;
 use super::figures::{Axis, Turn};
 use super::plan::Plan;
 use super::support::request::ACME;
-use super::traffic::{Caller, Orders, created, payins, says, statuses};
-use super::turns::{Sized, tell};
+use super::traffic::{Caller, Orders, containing, created, payins, statuses};
+use super::turns::{Sized, log_turn};
 use super::worlds;
 
-/// How many orders are asked about.
+/// The orders whose status is read.
 const ORDERS: usize = 64;
 
-/// Open files that are no connection of a client's.
+/// Open files other than clients' connections.
 const OTHER_FILES: u64 = 256;
 
-/// A gateway leaves so many files to connections that it opens itself, or a quarter of all.
+/// The files that a gateway reserves for its outgoing connections, if that is less than a quarter of all.
 const OUTGOING_FILES: u64 = 2304;
 
-/// From here on the memory of a connection can be told.
+/// The connections from which on the memory per connection is meaningful.
 const MANY: u64 = 1000;
 
-/// What a status read costs beside open connections.
+/// Measures the cost of a status read beside open connections.
 pub fn measure(plan: &Plan, cores: Cores, files: u64) -> Axis {
     let rules = worlds::common();
     let directory = tempfile::tempdir_in(plan.work()).unwrap();
@@ -45,14 +45,14 @@ pub fn measure(plan: &Plan, cores: Cores, files: u64) -> Axis {
         for round in 0..=plan.rounds {
             for (gateway, turns) in &mut gateways {
                 let count = plan.requests.max(gateway.connections.len() * 2);
-                let turn = gateway.turn(statuses(&caller, &known, count), &says("\"status\":\"")).await;
-                // The first turn reaches connections for the first time.
+                let turn = gateway.turn(statuses(&caller, &known, count), &containing("\"status\":\"")).await;
+                // In the first turn every connection is used for the first time.
                 if round > 0 {
-                    tell(round - 1, gateway.size, "status reads", &turn);
+                    log_turn(round - 1, gateway.size, "status reads", &turn);
                     turns.push(turn);
                 }
             }
-            // Another one begins.
+            // Each round begins with another size.
             gateways.rotate_left(1);
         }
     });

@@ -1,5 +1,5 @@
-//! What a create costs PostgreSQL as its tables grow: the processor time of the server, all its processes together, for creates
-//! that 64 callers make through the store, as gateways do.
+//! The cost of a create for PostgreSQL as its tables grow: the processor time of all processes of the server, for creates of 64
+//! callers through the store, as gateways make them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use super::drafts::Drafts;
 use super::figures::{Axis, Point, Turn};
 use super::plan::Plan;
 use super::support::postgres::{Database, Server};
-use super::turns::tell;
+use super::turns::log_turn;
 
 const CALLERS: usize = 64;
 
-/// Creates a turn: a hundred commits of a full batch and more.
+/// The creates per turn: more than a hundred commits of a full batch.
 const CREATES: u64 = 20_000;
 
 /// A store of one size.
@@ -34,7 +34,7 @@ struct World {
     turns: Vec<Turn>,
 }
 
-/// What a create costs in tables of several sizes; `None`, and that is said, where there is no PostgreSQL.
+/// Measures the cost of a create in tables of several sizes; `None`, with a message, if PostgreSQL is not installed.
 pub fn measure(plan: &Plan) -> Option<Axis> {
     let server = Server::start(&["fsync=on", "shared_buffers=1GB", "max_wal_size=8GB"])?;
     let creates = if plan.name == "smoke" { 128 } else { CREATES };
@@ -47,10 +47,10 @@ pub fn measure(plan: &Plan) -> Option<Axis> {
         for round in 0..plan.rounds {
             for world in &mut worlds {
                 let turn = world.turn(creates).await;
-                tell(round, world.size, "postgres", &turn);
+                log_turn(round, world.size, "postgres", &turn);
                 world.turns.push(turn);
             }
-            // Another one begins.
+            // Each round begins with another size.
             worlds.rotate_left(1);
         }
     });
@@ -89,7 +89,7 @@ impl World {
         std::fs::read_to_string(file).unwrap().lines().next().unwrap().parse().unwrap()
     }
 
-    /// Creates so many operations, of as many merchants as there are callers. How long each took, in order.
+    /// Creates `count` operations, with one merchant for each caller. Returns the durations, sorted.
     async fn create(&mut self, count: u64) -> Vec<Duration> {
         let (first, last) = (self.stored, self.stored + count);
         let share = |caller: usize| {

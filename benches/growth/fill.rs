@@ -1,4 +1,4 @@
-//! Fills a store with what years of use leave: deposits of some merchants with their results and ledger entries.
+//! Fills a store as years of use would: deposits of some merchants with their results and ledger entries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use super::common::say;
 use super::drafts::Drafts;
 use super::support::request::unix_now;
 
-/// Of the rules' merchants, each with about the same share.
+/// Merchants of the rules; each has about the same share of the deposits.
 const MERCHANTS: [&str; 3] = ["acme", "beta", "gamma"];
 
-/// How many wait for a commit together: two full ones.
+/// The concurrent creates: two full commits.
 const CONCURRENT: usize = 512;
 
-/// Between two creations: ten million go back three months.
+/// The time between two creations: ten million cover three months.
 const APART_MILLIS: i64 = 800;
 
-/// One in so many failed.
+/// One operation of this many has failed.
 const ONE_FAILED: u64 = 20;
 
-/// One in so many is still pending.
+/// One operation of this many is still pending.
 const ONE_PENDING: u64 = 1000;
 
-/// The most that is filled; tells where time begins.
+/// The most operations; the first one's time follows from it.
 const MOST: i64 = 10_000_000;
 
 /// Adds operations to the store of a gateway that does not run, from number `from` to before `to`, on all cores.
@@ -45,14 +45,14 @@ pub fn fill(root: &Path, from: u64, to: u64) {
         let mut tasks = tokio::task::JoinSet::new();
         for _ in 0..CONCURRENT {
             let filling = filling.clone();
-            tasks.spawn(async move { filling.go_on().await });
+            tasks.spawn(async move { filling.run().await });
         }
         tasks.join_all().await;
         filling.store.close().await.unwrap();
     });
 }
 
-/// Whether the store of a gateway that does not run is as a store must be.
+/// Reports whether the store of a gateway that does not run passes the checks of `store check`.
 pub fn is_clean(root: &Path) -> bool {
     let keys = StoreKeys { create_at: Some(root.join("secrets/store.key")), keys: Vec::new() };
     let path = root.join("data/paybridge.db");
@@ -78,25 +78,25 @@ impl Filling {
         Self { store, drafts, begins, next: AtomicU64::new(from), from, to, started: Instant::now() }
     }
 
-    async fn go_on(&self) {
+    async fn run(&self) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.to {
                 return;
             }
             self.add(number).await;
-            self.tell(number);
+            self.log_progress(number);
         }
     }
 
-    /// Creates an operation as its merchant's request did, and books its result as its provider's report did.
+    /// Creates an operation as its merchant's request would, and completes it as its provider's report would.
     async fn add(&self, number: u64) {
         let now = UnixMillis(self.begins + i64::try_from(number).unwrap() * APART_MILLIS);
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let drafts = &self.drafts[usize::try_from(mixed >> 40).unwrap() % MERCHANTS.len()];
         let mut draft = drafts.deposit(&format!("filled-{mixed:016x}"), now, mixed >> 20);
         let id = draft.operation.id;
-        // It waits for its customer, and nobody is told: what was told long ago is not what is measured.
+        // No provider job and no callback: those of old operations are not measured.
         draft.provider_job = None;
         draft.v1 = Some(CallbackSender::Relayed(None));
         assert!(matches!(self.store.create(draft).await.unwrap(), InsertOutcome::Created(_)), "{number}");
@@ -104,11 +104,11 @@ impl Filling {
             return;
         }
         let outcome = if number % ONE_FAILED == 3 { Outcome::Failed } else { Outcome::Success { payer: None } };
-        let booked = self.store.complete(id, outcome, UnixMillis(now.0 + 30_000)).await.unwrap();
-        assert_eq!(booked, CompletionOutcome::Completed, "{number}");
+        let completed = self.store.complete(id, outcome, UnixMillis(now.0 + 30_000)).await.unwrap();
+        assert_eq!(completed, CompletionOutcome::Completed, "{number}");
     }
 
-    fn tell(&self, number: u64) {
+    fn log_progress(&self, number: u64) {
         let done = number - self.from + 1;
         if done.is_multiple_of(500_000) {
             let each = self.started.elapsed().as_micros() / u128::from(done);

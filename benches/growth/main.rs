@@ -1,23 +1,23 @@
-//! What grows with use must not grow with size: rows, merchants, shops, networks of a key, open connections.
+//! Measures whether the cost of a request grows with size: rows, merchants, shops, networks of a key, open connections.
 //!
 //! ```sh
 //! cargo bench --bench growth                        # half an hour, 12 GB of disk
 //! cargo bench --bench growth -- --medium            # a million rows at most: five minutes, 2 GB
 //! cargo bench --bench growth -- --only rows,shops   # some of: rows, postgres, merchants, shops, networks, connections
-//! cargo test --bench growth                         # seconds: only shows that it runs
+//! cargo test --bench growth                         # seconds: only checks that it runs
 //! ```
 //!
-//! Each size has a gateway of its own, a release build in a directory of its own below `--out` (`target/growth`); all of
-//! them run at the same time on one core, the client on another, and take turns in rounds, so that a slow moment of the
-//! machine hits all sizes alike. The figure is server CPU a request (user and system, all threads, what is put off
-//! included) and its ratio to that of the smallest size in the same round. Every create is another order, with a random
-//! name; every reply is checked. Nothing is asserted about time.
+//! Each size has its own gateway, a release build in its own directory below `--out` (`target/growth`). All of them run at
+//! the same time on one core, the client on another, and take turns in rounds, so that a slow moment of the machine affects
+//! all sizes alike. The figure is server CPU per request (user and system, all threads, deferred work included) and its ratio
+//! to that of the smallest size in the same round. Every create is a new order, with a random id; every reply is checked. No
+//! time is asserted.
 //!
-//! Rows are made by creating deposits in the store's own words and booking their results, as they are made in life, with
-//! names, links and sealed fields. While rows are measured the second time, withdrawals come to their results beside the
-//! creates, callbacks are delivered and pages of the history are read; the log is moved into the file all the while.
+//! Rows are made through the store: deposits are created and completed as in production, with ids, links and sealed fields.
+//! While rows are measured the second time, withdrawals are completed beside the creates, callbacks are delivered and pages
+//! of the history are read; the write-ahead log is checkpointed all the while.
 //!
-//! PostgreSQL is measured through the store, without a gateway: what a create costs the server, all its processes together.
+//! PostgreSQL is measured through the store, without a gateway: the cost of a create for all processes of the server.
 //!
 //! `growth.md`, `growth.json` and `growth.svg` are written to `--out`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
@@ -50,11 +50,11 @@ const AXES: [&str; 6] = ["postgres", "rows", "merchants", "shops", "networks", "
 
 fn main() {
     let plan = Plan::of(std::env::args().skip(1));
-    // What an interrupted run left is gigabytes.
+    // An interrupted run leaves gigabytes.
     let _ = std::fs::remove_dir_all(plan.work());
     std::fs::create_dir_all(plan.work()).unwrap();
     let files = load::raise_open_files();
-    // While nothing is pinned yet.
+    // Before anything is pinned.
     let (facts, cores) = (machine::describe(), pin::Cores::choose());
     let mut axes: Vec<Axis> = Vec::new();
     for name in AXES.into_iter().filter(|name| plan.wants(name)) {
@@ -70,7 +70,7 @@ fn main() {
     let _ = std::fs::remove_dir_all(plan.work());
 }
 
-/// A runtime for the client, on the thread that it is pinned with.
+/// Returns a runtime for the client on the current thread, which is pinned.
 fn client() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }

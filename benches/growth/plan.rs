@@ -1,17 +1,17 @@
-//! How much is done.
+//! The sizes and counts of a run.
 
 use std::path::PathBuf;
 
 /// The sizes and the counts of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What is said of it.
+    /// Its name in the report.
     pub name: &'static str,
-    /// Turns that every size takes.
+    /// The turns of every size.
     pub rounds: usize,
-    /// Requests a turn.
+    /// The requests per turn.
     pub requests: usize,
-    /// Creates a turn where rows are counted: a turn adds to them, and a small store must stay small.
+    /// The creates per turn for the axes of rows: a turn adds rows, and a small store must stay small.
     pub creates: usize,
     /// Rows in the store.
     pub rows: &'static [u64],
@@ -23,12 +23,12 @@ pub struct Plan {
     pub networks: &'static [u64],
     /// Open connections.
     pub connections: &'static [u64],
-    /// Where everything is written.
+    /// The directory of all results.
     pub out: PathBuf,
     only: Vec<String>,
 }
 
-/// Rules are of 100,000 files at most, and some are no merchant's.
+/// Rules have at most 100,000 files, and some are not merchants.
 const MOST_MERCHANTS: u64 = 99_000;
 
 impl Plan {
@@ -67,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// What the arguments ask for. Without cargo's `--bench`, as tests are run, it is only shown that everything runs.
+    /// Parses the arguments. Without cargo's `--bench`, as in tests, the run only checks that everything works.
     ///
     /// # Panics
     /// An argument is unknown.
@@ -84,11 +84,11 @@ impl Plan {
             match argument.as_str() {
                 "--bench" | "--medium" | "--smoke" => {}
                 "--only" => {
-                    plan.only = rest.next().expect("names after --only").split(',').map(str::to_owned).collect();
+                    plan.only = rest.next().expect("--only needs names").split(',').map(str::to_owned).collect();
                     let unknown = plan.only.iter().find(|name| !super::AXES.contains(&name.as_str()));
-                    assert!(unknown.is_none(), "--only takes {}", super::AXES.join(", "));
+                    assert!(unknown.is_none(), "--only accepts {}", super::AXES.join(", "));
                 }
-                "--out" => plan.out = rest.next().expect("a directory after --out").into(),
+                "--out" => plan.out = rest.next().expect("--out needs a directory").into(),
                 other => panic!("unknown argument {other}: --medium, --smoke, --only NAMES, --out DIRECTORY"),
             }
         }
@@ -99,12 +99,12 @@ impl Plan {
         plan
     }
 
-    /// Where gateways and stores stand while they are measured.
+    /// Returns the directory of the measured gateways and stores.
     pub fn work(&self) -> PathBuf {
         self.out.join("work")
     }
 
-    /// Whether an axis is asked for.
+    /// Reports whether an axis is selected.
     pub fn wants(&self, axis: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == axis)
     }

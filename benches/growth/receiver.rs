@@ -1,11 +1,11 @@
-//! A merchant's receiver of callbacks: plain HTTP, on the client's core, always content.
+//! A merchant's receiver of callbacks: plain HTTP, on the client's core, always 200.
 
 use std::net::Ipv4Addr;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Serves for as long as the runtime lives; gives the address that callbacks go to.
+/// Serves as long as the runtime exists; returns the address for callbacks.
 pub async fn start() -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let url = format!("http://{}/callback", listener.local_addr().unwrap());
@@ -17,7 +17,7 @@ pub async fn start() -> String {
     url
 }
 
-/// Answers one callback after the other. A callback is never sent before the one in front of it was answered.
+/// Replies to one callback after the other. A callback is never sent before the previous one was replied to.
 async fn answer(mut socket: TcpStream) {
     let mut received = Vec::with_capacity(4096);
     while socket.read_buf(&mut received).await.is_ok_and(|length| length > 0) {

@@ -1,4 +1,4 @@
-//! Rows that grow: creates alone, and creates beside everything else that a store has to do.
+//! Growing numbers of rows: creates alone, and creates beside all other work of a store.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,24 +11,24 @@ use super::figures::{Axis, Turn};
 use super::plan::Plan;
 use super::support::Rules;
 use super::support::request::ACME;
-use super::traffic::{Caller, Orders, created, histories, says};
-use super::turns::{Sized, tell};
+use super::traffic::{Caller, Orders, containing, created, histories};
+use super::turns::{Sized, log_turn};
 use super::{fill, receiver, worlds};
 
 const CONNECTIONS: usize = 64;
 
-/// Of those who withdraw, and of those who read pages.
+/// The connections for withdrawals, and for reads of the history.
 const PAYOUT_CONNECTIONS: usize = 4;
 const PAGE_CONNECTIONS: usize = 2;
 
-/// For so many creates there is a withdrawal beside, and a page of the history.
+/// The creates for each withdrawal, and for each page of the history.
 const ONE_PAYOUT: usize = 8;
 const ONE_PAGE: usize = 100;
 
-/// What a row takes on disk, with its entries and indexes, and room to spare; in bytes.
+/// A generous estimate of a row's size on disk with its entries and indexes, in bytes.
 const A_ROW: u64 = 1000;
 
-/// What a create costs in stores of several sizes: alone, and in the thick of it.
+/// Measures the cost of a create in stores of several sizes: alone, and beside all other work.
 pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
     assert!(!disk::is_memory(&plan.out), "{} is in memory: name a directory on a disk with --out", plan.out.display());
     let rules = worlds::common().edit(
@@ -50,15 +50,15 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
             for store in &mut stores {
                 let alone = client.creates(store, plan.creates).await;
                 let busy = client.everything(store, plan.creates).await;
-                // The first turns fill caches.
+                // The first turns only fill caches.
                 if round > 0 {
-                    tell(round - 1, store.gateway.size, "creates alone", &alone);
-                    tell(round - 1, store.gateway.size, "creates beside all else", &busy);
+                    log_turn(round - 1, store.gateway.size, "creates alone", &alone);
+                    log_turn(round - 1, store.gateway.size, "creates beside all else", &busy);
                     store.alone.push(alone);
                     store.busy.push(busy);
                 }
             }
-            // Another one begins.
+            // Each round begins with another size.
             stores.rotate_left(1);
         }
     });
@@ -78,7 +78,7 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
     ]
 }
 
-/// A gateway with a store of some size, and its turns.
+/// A gateway with a store of one size, and its turns.
 struct Store {
     gateway: Sized,
     payouts: Vec<Connection>,
@@ -100,10 +100,10 @@ impl Store {
     }
 }
 
-/// Who sends requests.
+/// The client that sends requests.
 struct Client {
     orders: Orders,
-    /// Where callbacks go.
+    /// The address of the callback receiver.
     receiver: String,
 }
 
@@ -112,14 +112,14 @@ impl Client {
         store.gateway.turn(self.orders.payins(&[caller()], count), &created()).await
     }
 
-    /// Creates, withdrawals that come to their results and are told of, and pages of the history, all at once. The
-    /// latencies are those of the creates.
+    /// Runs creates, withdrawals with their results and callbacks, and reads of the history, all at once. The latencies are
+    /// those of the creates.
     async fn everything(&self, store: &mut Store, count: usize) -> Turn {
         let process = [store.gateway.gateway.pid()];
         let creates = self.orders.payins(&[caller()], count);
         let withdrawals = self.orders.payouts(&caller(), &self.receiver, count / ONE_PAYOUT);
         let histories = histories(&caller(), count / ONE_PAGE);
-        let (made, listed) = (created(), says("\"transactions\":["));
+        let (made, listed) = (created(), containing("\"transactions\":["));
         let before = Usage::of(&process);
         let (loaded, _, _) = tokio::join!(
             load(&mut store.gateway.connections, creates, &made),
@@ -135,18 +135,18 @@ fn caller() -> Caller {
     Caller { key: ACME, shop: "card-eur".to_owned() }
 }
 
-/// A store of each size, each in the directory of a gateway that ran once.
+/// Creates a store of each size, each in the directory of a gateway that ran once.
 fn make_stores(plan: &Plan, rules: &Rules, directory: &Path) {
     let most = plan.rows.last().copied().unwrap();
     check_room(directory, plan.rows.iter().sum::<u64>() * A_ROW);
     let growing = directory.join("growing");
-    // Makes the keys and the certificate; what comes later finds them.
+    // Creates the keys and the certificate, which all later runs use.
     drop(gateway::Gateway::start(&gateway::binary(), rules, &growing));
     let mut filled = 0;
     for size in plan.rows {
         fill::fill(&growing, filled, *size);
         if filled == 0 {
-            assert!(fill::is_clean(&growing), "the filled store is not as a store must be");
+            assert!(fill::is_clean(&growing), "the filled store fails the checks of `store check`");
         }
         filled = *size;
         let place = directory.join(size.to_string());
@@ -161,7 +161,7 @@ fn make_stores(plan: &Plan, rules: &Rules, directory: &Path) {
 }
 
 /// # Panics
-/// The disk has no room for so many bytes.
+/// The disk has no room for `bytes`.
 fn check_room(directory: &Path, bytes: u64) {
     let stated = Command::new("df").args(["--output=avail", "-B1"]).arg(directory).output().unwrap().stdout;
     let stated = String::from_utf8_lossy(&stated);

@@ -1,4 +1,4 @@
-//! What callers send.
+//! The callers' requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,34 +10,34 @@ use super::support::{Key, Request, payin, payout};
 /// A merchant's key, and the shop that it uses.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Signs.
+    /// The key that signs.
     pub key: Key,
-    /// Is named by requests.
+    /// The shop that requests name.
     pub shop: String,
 }
 
-/// Names that look random, none of them twice in a run.
+/// A source of order ids that look random and are unique in a run.
 #[derive(Debug, Default)]
 pub struct Orders(AtomicU64);
 
 impl Orders {
-    /// The next name. Its hash is random in any store; so is the name itself.
+    /// Returns the next id. Both the id and its hash are randomly distributed.
     pub fn next(&self) -> String {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         format!("order-{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id()))
     }
 
-    /// So many names.
+    /// Returns `count` ids.
     pub fn some(&self, count: usize) -> Vec<String> {
         (0..count).map(|_| self.next()).collect()
     }
 
-    /// v1 deposits, each of the next caller.
+    /// Returns v1 deposits of the callers in turn.
     pub fn payins(&self, callers: &[Caller], count: usize) -> Requests {
         payins(callers, &self.some(count))
     }
 
-    /// v1 withdrawals whose results this receiver is told of.
+    /// Returns v1 withdrawals with callbacks to this receiver.
     pub fn payouts(&self, caller: &Caller, receiver: &str, count: usize) -> Requests {
         let request = |_| {
             let body = with(payout(&self.next()), "shop_code", Some(caller.shop.clone().into()));
@@ -48,7 +48,7 @@ impl Orders {
     }
 }
 
-/// v1 deposits of these names, each of the next caller.
+/// Returns v1 deposits with these ids, of the callers in turn.
 pub fn payins(callers: &[Caller], names: &[String]) -> Requests {
     let request = |(caller, name): (&Caller, &String)| {
         let body = with(payin(name), "shop_code", Some(caller.shop.clone().into()));
@@ -57,24 +57,24 @@ pub fn payins(callers: &[Caller], names: &[String]) -> Requests {
     callers.iter().cycle().zip(names).map(request).collect()
 }
 
-/// Pages of a merchant's history, one of the first twenty after the other.
+/// Returns reads of a merchant's history: its first twenty pages in turn.
 pub fn histories(caller: &Caller, count: usize) -> Requests {
     let page = |number| format!("/api/v1/transactions?page={}", number % 20 + 1);
     (0..count).map(|number| Request::v1_get(&caller.key, &page(number)).bytes()).collect()
 }
 
-/// Questions about these orders, again and again.
+/// Returns status reads of these orders in turn.
 pub fn statuses(caller: &Caller, orders: &[String], count: usize) -> Requests {
     let question = |order: &String| Request::v1_status(&caller.key, "payin", order).bytes();
     orders.iter().cycle().take(count).map(question).collect()
 }
 
-/// A reply of 200 that holds this.
-pub fn says(part: &'static str) -> Arc<Check> {
+/// Returns a check for a 200 that contains a text.
+pub fn containing(part: &'static str) -> Arc<Check> {
     Arc::new(move |_, reply| reply.status == 200 && holds(reply.body, part.as_bytes()))
 }
 
-/// The reply to a create.
+/// Returns the check of the reply to a create.
 pub fn created() -> Arc<Check> {
-    says("\"transaction_id\":\"")
+    containing("\"transaction_id\":\"")
 }

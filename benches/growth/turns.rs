@@ -1,4 +1,4 @@
-//! Gateways of several sizes, taking turns.
+//! Gateways of several sizes that take turns.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use super::support::Rules;
 
 /// A gateway of one size, with open connections.
 pub struct Sized {
-    /// How many there are of what grows.
+    /// The size of what grows.
     pub size: u64,
     /// The gateway.
     pub gateway: Gateway,
     /// From the start of the process until it was ready.
     pub ready: Duration,
-    /// To it.
+    /// Connections to it.
     pub connections: Vec<Connection>,
 }
 
 impl Sized {
-    /// Starts a gateway on the servers' core; the client goes on on its own.
+    /// Starts a gateway on the servers' core; the calling thread stays on the client's core.
     pub fn start(size: u64, rules: &Rules, root: &Path, cores: Cores) -> Self {
         pin::to(cores.servers);
         let started = Instant::now();
@@ -37,13 +37,13 @@ impl Sized {
         Self { size, gateway, ready, connections: Vec::new() }
     }
 
-    /// Opens connections until there are so many.
+    /// Opens connections until there are `count`.
     pub async fn connect(&mut self, count: usize) {
         let missing = count - self.connections.len();
         self.connections.extend(self.gateway.target().connect(missing).await);
     }
 
-    /// Sends requests over all of its connections. What the server puts off is part of its CPU.
+    /// Sends requests over all of its connections. Deferred work of the server is part of its CPU.
     pub async fn turn(&mut self, requests: Requests, check: &std::sync::Arc<Check>) -> Turn {
         let count = requests.len();
         let process = [self.gateway.pid()];
@@ -53,15 +53,15 @@ impl Sized {
         Turn::of(&loaded, Usage::of(&process).since(&before), count)
     }
 
-    /// What it came to.
+    /// Returns its figures.
     pub fn point(&self, turns: Vec<Turn>, note: String) -> Point {
         let memory = memory::of(&[self.gateway.pid()]);
         Point { size: self.size, turns, ready: self.ready, memory, note }
     }
 }
 
-/// Tells of a turn.
-pub fn tell(round: usize, size: u64, what: &str, turn: &Turn) {
+/// Logs the figures of a turn.
+pub fn log_turn(round: usize, size: u64, what: &str, turn: &Turn) {
     say(&format!(
         "round {}, {size}, {what}: {:.1} us CPU, p50 {:.0} us, p99 {:.0} us",
         round + 1,

@@ -1,4 +1,4 @@
-//! Rules that grow: merchants, shops, networks of a key.
+//! Growing rules: merchants, shops, networks of a key.
 
 use std::fmt::Write as _;
 
@@ -8,19 +8,19 @@ use super::figures::{Axis, Turn};
 use super::plan::Plan;
 use super::support::{Key, Rules};
 use super::traffic::{Caller, Orders, created};
-use super::turns::{Sized, tell};
+use super::turns::{Sized, log_turn};
 
-/// So many of those that there are take part, from all over the rules.
+/// The most merchants or shops that send requests; they are spread over the rules.
 const MOST_CALLERS: u64 = 1000;
 
 const CONNECTIONS: usize = 64;
 
-/// The schema of deposits; every shop's text is its own.
+/// The schema of deposits, without the comment that makes every shop's schema different.
 const SCHEMA: &str = r#""type":"object","properties":{"email":{"type":"string","format":"email"},
     "first_name":{"type":"string","maxLength":40},"level":{"type":"integer","minimum":1,"maximum":5},
     "channel":{"type":"string","enum":["web","app"],"default":"web"},"phone":{"type":"string"}}}"#;
 
-/// Rules of one size, and who calls.
+/// Rules of one size, and their callers.
 pub struct World {
     /// The files.
     pub rules: Rules,
@@ -28,7 +28,7 @@ pub struct World {
     pub callers: Vec<Caller>,
 }
 
-/// What a create costs in rules of several sizes.
+/// Measures the cost of a create with rules of several sizes.
 pub fn measure(name: &str, plan: &Plan, cores: Cores) -> Axis {
     let (name, title, sizes, world): (_, _, _, fn(u64) -> World) = match name {
         "merchants" => ("merchants", "merchants in the rules", plan.merchants, merchants),
@@ -46,17 +46,17 @@ pub fn measure(name: &str, plan: &Plan, cores: Cores) -> Axis {
     super::client().block_on(async {
         for (gateway, callers, _) in &mut gateways {
             gateway.connect(CONNECTIONS).await;
-            // Every merchant is known to its store then, in every size.
+            // After this every calling merchant is known to its store, in every size.
             let requests = orders.payins(callers, plan.requests.max(callers.len()));
             gateway.turn(requests, &created()).await;
         }
         for round in 0..plan.rounds {
             for (gateway, callers, turns) in &mut gateways {
                 let turn = gateway.turn(orders.payins(callers, plan.requests), &created()).await;
-                tell(round, gateway.size, name, &turn);
+                log_turn(round, gateway.size, name, &turn);
                 turns.push(turn);
             }
-            // Another one begins.
+            // Each round begins with another size.
             gateways.rotate_left(1);
         }
     });
@@ -65,23 +65,23 @@ pub fn measure(name: &str, plan: &Plan, cores: Cores) -> Axis {
     Axis { name, title, request: "durable v1 create", cpu_goal: None, tail_goal: None, points }
 }
 
-/// The common rules. A connection waits for its turn longer than a customer's would.
+/// Returns the common rules, with long timeouts: a connection waits for its turn longer than in production.
 pub fn common() -> Rules {
     gateway::rules().with("limits", "head_timeout = \"10m\"\nidle_timeout = \"30m\"")
 }
 
-/// The common rules without their merchants.
-fn nobody() -> Rules {
+/// Returns the common rules without their merchants.
+fn without_merchants() -> Rules {
     common().without("merchants/acme.toml").without("merchants/beta.toml").without("merchants/gamma.toml")
 }
 
-/// A key, for as long as the process lives: the client's keys are texts of its program.
+/// Returns a key. Its texts are leaked, because the client's keys are `&'static str`.
 fn key(number: u64) -> Key {
     let text = |kind: &str| -> &'static str { format!("merchant-{number}-{kind}-4Qs7Wq9X").leak() };
     Key { name: text("key"), v1: Some(text("v1")), v2: Some(text("v2")) }
 }
 
-/// The file of a merchant with one key. `networks` are lines of an array, and come before the client's own.
+/// Returns the file of a merchant with one key. `networks` are lines of an array, before the client's own network.
 fn merchant(key: &Key, shops: impl Iterator<Item = String>, networks: &str) -> String {
     let (v1, v2) = (key.v1.unwrap(), key.v2.unwrap());
     let mut text = format!(
@@ -95,7 +95,7 @@ fn merchant(key: &Key, shops: impl Iterator<Item = String>, networks: &str) -> S
     text
 }
 
-/// Which numbers below `size` take part.
+/// Returns the numbers below `size` that send requests.
 fn sample(size: u64) -> impl Iterator<Item = u64> {
     let count = size.min(MOST_CALLERS);
     (0..count).map(move |number| number * size / count)
@@ -103,7 +103,7 @@ fn sample(size: u64) -> impl Iterator<Item = u64> {
 
 fn merchants(size: u64) -> World {
     let shop = || "card-eur".to_owned();
-    let mut rules = nobody();
+    let mut rules = without_merchants();
     for number in 0..size {
         let text = merchant(&key(number), [shop()].into_iter(), "");
         rules.put(&format!("merchants/merchant-{number}.toml"), text);
@@ -115,7 +115,7 @@ fn merchants(size: u64) -> World {
 fn shops(size: u64) -> World {
     let shop = |number: u64| format!("shop-{number}");
     let key = key(0);
-    let mut rules = nobody().file("merchants/merchant.toml", merchant(&key, (0..size).map(shop), ""));
+    let mut rules = without_merchants().file("merchants/merchant.toml", merchant(&key, (0..size).map(shop), ""));
     for number in 0..size {
         let text = format!(
             "currency = \"EUR\"\npayment_method = \"card\"\n[payin]\nschema = \"shop-{number}.json\"\n\
@@ -128,7 +128,7 @@ fn shops(size: u64) -> World {
     World { rules, callers }
 }
 
-/// No network is next to another: a list that joins neighbours would have but a few.
+/// Returns rules with this many networks, none adjacent to another: adjacent ones could be joined to a few.
 fn networks(size: u64) -> World {
     let key = key(0);
     let networks = (0..size.saturating_sub(1)).fold(String::new(), |mut text, number| {
@@ -137,6 +137,6 @@ fn networks(size: u64) -> World {
         text
     });
     let shop = || "card-eur".to_owned();
-    let rules = nobody().file("merchants/merchant.toml", merchant(&key, [shop()].into_iter(), &networks));
+    let rules = without_merchants().file("merchants/merchant.toml", merchant(&key, [shop()].into_iter(), &networks));
     World { rules, callers: vec![Caller { key, shop: shop() }] }
 }

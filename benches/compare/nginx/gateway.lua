@@ -1,10 +1,10 @@
--- The gateway's job in Lua: a signed v1 payin in, a signed v2 deposit out, a v1 reply back. Written for LuaJIT and meant
--- well: OpenSSL by FFI with hashing states that are used again, compiled patterns, few lookups.
+-- The gateway's job in Lua: a signed v1 payin in, a signed v2 deposit out, a v1 reply back. Written for speed on LuaJIT:
+-- OpenSSL by FFI with reused hashing states, compiled patterns, few lookups.
 --
--- What cjson cannot do, and this does not: duplicate keys are not found (the last one counts), numbers inside paymentData
+-- Limits of cjson, which this has too: duplicate keys are not detected (the last one counts), numbers inside paymentData
 -- pass through binary floats and change their spelling, {} and [] look the same, text that is not UTF-8 is passed on. The
--- merchant's callback address is passed on as it is, since a relay would have to keep it; and the shop's schema is not
--- looked at.
+-- merchant's callback address is passed on unchanged, since a relay would have to store it; and the shop's schema is not
+-- checked.
 
 local bit = require "bit"
 local cjson = require "cjson.safe"
@@ -29,8 +29,8 @@ local _M = {}
 
 -- Keys -----------------------------------------------------------------------------------------------------------------
 
--- SHA-256 after the secret's inner and outer block: HMAC goes on from copies of these. OpenSSL's own HMAC costs three times
--- as much, for what its providers allocate.
+-- SHA-256 states after the secret's inner and outer block: HMAC continues from copies of these. OpenSSL's own HMAC costs three
+-- times as much, because its providers allocate memory.
 local function keyed(secret)
     local function after(pad)
         local context = ffi.new("SHA256_CTX")
@@ -43,8 +43,8 @@ local function keyed(secret)
     return { inner = after(0x36), outer = after(0x5c) }
 end
 
--- Whether an address is in one of these networks. Each network is a closure that asks the next one, since a loop would keep
--- the caller out of the JIT.
+-- Reports whether an address is in one of these networks. Each network is a closure that calls the next one, since a loop would
+-- keep the caller out of the JIT.
 local function networks(list, i)
     i = i or 1
     local one = list[i]
@@ -120,7 +120,7 @@ local function peer()
     return bit.bor(bit.lshift(a, 24), bit.lshift(b, 16), bit.lshift(c, 8), d)
 end
 
--- Requests of this second: what a shared dictionary can count without a lock of its own.
+-- Requests of this second, counted in a shared dictionary, which needs no extra lock.
 local function within_rate(name, per_second)
     local count = ngx.shared.rates:incr(name .. ngx.time(), 1, 0, 2)
     return count and count <= per_second
@@ -166,7 +166,7 @@ local function is_text(value)
     return value == nil or value == NULL or type(value) == "string"
 end
 
--- The amount as a JSON number, exactly; nothing when it is none.
+-- Returns the exact amount as a JSON number; nil when it is no amount.
 local function amount_of(text)
     if type(text) ~= "string" then return nil end
     local parts = re_match(text, [[^0*([0-9]{0,13})(?:\.([0-9]{1,2}))?$]], "jo")
@@ -202,7 +202,7 @@ end
 
 -- Translation ----------------------------------------------------------------------------------------------------------
 
--- The members of `fields` from `paymentData`, in place; or what is wrong.
+-- Turns `paymentData` into the members of `fields`, in place; or returns an error.
 local function fields_of(data, user_ip)
     if data.method ~= nil or data.customer_account_id ~= nil or data.success_url ~= nil or data.pending_url ~= nil
         or data.fail_url ~= nil then
@@ -222,7 +222,7 @@ local function fields_of(data, user_ip)
     return data
 end
 
--- The v2 body and the order's id; or what is wrong.
+-- Returns the v2 body and the order's id; or an error.
 local function translate(body)
     local v1 = cjson.decode(body)
     if type(v1) ~= "table" or v1[1] ~= nil then return nil, "the body: must be a JSON object" end
@@ -255,7 +255,7 @@ local function translate(body)
     local fields, wrong = fields_of(data, present(v1.merchant_user_ip))
     if not fields then return nil, wrong end
 
-    -- An address that passed holds nothing that JSON escapes.
+    -- A valid address contains nothing that JSON escapes.
     local quoted_back = '"' .. back .. '"'
     local v2 = '{"order_id":' .. quoted(id) .. ',"amount":' .. amount .. ',"currency":"' .. v1.currency .. '"'
         .. (shop and ',"method":' .. quoted(shop) or "") .. (user and ',"customer_account_id":' .. user or "")

@@ -3,7 +3,7 @@ CREATE TABLE operations (
     merchant text NOT NULL,
     direction text NOT NULL,
     order_id text NOT NULL,
-    -- What a repeat is compared by.
+    -- What a repeated request is compared by.
     content_hash bytea NOT NULL,
     amount numeric(15, 2) NOT NULL,
     currency char(3) NOT NULL,

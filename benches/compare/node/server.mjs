@@ -1,9 +1,9 @@
 // The service that most teams would write: Node's own https, PostgreSQL by a pool, the shop's schema by Ajv. A signed v1
-// payin in, the operation durable, a v1 reply out. It is meant well: nothing of it is slow on purpose, the create is a single
-// prepared statement, and the log is written in pieces.
+// payin in, the operation durable, a v1 reply out. It is a fair rival: nothing is slow on purpose, the create is a single
+// prepared statement, and the log is buffered.
 //
-// What it does not do, and Paybridge does: duplicate keys are not found, numbers inside paymentData pass through binary
-// floats, nothing is sealed at rest, and there is no outbox, ledger or second API version.
+// Unlike Paybridge, it does not detect duplicate keys, reads numbers inside paymentData as binary floats, encrypts nothing at
+// rest, and has no outbox, ledger or second API version.
 
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
 import { createWriteStream, readFileSync } from "node:fs";
@@ -33,7 +33,7 @@ const keys = new Map(
 
 const pool = new pg.Pool({ host: settings.socket, user: settings.user, database: "postgres", max: 16 });
 
-// The log: a line a request, written together.
+// The log: one line per request, written in batches.
 const logFile = createWriteStream(settings.log);
 let lines = [];
 setInterval(() => {
@@ -105,7 +105,7 @@ function userIdOf(value) {
   return text;
 }
 
-// A v1 body as the v2 operation that it means.
+// Returns the v2 operation of a v1 body.
 function translate(v1) {
   if (!isObject(v1)) wrong("the body", "must be a JSON object");
   for (const name in v1) if (!KNOWN.has(name)) wrong(name, "is not a known field");
@@ -137,7 +137,7 @@ function translate(v1) {
   return { id, amount, currency: currency.toUpperCase(), method, user: userIdOf(v1.merchant_user_id), callback, returnUrl, fields };
 }
 
-// Today's rules of the shop.
+// Checks the shop's current rules.
 function checkShop(operation) {
   if ((operation.method ?? shop.code) !== shop.code) wrong("shop_code", "is not an active shop");
   if (operation.currency !== shop.currency) wrong("currency", "is not the shop's");
@@ -172,7 +172,7 @@ const EXISTING = {
          WHERE merchant = $1 AND direction = 'payin' AND order_id = $2`,
 };
 
-// Stores the operation, or finds the one that is there: its statement is its transaction.
+// Stores the operation, or finds the existing one: one statement, which is its own transaction.
 async function create(key, operation, stored) {
   const { id, amount, currency, user, callback, returnUrl } = operation;
   const hash = createHash("sha256").update(JSON.stringify(sorted({ ...operation, amount: Number(amount) }))).digest();

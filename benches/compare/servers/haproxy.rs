@@ -1,4 +1,4 @@
-//! `HAProxy`, passing through.
+//! `HAProxy`, only forwarding.
 
 use std::process::Command;
 

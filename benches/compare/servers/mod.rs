@@ -1,4 +1,4 @@
-//! The servers: how each is configured, started and stopped. All have the same certificate and are up at once.
+//! The servers: how each is configured, started and stopped. All have the same certificate and run at once.
 
 pub mod floor;
 mod haproxy;
@@ -24,13 +24,13 @@ use crate::support::gateway::free_port;
 use crate::workload::{Answers, Workload};
 use process::Process;
 
-/// The server that everything is compared with.
+/// The server that all others are compared with.
 pub const REFERENCE: &str = "nginx";
 
-/// The name of another Paybridge that is measured beside.
+/// The name of the other Paybridge binary (`--baseline`).
 pub const BASELINE: &str = "paybridge-before";
 
-/// One of those that take turns.
+/// A running server.
 pub struct Server {
     /// Its name in tables and options.
     pub name: &'static str,
@@ -38,13 +38,13 @@ pub struct Server {
     pub title: &'static str,
     /// What it is and does.
     pub what: &'static str,
-    /// How it is reached.
+    /// The target for the client.
     pub target: Target,
-    /// What it answers.
+    /// The kind of its replies.
     pub answers: Answers,
-    /// What is asked of it.
+    /// The workloads to measure.
     pub workloads: Vec<Workload>,
-    /// Whether its handshakes and idle connections are looked at too.
+    /// Whether its handshakes and idle connections are measured too.
     pub connections: bool,
     running: Running,
 }
@@ -56,7 +56,7 @@ enum Running {
 }
 
 impl Server {
-    /// The processes that were started; more may be below them.
+    /// Returns the started processes, which may have children.
     pub fn pids(&self) -> Vec<u32> {
         match &self.running {
             Running::Processes(processes) => processes.iter().map(Process::pid).collect(),
@@ -69,15 +69,15 @@ impl Server {
 pub struct Servers {
     /// In the order of the tables.
     pub all: Vec<Server>,
-    /// Those that are not installed.
+    /// The servers that are not installed.
     pub left_out: Vec<&'static str>,
-    /// Where `paybridge` is.
+    /// The path of `paybridge`.
     pub binary: PathBuf,
-    /// The directory of everything.
+    /// The directory of all servers.
     pub root: PathBuf,
 }
 
-/// What every server is started with.
+/// The settings that every server is started with.
 struct Setting<'a> {
     root: &'a Path,
     certs: &'a Path,
@@ -87,7 +87,7 @@ struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// A directory of its own for a server.
+    /// Creates a server's own directory.
     fn directory(&self, name: &str) -> PathBuf {
         let directory = self.root.join(name);
         std::fs::create_dir_all(&directory).unwrap();
@@ -98,7 +98,7 @@ impl Setting<'_> {
         Target::new(address, &self.certs.join("ca.pem"))
     }
 
-    /// Whether a server is asked for, by its name or by that of something it does.
+    /// Reports whether a server is selected, by its name or by that of one of its workloads.
     fn wants(&self, name: &str, workloads: &[Workload]) -> bool {
         let only = &self.options.only;
         let named = |word: &str| only.iter().any(|asked| asked == word);
@@ -106,7 +106,7 @@ impl Setting<'_> {
         only.is_empty() || always || named(name) || workloads.iter().any(|workload| named(workload.name()))
     }
 
-    /// What of it is asked of the server.
+    /// Returns the selected workloads of a server.
     fn wanted(&self, name: &str, workloads: &[Workload]) -> Vec<Workload> {
         let only = &self.options.only;
         let named = |word: &str| only.iter().any(|asked| asked == word);
@@ -116,13 +116,13 @@ impl Setting<'_> {
     }
 }
 
-/// A directory on a real disk for everything that the servers write, which others than its owner can enter: PostgreSQL does
-/// not run as root.
+/// Creates a directory on a real disk for all files of the servers. Other users can enter it: PostgreSQL does not run as
+/// root.
 pub fn directory(out: &Path) -> TempDir {
     let usable = |base: &Path| !disk::is_memory(base) && tools::others_may_enter(base);
     let base = [out, Path::new("/var/tmp")].into_iter().find(|base| usable(base)).unwrap_or(out);
     if disk::is_memory(base) {
-        say("!! there is no disk here, only memory: what is durable costs nothing");
+        say("!! there is no disk here, only memory: durable writes cost nothing");
     }
     let base = base.canonicalize().unwrap();
     clear_away(&base);
@@ -132,10 +132,10 @@ pub fn directory(out: &Path) -> TempDir {
     directory
 }
 
-/// What the names of such directories begin with, before the id of the process that made them.
+/// The prefix of such directories' names, before the id of the process that created them.
 const RUN: &str = "run-";
 
-/// Removes what runs left that were killed.
+/// Removes the directories of runs that were killed.
 fn clear_away(base: &Path) {
     for entry in std::fs::read_dir(base).unwrap().filter_map(Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -147,7 +147,7 @@ fn clear_away(base: &Path) {
 }
 
 impl Servers {
-    /// Starts those that are asked for, on the servers' core. The calling thread is on the client's core again afterwards.
+    /// Starts the selected servers on the servers' core. The calling thread is on the client's core again afterwards.
     pub async fn start(options: &Options, root: &Path, back: SocketAddr, cores: pin::Cores) -> Self {
         let binary = gateway::binary();
         let certs = root.join("certs");
@@ -174,7 +174,7 @@ impl Servers {
         }
     }
 
-    /// The versions of what runs.
+    /// Returns the versions of the servers.
     pub fn versions(&self) -> Vec<(&'static str, String)> {
         let mut versions = vec![("paybridge", paybridge::version(&self.binary))];
         versions.extend(tools::versions());
@@ -182,7 +182,7 @@ impl Servers {
     }
 }
 
-/// What came of starting a server.
+/// The outcome of starting a server.
 enum Started {
     Server(Box<Server>),
     NotWanted,
@@ -209,7 +209,7 @@ async fn start_floor(setting: &Setting<'_>) -> Started {
     }))
 }
 
-/// An address on loopback that nobody listens on.
+/// Returns a free address on loopback.
 fn free_address() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()))
 }

@@ -1,4 +1,4 @@
-//! nginx: passing through, and with Lua doing the whole job.
+//! nginx: only forwarding, and with Lua doing the whole job.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ pub async fn lua(setting: &Setting<'_>) -> Started {
 }
 
 fn configured(file: &str, setting: &Setting<'_>, directory: &Path, address: SocketAddr) -> String {
-    // Workers of a root's nginx would run as somebody who cannot enter here.
+    // Workers of a root's nginx would run as a user that cannot enter the directory.
     let user = if tools::is_root() { "user root;" } else { "" };
     tools::written(file)
         .replace("@USER@", user)
@@ -100,7 +100,7 @@ fn run(program: &Path, directory: &Path, conf: &str) -> Process {
     Process::start(&mut command, &directory.join("log"))
 }
 
-/// Where this nginx has its modules.
+/// Returns the directory of this nginx's modules.
 fn modules(program: &Path) -> PathBuf {
     let output = Command::new(program).arg("-V").output().unwrap();
     let stated = String::from_utf8_lossy(&output.stderr).into_owned();

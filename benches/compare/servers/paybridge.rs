@@ -1,4 +1,4 @@
-//! Paybridge: with its own engine and store, and before a remote engine.
+//! Paybridge: with its own engine and store, and in front of a remote engine.
 
 use std::path::Path;
 
@@ -21,22 +21,22 @@ const OWN: [Workload; 7] = [
 ];
 const REMOTE: [Workload; 2] = [Workload::Create, Workload::NativeCreate];
 
-/// The name of the one that all this is about.
+/// The name of the measured Paybridge.
 pub const NAME: &str = "paybridge";
 
-/// What the binary calls itself.
+/// Returns the version that the binary prints.
 pub fn version(binary: &Path) -> String {
     first_line(&binary.to_string_lossy(), &["--version"])
 }
 
-/// Rules with the certificate that every server has.
+/// Returns rules with the certificate that every server has.
 fn rules(setting: &Setting<'_>) -> Rules {
     let file = |name: &str| setting.certs.join(name).display().to_string();
     let pair = format!("generate = false\ncertificate = \"{}\"\nkey = \"{}\"", file("server.pem"), file("server.key"));
     gateway::rules().with("tls", &pair)
 }
 
-/// Those that are asked for; each process's log is in a file.
+/// Starts the selected ones; each process's log is in a file.
 pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> Vec<Server> {
     let mut servers = Vec::new();
     let mut add = |[name, title, what]: [&'static str; 3], program: &Path, rules: &Rules, workloads: &[Workload]| {
@@ -60,7 +60,7 @@ pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> V
     if let Some(before) = &setting.options.baseline {
         add([BASELINE, "the other Paybridge", "the other binary"], before, &rules(setting), &OWN);
     }
-    // The engines are the client's neighbours.
+    // The engines run on the client's core.
     pin::to(cores.client);
     let http2 = stub::start_engine(setting.certs, &["h2", "http/1.1"]).await;
     let http1 = stub::start_engine(setting.certs, &["http/1.1"]).await;

@@ -1,4 +1,4 @@
-//! PostgreSQL on a directory of its own, durable as it is by default, reached by a Unix socket.
+//! PostgreSQL on its own directory, with default durability, reached by a Unix socket.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use rustix::process::Signal;
 use super::process::Process;
 use super::tools;
 
-/// The user that the database is made for.
+/// The owner of the database.
 pub const USER: &str = "postgres";
 
-/// Makes a database in this directory and starts it; `bin` has the programs. Gives the directory of its socket too.
+/// Creates a database in this directory and starts it; `bin` contains the programs. Also returns the socket's directory.
 pub async fn start(bin: &Path, directory: &Path) -> (Process, PathBuf) {
-    // A socket's path has to be short.
+    // A socket's path must be short.
     let socket = tempfile::Builder::new().prefix("pg-").tempdir_in("/tmp").unwrap();
     let data = directory.join("data");
     hand_over(directory);
@@ -45,7 +45,7 @@ pub async fn start(bin: &Path, directory: &Path) -> (Process, PathBuf) {
     (process.keeping(socket), place)
 }
 
-/// A command as a user who is not root.
+/// Returns a command that runs as a user other than root.
 fn humble(program: PathBuf, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory);

@@ -13,16 +13,16 @@ use crate::common::load::Target;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A process, and all that it starts: it is asked to end them when this is dropped.
+/// A process, which must end its own children. It gets a signal to end when this is dropped.
 pub struct Process {
     child: Child,
     log: PathBuf,
-    last_word: Signal,
+    stop_signal: Signal,
     kept: Option<TempDir>,
 }
 
 impl Process {
-    /// Starts a command, its output in this file. SIGTERM ends it.
+    /// Starts a command with its output in this file. SIGTERM ends it.
     pub fn start(command: &mut Command, log: &Path) -> Self {
         let file = File::create(log).unwrap();
         let child = command
@@ -31,27 +31,27 @@ impl Process {
             .stderr(file)
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        Self { child, log: log.to_owned(), last_word: Signal::TERM, kept: None }
+        Self { child, log: log.to_owned(), stop_signal: Signal::TERM, kept: None }
     }
 
-    /// The same, ended by another signal.
+    /// Sets another signal to end it.
     pub fn ended_by(mut self, signal: Signal) -> Self {
-        self.last_word = signal;
+        self.stop_signal = signal;
         self
     }
 
-    /// The same, which needs a directory as long as it runs.
+    /// Keeps a directory that the process needs until it has ended.
     pub fn keeping(mut self, directory: TempDir) -> Self {
         self.kept = Some(directory);
         self
     }
 
-    /// The process that was started.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until something holds, or fails with what the process said.
+    /// Waits until a condition holds, or fails with the output of the process.
     pub async fn until(&mut self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !condition().await {
@@ -64,7 +64,7 @@ impl Process {
         }
     }
 
-    /// Waits until it takes connections.
+    /// Waits until it accepts connections.
     pub async fn until_it_listens(&mut self, name: &str, target: &Target) {
         self.until(&format!("{name} listens"), async || target.try_connect().await.is_some()).await;
     }
@@ -72,7 +72,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.child), self.last_word);
+        let _ = kill_process(Pid::from_child(&self.child), self.stop_signal);
         let deadline = Instant::now() + PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! TLS for the servers that the benchmark itself is.
+//! TLS for the servers inside the benchmark.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// Accepts with the pair of this directory, and offers these protocols.
+/// Returns an acceptor with the certificate pair of this directory that offers these protocols.
 pub fn acceptor(certs: &Path, protocols: &[&str]) -> TlsAcceptor {
     let chain = CertificateDer::pem_file_iter(certs.join("server.pem")).unwrap().map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_file(certs.join("server.key")).unwrap();
