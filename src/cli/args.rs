@@ -53,7 +53,7 @@ pub enum Command {
     Diff(Diff),
     /// Show the v2 body that a v1 body becomes, or why it cannot be translated
     Translate(Translate),
-    /// Print the headers that authenticate a request
+    /// Print the authentication headers of a request
     Sign(Sign),
     /// Receive callbacks and show which of their signatures are valid
     Listen(Listen),
@@ -64,7 +64,7 @@ pub enum Command {
     /// List, show and resend callbacks, and send a sample
     #[command(subcommand)]
     Callbacks(Callbacks),
-    /// Check, back up and move the store
+    /// Check, rekey, back up or copy the store
     #[command(subcommand)]
     Store(StoreCommand),
     /// Print the JSON Schema of a kind of rule file, for editors

@@ -45,7 +45,7 @@ pub struct ListCallbacks {
     /// The most callbacks to list, up to 1000
     #[arg(long, value_name = "NUMBER", default_value_t = listing::DEFAULT_LIMIT, value_parser = limit)]
     pub limit: usize,
-    /// Continue after a list that ended with this place
+    /// Continue after this place, which the previous list printed
     #[arg(long, value_name = "PLACE", value_parser = place)]
     pub after: Option<CallbackCursor>,
     /// A table, or one JSON document
@@ -160,7 +160,7 @@ pub struct SampleCallback {
     /// The API key whose secret signs [default: the merchant's first usable key]
     #[arg(long, value_name = "API_KEY")]
     pub key: Option<String>,
-    /// The shape of the callback [default: the merchant's `callbacks` setting]
+    /// The format of the callback [default: the merchant's `callbacks` setting]
     #[arg(long, value_enum)]
     pub kind: Option<InterfaceArg>,
     /// The receiver's URL [default: the merchant's `callback_url`]
