@@ -39,9 +39,6 @@ const WORDS: &[(&str, &str)] = &[
     ("taken up", "claimed"),
 ];
 
-/// Directories of `src` that are not checked yet.
-const UNCHECKED: &[&str] = &["store/sqlite/", "store/postgres/"];
-
 /// Uses that are right: the file, the word, and why.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
@@ -85,9 +82,6 @@ fn prose_has_standard_words() {
     };
     let mut strays = Vec::new();
     for source in sources() {
-        if UNCHECKED.iter().any(|directory| source.name.starts_with(directory)) {
-            continue;
-        }
         for (number, word) in words(&source.text).into_iter().filter(|(_, word)| !excepted(&source, word)) {
             strays.push(format!("src/{}:{number}: \"{word}\", instead: {}", source.name, instead_of(&word)));
         }

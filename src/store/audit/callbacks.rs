@@ -59,7 +59,7 @@ impl AuditFindings {
             let own = tries.next_if(|tries| tries.place == place);
             match row {
                 Some(callback) => self.callback(place.1, &callback, own.as_ref()),
-                None => self.found.problem(format!("{}: a column is not ours", display_name(place.1))),
+                None => self.found.problem(format!("{}: a column is invalid", display_name(place.1))),
             }
         }
         while let Some(tries) = tries.next_if(|tries| tries.place < LAST) {

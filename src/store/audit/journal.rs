@@ -19,7 +19,7 @@ impl AuditFindings {
             self.found.journal += 1;
             match row {
                 Some((row, around)) => self.entry(place, row, &around),
-                None => self.found.problem(format!("journal entry {}: a column is not ours", place.1)),
+                None => self.found.problem(format!("journal entry {}: a column is invalid", place.1)),
             }
         }
     }

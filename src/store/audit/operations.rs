@@ -41,7 +41,7 @@ impl AuditFindings {
             let own = posted.next_if(|posted| posted.place == place);
             match row {
                 Some((row, around)) => self.operation(place, row, &around, own),
-                None => self.found.problem(format!("operation {}: a column is not ours", place.1)),
+                None => self.found.problem(format!("operation {}: a column is invalid", place.1)),
             }
         }
         posted.for_each(|posted| self.check_without_operation(&posted));

@@ -162,7 +162,7 @@ fn answer_all(part: Vec<WaitingCreate>, error: &StoreError) {
 
 /// Another create of the same order, on another node, has not ended yet.
 fn taken() -> StoreError {
-    StoreError::Unavailable("the order is being stored by somebody else".to_owned())
+    StoreError::Unavailable("another request is storing the order".to_owned())
 }
 
 /// Returns the creates with distinct ids. The rows that a statement stored are recognized by their ids: of two creates

@@ -29,7 +29,7 @@ use crate::rules::{PostgresTls, PostgresUrl, host_and_port};
 /// connection may take to prove that it works.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// The settings of every session. An acknowledged operation is on disk, whatever the server's default is; where commits
+/// The settings of every session. An acknowledged operation is on disk, regardless of the server's default; where commits
 /// also wait for a standby, they still do. Nothing waits for ever, and the server gives up before
 /// [`LIMIT`](super::permits::LIMIT). A node that freezes releases its rows before others give up waiting for them; a
 /// statement that waits for a row is sent again ([`errors`](super::errors)), and holds no connection in between. No

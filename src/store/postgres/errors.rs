@@ -84,7 +84,7 @@ impl PgError {
                 StoreError::Unavailable(format!("the database is away: {}", with_source(&error)))
             }
             // A column has another type than expected.
-            None => StoreError::Corrupt(format!("the database's answer is not understood: {error}")),
+            None => StoreError::Corrupt(format!("the database's reply cannot be decoded: {error}")),
         }
     }
 
@@ -177,7 +177,7 @@ impl From<StoreError> for PgError {
 /// A column that belongs to no named row.
 impl From<CorruptRow> for PgError {
     fn from(CorruptRow(column): CorruptRow) -> Self {
-        Self::Store(StoreError::Corrupt(format!("the column {column} is not ours")))
+        Self::Store(StoreError::Corrupt(format!("the column {column} is invalid")))
     }
 }
 
@@ -228,7 +228,7 @@ pub(super) fn describe(error: &DbError) -> String {
     }
     match lookup(MEANT, code) {
         Some(words) => format!("the database {words} ({})", code.code()),
-        None => format!("the database says {}", code.code()),
+        None => format!("the database failed ({})", code.code()),
     }
 }
 

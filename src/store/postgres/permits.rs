@@ -17,8 +17,8 @@ use crate::store::rows::operation::NewRow;
 /// After this time nothing is retried, and no longer does a caller wait for a connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The longest that a caller waits for a result: most give up after ten seconds or more, and an error tells them more
-/// than silence.
+/// The longest that a caller waits for a result: most give up after ten seconds or more, and an error is worth
+/// more than silence.
 pub(super) const LIMIT: Duration = Duration::from_secs(8);
 
 /// Returns how many of the connections deciding creates may use at once; the rest stay for everything else.

@@ -130,7 +130,7 @@ pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N],
 fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], PgError> {
     bytes.try_into().map_err(|_| {
         let name = row.columns().get(column).map_or("?", |column| column.name());
-        PgError::Store(StoreError::Corrupt(format!("the column {name} is not ours")))
+        PgError::Store(StoreError::Corrupt(format!("the column {name} is invalid")))
     })
 }
 

@@ -214,7 +214,7 @@ pub(in crate::store) fn open_preparation(
         .as_deref()
         .and_then(|plain| serde_json::from_slice(plain).ok())
         .and_then(decode)
-        .ok_or_else(|| StoreError::Corrupt(format!("operation {id}: its preparation is not ours")))
+        .ok_or_else(|| StoreError::Corrupt(format!("operation {id}: its preparation is invalid")))
 }
 
 fn decode(form: StoredForm<'_>) -> Option<Preparation> {

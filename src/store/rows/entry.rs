@@ -78,7 +78,7 @@ impl EntryRow {
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<JournalEntry, StoreError> {
         let id = self.id;
         self.decode_columns(vault).map_err(|CorruptRow(column)| {
-            StoreError::Corrupt(format!("journal entry {id}: the column {column} is not ours"))
+            StoreError::Corrupt(format!("journal entry {id}: the column {column} is invalid"))
         })
     }
 

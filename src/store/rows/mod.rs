@@ -24,7 +24,7 @@ impl CorruptRow {
     /// Returns the error for a column of an operation.
     pub(in crate::store) fn of_operation(self, id: i64) -> StoreError {
         let Self(column) = self;
-        StoreError::Corrupt(format!("operation {id}: the column {column} is not ours"))
+        StoreError::Corrupt(format!("operation {id}: the column {column} is invalid"))
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run(
         .and_then(|()| connection.execute_batch("COMMIT"));
     let damaged = match audited {
         Ok(()) => findings.found.problems.iter().any(|problem| problem.starts_with(OF_THE_FILE)),
-        // What was found so far says more than SQLite's error.
+        // The findings so far explain more than SQLite's error.
         Err(error) if is_damage(&error) => true,
         Err(error) => return Err(store_error(&error)),
     };

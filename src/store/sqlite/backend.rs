@@ -195,12 +195,12 @@ impl Backend for SqliteStore {
 
     async fn relay_target_of(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<RelayTarget>, StoreError> {
         let found = self.readers.read(|connection| subject::relay_target(connection, order))?.transpose();
-        found.map_err(|column| StoreError::Corrupt(format!("an order's column {column} is not ours")))
+        found.map_err(|column| StoreError::Corrupt(format!("an order's column {column} is invalid")))
     }
 
     async fn callback_record(&self, id: CallbackId) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
         let found = self.readers.read(|connection| list::one(connection, id))?.transpose();
-        found.map_err(|column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours")))
+        found.map_err(|column| StoreError::Corrupt(format!("callback {id}: the column {column} is invalid")))
     }
 
     async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<ListedCallback>, StoreError> {

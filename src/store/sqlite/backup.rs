@@ -59,7 +59,7 @@ pub enum BackupError {
         source: rusqlite::Error,
     },
     /// The copy is damaged, because the store or the disk is.
-    #[error("{path}: the copy is damaged and was removed; is the store? paybridge store check says so: {found}")]
+    #[error("{path}: the copy is damaged and was removed; check the store with paybridge store check: {found}")]
     Damaged {
         /// The copy.
         path: PathBuf,

@@ -162,7 +162,7 @@ mod tests {
         ] {
             passed(moved);
             assert_eq!(checkpointer.is_nearly_done(pages), expected, "{moved} of {pages}");
-            assert!(!checkpointer.is_nearly_done(pages), "it is said once");
+            assert!(!checkpointer.is_nearly_done(pages), "it is reported once");
         }
     }
 }

@@ -37,7 +37,7 @@ use crate::store::{
     OrderLookup, SchemaFields, Store, StoreError, Stored,
 };
 
-/// A store in a directory of its own.
+/// A store in a temporary directory.
 struct Place(TempDir);
 
 impl Place {
@@ -61,7 +61,7 @@ impl Place {
         self.open_with(&StoreKeys { create_at: Some(self.key_file()), keys: Vec::new() })
     }
 
-    /// Opens the store on a disk that can be made to fail.
+    /// Opens the store with injectable disk failures.
     fn open_faulty(&self) -> (SqliteStore, Arc<Faults>) {
         let source = StoreFile::new(&self.path());
         let faults = Arc::clone(&source.faults);
@@ -69,7 +69,7 @@ impl Place {
         (open_source(source, &named(&[1]), random, Arc::default()).unwrap().store, faults)
     }
 
-    /// All bytes of the store's files.
+    /// Returns all bytes of the store's files.
     fn bytes(&self) -> Vec<u8> {
         let files = fs::read_dir(self.path().parent().unwrap()).unwrap();
         files.flat_map(|file| fs::read(file.unwrap().path()).unwrap()).collect()
@@ -90,7 +90,7 @@ fn contains(haystack: &[u8], needle: &str) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle.as_bytes())
 }
 
-/// What SQLite would do, a step a line.
+/// Returns the query plan, one step a line.
 fn plan(connection: &rusqlite::Connection, sql: &str) -> String {
     let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
     for number in 1..=statement.parameter_count() {
@@ -200,7 +200,7 @@ fn foreign_and_newer_files_are_refused_untouched() {
     assert!(matches!(place.open_with(&named(&[1])), Err(OpenError::Foreign { .. })));
     assert_eq!(fs::read(place.path()).unwrap(), before);
 
-    fs::write(place.path(), "no database at all, but long enough to be looked at as one".repeat(20)).unwrap();
+    fs::write(place.path(), "no database at all, but long enough to be opened as one".repeat(20)).unwrap();
     let error = place.open_with(&named(&[1])).unwrap_err().to_string();
     assert!(error.contains("paybridge.db") && !error.contains('\n'), "{error}");
 }
@@ -268,7 +268,7 @@ async fn a_tampered_row_is_corrupt_and_names_no_value() {
     assert!(store.by_id(first).await.is_ok());
 }
 
-/// Creates until the disk refuses; gives what was acknowledged and what was not.
+/// Creates until the disk is full; returns the acknowledged and the refused orders.
 async fn create_until_refused(store: &SqliteStore) -> (Vec<Stored>, Stored) {
     let mut acknowledged = Vec::new();
     for number in 0..100_000 {
@@ -283,7 +283,7 @@ async fn create_until_refused(store: &SqliteStore) -> (Vec<Stored>, Stored) {
     panic!("the disk never filled");
 }
 
-/// Tries until the store takes operations again.
+/// Retries until the store accepts operations again.
 async fn recovered(store: &SqliteStore) {
     for number in 0..1_000_000 {
         match store.create(deposit("acme", &format!("recovered {number}"))).await {
@@ -305,7 +305,7 @@ async fn a_full_disk_refuses_and_recovers() {
     for expected in &acknowledged {
         assert_eq!(store.by_id(expected.operation.id).await.unwrap().as_ref(), Some(expected), "reads go on");
     }
-    // A lone page still fits; that must not pass for a store that works.
+    // A single page still fits; that must not count as a working store.
     for number in 0..5 {
         assert!(matches!(store.probe().await, Err(StoreError::Unavailable(_))));
         let draft = deposit("acme", &format!("still full {number}"));
@@ -380,7 +380,7 @@ async fn nothing_is_acknowledged_while_the_files_are_not_in_their_place() {
     assert_refused("no log").await;
 }
 
-/// `cargo test --lib two_looks -- --ignored --nocapture`: what looking at the files adds to a commit.
+/// `cargo test --lib two_looks -- --ignored --nocapture`: what checking the files adds to a commit.
 #[test]
 #[ignore = "a measurement"]
 fn two_looks_at_the_files() {

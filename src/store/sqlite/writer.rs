@@ -31,7 +31,7 @@ const MAX_BATCH: usize = 256;
 /// The most waiting commands; one more is refused at once. Above the default limit of connections.
 const QUEUE: usize = 16 * 1024;
 
-/// A batch is committed after this time, whatever else arrives: about four writes to a disk.
+/// A batch is committed after this time, even while commands keep arriving: about four writes to a disk.
 const LONGEST_GATHERING: Duration = Duration::from_millis(1);
 
 /// The writer itself restarts the log at this many pages (64 MiB), which only continuous load reaches.
@@ -350,7 +350,7 @@ fn transact(
     let changes = connection.total_changes();
     let result = run(connection, batch, source);
     if result.is_err() && !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
-        // The connection is unusable; the caller must not continue with it, whatever the cause.
+        // The connection is unusable; the caller must not continue with it in any case.
         return result.map_err(|stopped| match stopped {
             Stopped::Command(_, error) | Stopped::Batch(error) => Stopped::Batch(error),
         });

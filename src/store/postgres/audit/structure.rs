@@ -11,7 +11,7 @@ use crate::store::audit::{AuditFindings, SchemaParts};
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::get;
 
-/// The statements that create the schema. This check has to understand whatever a later migration alters.
+/// The statements that create the schema. This check has to cover everything that a later migration alters.
 const MADE: &str = include_str!("../0001.sql");
 
 const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull, \

@@ -1,4 +1,4 @@
-//! An audit finds what is not as it must be.
+//! Audits of damaged stores.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(in crate::store::postgres) fn node_of(database: &server::Database) -> Postgr
     open(&url, &keys, Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap().store
 }
 
-/// One operation of each kind, one entry in each state and callbacks of both, named by their `order_id`s.
+/// Creates one operation of each kind, one entry in each state, and callbacks of both, named by their `order_id`.
 async fn fill(store: &PostgresStore) {
     operations(store).await;
     announced(store).await;
@@ -112,10 +112,10 @@ async fn announced(store: &PostgresStore) {
     }
 }
 
-/// As for who damages a database.
+/// Disables triggers, as someone who damages a database can.
 const UNCHECKED: &str = "ALTER TABLE operations DROP CONSTRAINT finished_when_it_has_a_result";
 
-/// What an audit says after SQL that is taken back at once.
+/// Returns what an audit reports after SQL that is rolled back at once.
 async fn tampered(store: &PostgresStore, sql: &str) -> Audit {
     let (sql, vault) = (sql.to_owned(), Arc::clone(&store.vault));
     let audit = store.thread.run(async move |node| {
@@ -133,7 +133,7 @@ async fn tampered(store: &PostgresStore, sql: &str) -> Audit {
     audit.await.unwrap()
 }
 
-/// SQL with `$name` for the id of an operation, and what the audit says then.
+/// SQL with `$name` for the id of an operation, and what the audit reports then.
 const TAMPERED: &[(&str, &str)] = &[
     (
         "INSERT INTO balance_changes SELECT 1, bucket, account, merchant, currency FROM entries WHERE account = 2 LIMIT 1",
@@ -185,20 +185,20 @@ const TAMPERED: &[(&str, &str)] = &[
         "are not those of a SUCCESS operation",
     ),
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not match its status"),
-    ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
-    ("UPDATE operations SET fingerprint = '\\x00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is invalid"),
+    ("UPDATE operations SET fingerprint = '\\x00' WHERE transaction_id = $held", "a column is invalid"),
     ("UPDATE contexts SET merchant = 'bolt' WHERE direction = 1", "its order has no home"),
-    ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is not ours"),
-    ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is not ours"),
+    ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is invalid"),
+    ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is invalid"),
     ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order has no home"),
     ("UPDATE operations SET bucket = 1 WHERE transaction_id = $held", "the context of operation"),
     (
         "UPDATE contexts SET bucket = 1 WHERE direction = 1; UPDATE operations SET bucket = 1 WHERE transaction_id = $held",
         "its bucket is not the one of its merchant",
     ),
-    ("UPDATE operations SET payer = '\\x01' WHERE transaction_id = $paid", "the column payer is not ours"),
-    ("UPDATE operations SET sealed = '\\x01' WHERE transaction_id = $paid", "the column sealed is not ours"),
-    ("UPDATE preparations SET sealed = '\\x01'", "its preparation is not ours"),
+    ("UPDATE operations SET payer = '\\x01' WHERE transaction_id = $paid", "the column payer is invalid"),
+    ("UPDATE operations SET sealed = '\\x01' WHERE transaction_id = $paid", "the column sealed is invalid"),
+    ("UPDATE preparations SET sealed = '\\x01'", "its preparation is invalid"),
     ("UPDATE preparations SET transaction_id = $held", "only a pending deposit has a preparation"),
     ("UPDATE preparations SET transaction_id = 7", "operation 7: is in preparations but does not exist"),
     ("DELETE FROM contexts WHERE kept IS NOT NULL", "the context of operation"),
@@ -285,22 +285,22 @@ const TAMPERED: &[(&str, &str)] = &[
         "but has no customer",
     ),
     ("DELETE FROM operations WHERE transaction_id = $taken", "has entries but does not exist"),
-    ("UPDATE journal SET body = '\\x01' WHERE order_id = 'silent'", "the column body is not ours"),
-    ("UPDATE journal SET body = '' WHERE order_id = 'doubted'", "the column body is not ours"),
-    ("UPDATE journal SET body = '\\x01' WHERE order_id = 'answered'", "the column body is not ours"),
+    ("UPDATE journal SET body = '\\x01' WHERE order_id = 'silent'", "the column body is invalid"),
+    ("UPDATE journal SET body = '' WHERE order_id = 'doubted'", "the column body is invalid"),
+    ("UPDATE journal SET body = '\\x01' WHERE order_id = 'answered'", "the column body is invalid"),
     (
         "UPDATE journal SET body = (SELECT body FROM journal WHERE order_id = 'silent') WHERE order_id = 'doubted'",
-        "the column body is not ours",
+        "the column body is invalid",
     ),
-    ("UPDATE journal SET entry = 100 WHERE order_id = 'answered'", "entry 100: the column account is not ours"),
-    ("UPDATE journal SET transaction_id = NULL WHERE order_id = 'answered'", "the column transaction_id is not ours"),
-    ("UPDATE journal SET transaction_id = '7' WHERE order_id = 'silent'", "the column transaction_id is not ours"),
+    ("UPDATE journal SET entry = 100 WHERE order_id = 'answered'", "entry 100: the column account is invalid"),
+    ("UPDATE journal SET transaction_id = NULL WHERE order_id = 'answered'", "the column transaction_id is invalid"),
+    ("UPDATE journal SET transaction_id = '7' WHERE order_id = 'silent'", "the column transaction_id is invalid"),
     ("UPDATE journal SET transaction_id = '1' WHERE order_id = 'second'", "another entry has the same transaction_id"),
-    ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is not ours"),
-    ("UPDATE journal SET state = 2 WHERE order_id = 'silent'", "the column transaction_id is not ours"),
-    ("UPDATE journal SET state = 3 WHERE order_id = 'silent'", "the column state is not ours"),
-    ("UPDATE journal SET fingerprint = '\\x00' WHERE order_id = 'silent'", "a column is not ours"),
-    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is not ours"),
+    ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is invalid"),
+    ("UPDATE journal SET state = 2 WHERE order_id = 'silent'", "the column transaction_id is invalid"),
+    ("UPDATE journal SET state = 3 WHERE order_id = 'silent'", "the column state is invalid"),
+    ("UPDATE journal SET fingerprint = '\\x00' WHERE order_id = 'silent'", "a column is invalid"),
+    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is invalid"),
     ("UPDATE journal SET bucket = 1 WHERE order_id = 'answered'", "its bucket is not the one of its merchant"),
     ("UPDATE journal SET entry = entry + 4096 WHERE order_id = 'second'", "its bucket is not the one of its merchant"),
     (

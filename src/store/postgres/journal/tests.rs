@@ -96,7 +96,7 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
     }
     let intent = &open[0].intent;
     let error = store.entry(&intent.merchant, Direction::Payin, &intent.order_id).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is not ours")), "{error}");
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is invalid")), "{error}");
     for limit in 1..3 {
         let expected: Vec<_> = [&open[2], &open[4]].into_iter().take(limit.into()).cloned().collect();
         assert_eq!(store.open_entries(None, limit).await.unwrap(), expected);

@@ -200,7 +200,7 @@ pub(in crate::store::postgres) async fn one(
     node: &PgNode,
     id: CallbackId,
 ) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
-    let not_ours = |column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours"));
+    let not_ours = |column| StoreError::Corrupt(format!("callback {id}: the column {column} is invalid"));
     at_one_moment(node, async |transaction| {
         let key = id.subject().key();
         let statement = transaction.prepare_cached(RECORDS).await?;

@@ -92,7 +92,7 @@ fn named(row: &Row) -> Result<RelayTarget, PgError> {
         })
     };
     decoded(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?).map_err(|CorruptRow(column)| {
-        PgError::Store(StoreError::Corrupt(format!("an order's column {column} is not ours")))
+        PgError::Store(StoreError::Corrupt(format!("an order's column {column} is invalid")))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Balances that are kept in two parts.
+//! Balances that consist of a row and its changes.
 
 use deadpool_postgres::Transaction;
 
@@ -81,7 +81,7 @@ async fn a_decision_does_not_block_folding_of_other_accounts() {
     let holding = held(&store, Arc::clone(&let_go), lock).await;
     pay("second").await;
     let left = "SELECT string_agg(merchant || account, ' ' ORDER BY merchant, account) FROM balance_changes";
-    // Well before the holder would be given up on.
+    // Well before the wait for the lock would time out.
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(7);
     while place.0.sql(left) != "acme2" {
         assert!(tokio::time::Instant::now() < deadline, "{}", place.0.sql(left));

@@ -45,7 +45,7 @@ async fn whose_clock_is_wrong_claims_nothing() {
             let Some(StoreError::Unavailable(reason)) = refusal else { panic!("{refusal:?}") };
             assert!(reason.contains(stated), "{reason}");
         }
-        // What merchants ask for goes on.
+        // The requests of merchants are served.
         created(&wrong, deposit("acme", &format!("order-{ahead}"))).await;
     }
     assert_eq!(right.claim_provider_jobs(jobs()).await.unwrap().len(), 1);

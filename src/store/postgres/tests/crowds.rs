@@ -1,4 +1,4 @@
-//! What one caller, one order or one merchant does keeps no other from being served.
+//! One caller, order or merchant does not block others.
 
 use deadpool_postgres::Transaction;
 
@@ -8,7 +8,7 @@ use crate::store::conformance::{audited, created, deposit, first_page, merchant,
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::ledger;
 
-/// Holds what a piece of work locks until it is told to let go.
+/// Holds the locks of some work until it is released.
 pub(super) async fn held(
     store: &Arc<PostgresStore>,
     let_go: Arc<Notify>,
@@ -46,7 +46,7 @@ async fn a_locked_order_does_not_block_others() {
         transaction.batch_execute("UPDATE operations SET amount = amount").await.map_err(PgError::from)
     };
     let holding = held(&store, Arc::clone(&let_go), change).await;
-    // Together: one batch has the repeats and the others.
+    // Together: one batch has the repeats and the other creates.
     let creates: Vec<_> = (0..40)
         .map(|number| {
             let draft = plain(&if number % 10 == 0 { "order".to_owned() } else { number.to_string() });
@@ -89,10 +89,10 @@ async fn a_merchant_with_waiting_decisions_does_not_block_others() {
             tokio::spawn(async move { store.create(draft).await })
         })
         .collect();
-    // As many as have a turn are at the lock.
+    // As many creates as have a permit wait for the lock.
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
     while place.0.sql("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted") != "t" {
-        assert!(tokio::time::Instant::now() < deadline, "nobody waits");
+        assert!(tokio::time::Instant::now() < deadline, "no connection waits for a lock");
     }
     created(&*store, deposit("bolt", "second")).await;
     let mut covered = withdrawal("bolt", "third");

@@ -80,7 +80,7 @@ fn a_tool_makes_no_store() {
     open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default())).unwrap();
 }
 
-/// A user who may read and write the tables that are there, and make none.
+/// Creates a user that may read and write the existing tables, and create none.
 fn humble(place: &Place) -> String {
     let user = place.0.sql("SELECT current_database() || '_user'");
     place.0.sql(&format!(
@@ -90,7 +90,7 @@ fn humble(place: &Place) -> String {
     user
 }
 
-/// A node of that user, who looks for the server at more hosts, too.
+/// Returns the URL of a node of that user, with further hosts.
 fn humble_node(place: &Place, user: &str, more_hosts: &str) -> PostgresStore {
     let url = place.0.url();
     let (_, at) = url.split_once('@').unwrap();
@@ -242,7 +242,7 @@ async fn of_creates_that_drew_the_same_id_one_is_stored() {
     assert_eq!((stored, &*place.0.sql("SELECT count(*) FROM operations")), (1, "1"));
 }
 
-/// What a load of creates came to.
+/// The result of a load of creates.
 #[derive(Default)]
 struct Load {
     acknowledged: std::sync::Mutex<Vec<(OrderId, TransactionId)>>,
@@ -250,7 +250,7 @@ struct Load {
     stop: AtomicBool,
 }
 
-/// Creates until it is told to stop: deposits that share statements, and withdrawals that have to be decided.
+/// Creates until it is stopped: deposits that share statements, and withdrawals with decisions.
 async fn create_on(store: Arc<PostgresStore>, load: Arc<Load>, caller: usize) {
     for number in 0.. {
         if load.stop.load(Ordering::Relaxed) {
@@ -281,7 +281,7 @@ async fn create_on(store: Arc<PostgresStore>, load: Arc<Load>, caller: usize) {
     }
 }
 
-/// Everything that was acknowledged is there under the id that was told, and every order once.
+/// Checks that everything acknowledged is stored under its acknowledged id, and every order once.
 async fn assert_kept(store: &PostgresStore, place: &server::Database, load: &Load) {
     let acknowledged = load.acknowledged.lock().unwrap().clone();
     assert!(acknowledged.len() > 50, "{} were acknowledged", acknowledged.len());

@@ -1,10 +1,10 @@
-//! Hot statements go by indexes that begin with the bucket; those of the queues, which ask in all buckets, by their own.
+//! Hot statements use indexes that begin with the bucket; those of the queues, which read all buckets, indexes of their own.
 
 use super::*;
 use crate::store::postgres::ledger::fold;
 use crate::store::postgres::{history, journal, row, tasks};
 
-/// As many rows as make the planner care, of merchants in several buckets.
+/// Inserts enough rows for realistic plans, of merchants in several buckets.
 fn fill(place: &Place) {
     drop(place.open_node());
     place.0.sql(
@@ -18,7 +18,7 @@ fn fill(place: &Place) {
     );
 }
 
-/// The plan that serves whatever the parameters are, in a session as the store has it.
+/// Returns the generic plan of a statement, in a session with the settings of the store.
 fn plan(place: &Place, statement: &str) -> String {
     let count = (1..20).take_while(|number| statement.contains(&format!("${number}"))).count();
     let is_array = |number| {
@@ -29,7 +29,7 @@ fn plan(place: &Place, statement: &str) -> String {
     let arguments = if count == 0 { String::new() } else { format!("({ones})") };
     let explained = place.0.sql(&format!(
         "SET enable_seqscan = off; SET random_page_cost = 1.1; SET plan_cache_mode = force_generic_plan; \
-         PREPARE asked AS {statement}; EXPLAIN (COSTS OFF) EXECUTE asked{arguments}; DEALLOCATE asked"
+         PREPARE probe AS {statement}; EXPLAIN (COSTS OFF) EXECUTE probe{arguments}; DEALLOCATE probe"
     ));
     assert!(!explained.contains("Seq Scan on operations"), "{statement}\n{explained}");
     assert!(!explained.contains("Seq Scan on tasks"), "{statement}\n{explained}");

@@ -1,4 +1,4 @@
-//! Servers that take connections and do not answer: frozen machines, and routers that lost them.
+//! Servers that accept connections and do not respond: frozen machines, and routers that lost the connection.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn opened(url: &str) -> PostgresStore {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_host_does_not_keep_from_the_one_behind_it() {
     let Some(place) = Place::new() else { return };
-    // The system takes its connections, and nobody ever reads from them.
+    // The system accepts the connections, and nothing ever reads from them.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = place.0.url().replace('@', &format!("@{},", silent.local_addr().unwrap()));
     let began = Instant::now();
@@ -44,7 +44,7 @@ async fn a_frozen_server_does_not_block_requests() {
     let store = Arc::new(opened(&database.url()));
     created(&*store, deposit("acme", "before")).await;
     server.freeze();
-    // More than two statements take: the rest waits for its turn.
+    // More than two statements have: the rest waits.
     let asked: Vec<_> = (0..300)
         .map(|number| {
             let store = Arc::clone(&store);

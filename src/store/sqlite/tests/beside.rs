@@ -23,7 +23,7 @@ async fn one_gateway_serves_a_store() {
     std::os::unix::fs::symlink(place.path(), place.0.path().join("data/link.db")).unwrap();
     let by_link = place.0.path().join("data/link.db");
     let opened = open(&by_link, &made_keys(&place), Arc::new(SystemRandomness::default()), Arc::default());
-    assert!(matches!(opened, Err(OpenError::Served { .. })), "whatever it is called");
+    assert!(matches!(opened, Err(OpenError::Served { .. })), "under any name");
     created(&gateway, deposit("acme", "still served")).await;
     assert!(beside(&place).unwrap().probe().await.is_ok());
     gateway.close().await.unwrap();

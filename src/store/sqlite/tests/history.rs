@@ -1,5 +1,5 @@
-//! Random histories against a simple model: whatever fails and whenever the store is opened anew, balances are the
-//! model's and an audit is clean. `PAYBRIDGE_SEED` repeats a run, `PAYBRIDGE_LONG=1` makes many more.
+//! Random histories against a simple model: after any failure and any reopening, balances equal the model's and an audit
+//! is clean. `PAYBRIDGE_SEED` repeats a run, `PAYBRIDGE_LONG=1` makes many more.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -67,7 +67,7 @@ impl Model {
         }
     }
 
-    /// What the store has to answer, and what is so from then on.
+    /// Returns the reply that the store must give, and updates the model.
     fn create(&mut self, draft: &NewOperation) -> &'static str {
         let operation = &draft.operation;
         let name = name_of(operation);
@@ -222,7 +222,7 @@ fn stated(creation: &InsertOutcome) -> &'static str {
 
 struct History {
     place: Place,
-    /// Absent only between two openings.
+    /// `None` only while it is reopened.
     open: Option<SqliteStore>,
     faults: Arc<Faults>,
     chance: Chance,
@@ -259,7 +259,7 @@ impl History {
     async fn create(&mut self, fails: bool) {
         let draft = random_draft(&mut self.chance);
         let id = draft.operation.id;
-        // A commit that fails is one that the model never hears of.
+        // A failed commit does not reach the model.
         let expected = if fails { "" } else { self.model.create(&draft) };
         match self.store().create(draft).await {
             Ok(creation) => assert_eq!(stated(&creation), expected),

@@ -1,4 +1,4 @@
-//! What only the file shows of a journal: sealing, tampering, query plans, and what a store says it holds.
+//! What only the file shows of a journal: sealing, tampering, query plans, and whether a store reports one.
 
 use super::*;
 use crate::domain::Status;
@@ -6,7 +6,7 @@ use crate::store::conformance::{DOUBTED_AT, audited, engine_answer, intended, in
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::{Journal, JournalEntry, StoreError};
 
-/// One entry in each state, named by its `order_id`; of the answered one the account was heard. Beside them an operation.
+/// One entry in each state, named by its `order_id`; the account of the answered one was received. Also one operation.
 async fn fill(store: &SqliteStore) -> JournalEntry {
     created(store, deposit("acme", "operation")).await;
     let open = intended(store, intent("acme", "open")).await;
@@ -54,32 +54,32 @@ async fn nothing_sealed_of_the_journal_is_found_in_any_file() {
     assert_sealed();
 }
 
-/// SQL on the rows of [`fill`], and what the audit says then.
+/// SQL on the rows of [`fill`], and what the audit reports then.
 const TAMPERED: &[(&str, &str)] = &[
-    ("UPDATE journal SET body = x'01' WHERE order_id = 'open'", "the column body is not ours"),
-    ("UPDATE journal SET body = x'' WHERE order_id = 'doubted'", "the column body is not ours"),
-    ("UPDATE journal SET body = x'01' WHERE order_id = 'answered'", "the column body is not ours"),
+    ("UPDATE journal SET body = x'01' WHERE order_id = 'open'", "the column body is invalid"),
+    ("UPDATE journal SET body = x'' WHERE order_id = 'doubted'", "the column body is invalid"),
+    ("UPDATE journal SET body = x'01' WHERE order_id = 'answered'", "the column body is invalid"),
     (
         "UPDATE journal SET body = (SELECT body FROM journal WHERE order_id = 'open') WHERE order_id = 'doubted'",
-        "the column body is not ours",
+        "the column body is invalid",
     ),
     (
         "UPDATE journal SET account = (SELECT body FROM journal WHERE order_id = 'open') WHERE order_id = 'answered'",
-        "the column account is not ours",
+        "the column account is invalid",
     ),
-    ("UPDATE journal SET entry = 100 WHERE order_id = 'answered'", "entry 100: the column account is not ours"),
-    ("UPDATE journal SET transaction_id = NULL WHERE order_id = 'answered'", "the column transaction_id is not ours"),
-    ("UPDATE journal SET transaction_id = '7' WHERE order_id = 'open'", "the column transaction_id is not ours"),
-    ("UPDATE journal SET account = x'01' WHERE order_id = 'open'", "the column account is not ours"),
-    ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is not ours"),
-    ("UPDATE journal SET state = 2 WHERE order_id = 'open'", "the column transaction_id is not ours"),
-    ("UPDATE journal SET state = 0 WHERE order_id = 'answered'", "the column transaction_id is not ours"),
-    ("UPDATE journal SET state = 3 WHERE order_id = 'open'", "the column state is not ours"),
-    ("UPDATE journal SET status = 9 WHERE order_id = 'answered'", "the column status is not ours"),
-    ("UPDATE journal SET direction = 2 WHERE order_id = 'answered'", "the column direction is not ours"),
-    ("UPDATE journal SET fingerprint = x'00' WHERE order_id = 'open'", "a column is not ours"),
-    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is not ours"),
-    ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "the column body is not ours"),
+    ("UPDATE journal SET entry = 100 WHERE order_id = 'answered'", "entry 100: the column account is invalid"),
+    ("UPDATE journal SET transaction_id = NULL WHERE order_id = 'answered'", "the column transaction_id is invalid"),
+    ("UPDATE journal SET transaction_id = '7' WHERE order_id = 'open'", "the column transaction_id is invalid"),
+    ("UPDATE journal SET account = x'01' WHERE order_id = 'open'", "the column account is invalid"),
+    ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is invalid"),
+    ("UPDATE journal SET state = 2 WHERE order_id = 'open'", "the column transaction_id is invalid"),
+    ("UPDATE journal SET state = 0 WHERE order_id = 'answered'", "the column transaction_id is invalid"),
+    ("UPDATE journal SET state = 3 WHERE order_id = 'open'", "the column state is invalid"),
+    ("UPDATE journal SET status = 9 WHERE order_id = 'answered'", "the column status is invalid"),
+    ("UPDATE journal SET direction = 2 WHERE order_id = 'answered'", "the column direction is invalid"),
+    ("UPDATE journal SET fingerprint = x'00' WHERE order_id = 'open'", "a column is invalid"),
+    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is invalid"),
+    ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "the column body is invalid"),
     (
         "UPDATE journal SET order_key = zeroblob(16) WHERE order_id = 'answered'",
         "its order key is not the one of its order_id",
@@ -118,7 +118,7 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     connection.execute("UPDATE journal SET body = x'01' WHERE entry = ?1", [open.id.0]).unwrap();
     let error = store.entry(&open.intent.merchant, Direction::Payin, &open.intent.order_id).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is not ours")), "{error}");
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is invalid")), "{error}");
     assert_eq!(store.open_entries(None, 1).await.unwrap(), [later]);
 }
 
@@ -159,7 +159,7 @@ async fn repeated_information_costs_no_commit() {
     assert!(log() == before, "nothing was written");
 }
 
-/// Every read of the journal is a search in one index, and nothing is sorted; whatever SQLite knows of the table.
+/// Every read of the journal is a search in one index, and nothing is sorted, regardless of SQLite's statistics.
 #[tokio::test]
 async fn plans_of_the_journal_search_one_index() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Lists: how long they may take, and by which plan they are read.
+//! Time limits and query plans of lists.
 
 use super::*;
 use crate::domain::HistoryQuery;
@@ -7,7 +7,7 @@ use crate::store::conformance::first_page;
 use crate::store::sqlite::lists::{LONGEST, ListTurns};
 use crate::store::sqlite::row::StoredRow;
 
-/// Operations that v1 requests of a merchant made, so many; without anything that is sealed.
+/// Inserts operations of a merchant created through v1, without sealed columns.
 fn fill(place: &Place, listed: i64, count: u32) {
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     let context = "INSERT INTO contexts (id, direction, provider, origin, merchant, api_key, shop, currency) \
@@ -46,7 +46,7 @@ async fn many_lists_wait_for_each_other() {
     }
 }
 
-/// A page is a search in one index, and nothing is sorted; whatever SQLite knows of the table.
+/// A page is a search in one index, and nothing is sorted, regardless of SQLite's statistics.
 #[tokio::test]
 async fn a_page_is_read_along_one_index() {
     let place = Place::new();

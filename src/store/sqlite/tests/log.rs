@@ -1,10 +1,10 @@
-//! The write-ahead log under a load without a pause.
+//! The write-ahead log under continuous load.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::*;
 
-/// The number of times that the log was begun anew: it is in its header.
+/// Reads from the header of the log how often it was restarted.
 fn beginnings(log: &Path) -> u32 {
     let header = fs::read(log).unwrap();
     header[12..16].try_into().map(u32::from_be_bytes).unwrap()

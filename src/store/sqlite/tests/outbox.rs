@@ -1,4 +1,4 @@
-//! What only the file shows of an outbox: one commit with the result, leases over processes, rows that cannot be read,
+//! What only the file shows of an outbox: one commit with the result, leases across processes, rows that cannot be read,
 //! query plans.
 
 use super::*;
@@ -41,14 +41,14 @@ async fn a_callback_is_of_its_results_commit() {
     assert!(matches!(store.complete(pending, Outcome::Failed, NOW).await, Err(StoreError::Unavailable(_))));
     assert!(reported(&store).await.is_empty());
     let notified = tokio::time::timeout(std::time::Duration::ZERO, store.callbacks_queued().notified());
-    assert!(notified.await.is_err(), "the worker is told of commits");
+    assert!(notified.await.is_err(), "the worker is notified of commits only");
     faults.failing_commits(false);
     recovered(&store).await;
     assert_eq!(store.by_id(refused).await.unwrap(), None);
     assert_eq!(store.by_id(pending).await.unwrap().unwrap().operation.state, State::Pending);
     assert!(reported(&store).await.is_empty());
     assert_eq!(store.complete(pending, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
-    // What a try said is not lost by a failing disk either: its lease ends, and it is made again.
+    // A failing disk loses no attempt either: its lease ends, and it is repeated.
     let job = claimed(&store, 0, 100).await.remove(0);
     faults.failing_commits(true);
     let tried = store.callback_tried(job.lease(), delivered(), CallbackNext::Delivered).await;
@@ -84,7 +84,7 @@ async fn only_a_serving_process_ends_leases() {
     assert_eq!(found, [("leased", false, at(0)), ("postponed", false, at(70))], "others keep their time");
 }
 
-/// Each way in which a callback cannot be read, and the others go on.
+/// A callback that cannot be decoded does not affect the others.
 #[tokio::test]
 async fn what_cannot_be_read_does_not_stop_the_queue() {
     for sql in [
@@ -151,13 +151,10 @@ async fn unreadable_rows_make_no_slice_short() {
         .unwrap();
     let id = CallbackId::new(CallbackSubject::from_key(unread.0).unwrap(), unread.1.cast_unsigned());
     let error = store.callback(id).await.unwrap_err();
-    assert!(
-        matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column merchant is not ours")),
-        "{error}"
-    );
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column merchant is invalid")), "{error}");
 }
 
-/// Every read of the outbox is a search in one index, and nothing is sorted; whatever SQLite knows of the table.
+/// Every read of the outbox is a search in one index, and nothing is sorted, regardless of SQLite's statistics.
 #[tokio::test]
 async fn plans_of_the_outbox_search_one_index() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! An audit finds what is not as it must be.
+//! Audits of damaged files.
 
 use super::*;
 use crate::domain::{CallbackUrl, CustomerAccountId, Preparation, UnixDay};
@@ -69,7 +69,7 @@ async fn fill(store: &SqliteStore) {
     store.open_ledger(&merchant("dora"), opening.into(), NOW).await.unwrap();
 }
 
-/// SQL with `$name` for the id of an operation, and what the audit says then.
+/// SQL with `$name` for the id of an operation, and what the audit reports then.
 const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE accounts SET balance = balance + 1 WHERE account = 2", "is not the sum of its entries"),
     ("DELETE FROM accounts WHERE account = 0", "has no balance"),
@@ -116,15 +116,15 @@ const TAMPERED: &[(&str, &str)] = &[
         "are not those of a SUCCESS operation",
     ),
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not match its status"),
-    ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
-    ("UPDATE operations SET fingerprint = x'00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is invalid"),
+    ("UPDATE operations SET fingerprint = x'00' WHERE transaction_id = $held", "a column is invalid"),
     ("UPDATE contexts SET merchant = 'bolt' WHERE direction = 1", "its order has no home"),
-    ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is not ours"),
-    ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is not ours"),
+    ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is invalid"),
+    ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is invalid"),
     ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order has no home"),
-    ("UPDATE operations SET payer = x'01' WHERE transaction_id = $paid", "the column payer is not ours"),
-    ("UPDATE operations SET sealed = x'01' WHERE transaction_id = $paid", "the column sealed is not ours"),
-    ("UPDATE preparations SET sealed = x'01'", "its preparation is not ours"),
+    ("UPDATE operations SET payer = x'01' WHERE transaction_id = $paid", "the column payer is invalid"),
+    ("UPDATE operations SET sealed = x'01' WHERE transaction_id = $paid", "the column sealed is invalid"),
+    ("UPDATE preparations SET sealed = x'01'", "its preparation is invalid"),
     ("UPDATE preparations SET transaction_id = $held", "only a pending deposit has a preparation"),
     ("DELETE FROM contexts WHERE kept IS NOT NULL", "the context of operation"),
     ("DELETE FROM callbacks WHERE key = $paid", "its result has no callback"),
