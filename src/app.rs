@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use crate::callback;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
+use crate::domain::Secret;
 use crate::engine::{Engine, PageSecret};
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, GatewayDeps};
@@ -30,10 +31,8 @@ use crate::http::listener::{self, ConnectionInfo, Handle, Inbound, Listener, Lis
 use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, ProviderDeps, ProviderWorker, Providers};
 use crate::remote::{self, Recovery, Remote};
-use crate::rules::{
-    EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet, Secret, StoreUrl,
-};
-use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
+use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet};
+use crate::store::{Holds, OpenError, Opened, Store, StoreUrl, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::v2::{Embedded, V2Service};
 use life::Life;

@@ -20,14 +20,15 @@
 //! | [`wire`] | canonical comparison, the shapes of both dialects and of what operators read of callbacks |
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
-//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and the journal's moves do, where orders live, the durable queue, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
 //! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: from its text to its meaning), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
+//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and the journal's moves do, where orders live, the durable queue, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
 //! | [`error`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
 //! | [`backoff`] | how long to wait before the next try |
 //! | [`clock`] | time and randomness, injected |
-//! | [`domain`] | amounts, ids, URLs, accounts, operations, create requests with their `fields`, fingerprints, ledger accounts |
+//! | [`domain`] | amounts, ids, URLs, accounts, operations, create requests with their `fields`, fingerprints, ledger accounts, secrets, signature recipes |
 //! | [`json`] | the strict JSON reader, and how strings are written |
+//! | [`names`] | names in messages: how they are shown, and which known name was probably meant |
 //!
 //! # The straight line of a v1 create
 //!
@@ -96,6 +97,7 @@ pub mod engine;
 pub mod error;
 pub mod http;
 pub mod json;
+mod names;
 pub mod outbound;
 pub mod pages;
 pub mod provider;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use paybridge::clock::{SystemClock, SystemRandomness};
+use paybridge::domain::Secret;
 use paybridge::domain::UnixMillis;
-use paybridge::rules::{PostgresUrl, Secret, StoreKeys};
 use paybridge::store::postgres::{PostgresStore, open};
 use paybridge::store::{CreateOutcome, InsertOutcome, Store as _};
+use paybridge::store::{PostgresUrl, StoreKeys};
 
 use super::common::cpu::Usage;
 use super::common::load::Loaded;

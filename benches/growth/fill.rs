@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Outcome, UnixMillis};
-use paybridge::rules::StoreKeys;
+use paybridge::store::StoreKeys;
 use paybridge::store::sqlite::{SqliteStore, open};
 use paybridge::store::{CallbackSender, CompletionOutcome, InsertOutcome, Store};
 

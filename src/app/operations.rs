@@ -241,11 +241,13 @@ mod tests {
     use super::*;
     use crate::certs;
     use crate::clock::{SystemClock, SystemRandomness};
-    use crate::rules::{LoadOptions, Loader, Secret, StoreKeys, StoreRules, StoreUrl};
+    use crate::domain::Secret;
+    use crate::rules::{LoadOptions, Loader};
     use crate::store::open_store;
+    use crate::store::{StoreKeys, StoreSettings, StoreUrl};
 
     fn store(directory: &Path) -> Arc<dyn Store> {
-        let rules = StoreRules {
+        let rules = StoreSettings {
             url: StoreUrl::Sqlite(directory.join("paybridge.db")),
             connections: 16,
             keys: StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] },

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use governor::clock::Clock as _;
 
 use super::signatures::{self, V1Input, is_fresh};
-use crate::domain::{UnixMillis, canonical_ip};
+use crate::domain::{CallbackSignature, Secrets, UnixMillis, canonical_ip};
 use crate::error::{AdmissionError, AuthenticationFailure};
-use crate::rules::{ApiKey, CallbackSignature, KeyEntry, Merchant, RuleSet, Secrets};
+use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet};
 
 /// The API version, which decides which of a key's secrets sign a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

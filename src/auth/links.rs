@@ -4,8 +4,7 @@
 use hmac::Mac;
 
 use super::signatures::verifies_lower_hex;
-use crate::domain::{TransactionId, UnixMillis};
-use crate::rules::Secret;
+use crate::domain::{Secret, TransactionId, UnixMillis};
 
 /// The path of entry links.
 pub const ENTRY: &str = "pay";

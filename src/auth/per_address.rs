@@ -11,8 +11,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::state::{InMemoryState, NotKeyed};
 
-use crate::domain::canonical_ip;
-use crate::rules::Quota;
+use crate::domain::{Quota, canonical_ip};
 
 type Limiter<K, S, C> = RateLimiter<K, S, C, NoOpMiddleware<<C as Clock>::Instant>>;
 

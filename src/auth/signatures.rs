@@ -12,8 +12,9 @@ use hmac::Mac;
 use http::HeaderName;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::UnixMillis;
-use crate::rules::{Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secrets, Segment, TimestampFormat};
+use crate::domain::{
+    Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secrets, Segment, TimestampFormat, UnixMillis,
+};
 use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// The length of an HMAC-SHA256, in bytes.
@@ -279,7 +280,7 @@ mod tests {
     use http::HeaderName;
 
     use super::*;
-    use crate::rules::{Algorithm, Encoding, TimestampFormat};
+    use crate::domain::{Algorithm, Encoding, TimestampFormat};
 
     fn secrets(list: &[&str]) -> Secrets {
         Secrets::new(list.iter().map(|text| Secret::new(text.as_bytes())).collect()).unwrap()

@@ -104,7 +104,7 @@ fn a_v2_callback_has_the_body_and_headers_of_the_contract() {
     assert_eq!(&message.body[..], "{\"order_id\":\"o \\\"1\\\" é\"}".as_bytes());
     assert_eq!((header(&message, "x-callback-id"), header(&message, "webhook-id")), (ID, ID));
     assert_eq!(header(&message, "webhook-timestamp"), "1790000000");
-    let secret = crate::rules::Secret::new(b"v2-second");
+    let secret = crate::domain::Secret::new(b"v2-second");
     assert_eq!(header(&message, "x-signature"), sign_v2(&secret, &message.body));
     let signature = header(&message, "webhook-signature").strip_prefix("v1,").unwrap();
     let mut mac = secret.sha256();
@@ -117,7 +117,7 @@ fn a_v2_callback_has_the_body_and_headers_of_the_contract() {
 #[test]
 fn the_first_secret_signs_and_a_removed_key_is_replaced_by_the_merchants_first() {
     let signed = |api_key| header(&v2(api_key, "o").unwrap(), "x-signature").to_owned();
-    let by = |secret: &[u8]| sign_v2(&crate::rules::Secret::new(secret), b"{\"order_id\":\"o\"}");
+    let by = |secret: &[u8]| sign_v2(&crate::domain::Secret::new(secret), b"{\"order_id\":\"o\"}");
     assert_eq!(signed("first"), by(b"v2-first"), "the first of its secrets");
     assert_eq!(signed("second"), by(b"v2-second"));
     assert_eq!(signed("deleted"), by(b"v2-first"));
@@ -157,7 +157,7 @@ fn a_v1_callback_follows_the_dialect() {
     };
     let rules = rules(ACME);
     let recipe = &rules.dialects["v1"].signature;
-    let secret = crate::rules::Secret::new(b"v1-second");
+    let secret = crate::domain::Secret::new(b"v1-second");
     assert_eq!(header(&message, "x-signature"), sign_v1(recipe, &secret, &input));
     assert!(!message.headers.iter().any(|(name, _)| name.as_str().starts_with("webhook-")));
 }

@@ -9,9 +9,9 @@ use bytes::Bytes;
 
 use crate::auth::SignedBody;
 use crate::clock::Clock;
-use crate::domain::{Fingerprint, MerchantId};
+use crate::domain::{Fingerprint, MerchantId, Secrets};
 use crate::error::ApiError;
-use crate::rules::{RuleSet, Secrets};
+use crate::rules::RuleSet;
 use crate::store::{RelayTarget, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};
 

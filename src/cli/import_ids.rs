@@ -21,8 +21,8 @@ use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, InvalidValue, MerchantId, OrderId, wide};
-use crate::rules::{RuleSet, StoreRules};
-use crate::store::{OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
+use crate::rules::RuleSet;
+use crate::store::{OpenError, OrderLookup, Reservations, Store, StoreError, StoreSettings, open_beside, open_store};
 use crate::telemetry::Stopwatch;
 
 /// How many ids one commit reserves.
@@ -140,7 +140,7 @@ fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Re
 
 /// Reserves all ids in batches. Committed batches stay, even if a later one fails.
 async fn reserve_all<R: io::BufRead>(
-    rules: &StoreRules,
+    rules: &StoreSettings,
     merchant: &MerchantId,
     direction: Direction,
     mut ids: Lines<R>,
@@ -164,7 +164,7 @@ async fn reserve_all<R: io::BufRead>(
 }
 
 /// Opens the store, and creates it if it is missing: ids may be reserved before the first operation.
-fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
+fn open_or_make_store(rules: &StoreSettings) -> Result<Arc<dyn Store>, CliError> {
     let beside = || open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default());
     match beside() {
         Err(OpenError::Missing { .. }) => {

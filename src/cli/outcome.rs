@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
 use crate::domain::MerchantId;
-use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet, did_you_mean};
+use crate::names::did_you_mean;
+use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet};
 use crate::store::StoreError;
 
 /// Why a command ends with another exit code than 0.

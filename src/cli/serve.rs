@@ -11,7 +11,8 @@ use super::outcome::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::app::{self, Ended, Start, StartError};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
-use crate::rules::{RuleSet, StoreUrl};
+use crate::rules::RuleSet;
+use crate::store::StoreUrl;
 use crate::telemetry::logs::LogsError;
 use crate::telemetry::{Logs, Metrics};
 

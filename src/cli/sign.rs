@@ -79,7 +79,7 @@ pub(super) fn payin_path(entry: &KeyEntry) -> Option<(&Method, &str)> {
 /// Returns the v1 authentication headers of a request, by the recipe of the key's merchant.
 pub(super) fn v1_headers(
     entry: &KeyEntry,
-    secret: &crate::rules::Secret,
+    secret: &crate::domain::Secret,
     now: UnixMillis,
     method: &Method,
     target: &str,

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::auth::links::{self, Link, LinkRefused};
-use crate::domain::{RedirectUrl, TransactionId, UnixMillis};
-use crate::rules::{GatewayRules, Secret};
+use crate::domain::{RedirectUrl, Secret, TransactionId, UnixMillis};
+use crate::rules::GatewayRules;
 
 /// The default secret of links, used when the rules have no `pages.secret`: 32 bytes in a file beside the store's key.
 #[derive(Debug, Clone)]

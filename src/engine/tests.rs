@@ -23,11 +23,11 @@ use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{Clock as _, ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{
-    CreateReply, Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis,
+    CreateReply, Direction, MerchantId, OrderId, ProviderKind, Secret, ShopCode, Status, TransactionId, UnixMillis,
 };
 use crate::error::ApiError;
 use crate::provider::Providers;
-use crate::rules::{LoadOptions, RuleSet, Secret, load};
+use crate::rules::{LoadOptions, RuleSet, load};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackNext, CallbackTarget, CallbackTry, Reservations, Store, TryOutcome, open_store,
 };

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::{Decision, LinkKind, PageReply, PageRequest, PageResponse};
 use crate::auth::links::{ENTRY, SANDBOX, sign};
 use crate::clock::Clock as _;
-use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
+use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, Secret, ShopCode};
 use crate::engine::tests::{START, World, id};
 use crate::engine::{Report, Reported};
 use crate::error::{AdmissionError, ApiError};
-use crate::rules::{PageState, Secret};
+use crate::rules::PageState;
 
 const SECOND: u64 = 1000;
 const MINUTE: u64 = 60 * SECOND;

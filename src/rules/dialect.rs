@@ -5,11 +5,10 @@ pub(super) mod template;
 
 use std::fmt;
 use std::io::{self, Write};
-use std::time::Duration;
 
-use http::{HeaderName, Method};
+use http::Method;
 
-use crate::domain::Status;
+use crate::domain::{Recipe, Status};
 use crate::json::{self, JsonError};
 
 /// A v1 wire format.
@@ -27,79 +26,6 @@ pub struct Dialect {
     pub replies: Replies,
     /// Whether `paymentData` `[]` is read as `{}`: PHP writes an empty array so.
     pub empty_list_is_object: bool,
-}
-
-/// How v1 requests are signed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recipe {
-    /// The header with the API key.
-    pub api_key: HeaderName,
-    /// The header with the signature.
-    pub signature: HeaderName,
-    /// The header with the timestamp.
-    pub timestamp: HeaderName,
-    /// How the timestamp is written.
-    pub timestamp_format: TimestampFormat,
-    /// How far the timestamp may be from now, in either direction.
-    pub window: Duration,
-    /// The parts of the signed payload, in order.
-    pub payload: Vec<Segment>,
-    /// The keyed hash.
-    pub algorithm: Algorithm,
-    /// How the signature is written.
-    pub encoding: Encoding,
-}
-
-/// A piece of the signing payload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Segment {
-    /// Text between placeholders.
-    Literal(Box<str>),
-    /// `{timestamp}`: the header's text.
-    Timestamp,
-    /// `{method}`: upper case.
-    Method,
-    /// `{path}`: without the query.
-    Path,
-    /// `{query}`: without `?`; empty when there is none.
-    Query,
-    /// `{target}`: path and query as sent.
-    Target,
-    /// `{body}`: the raw bytes.
-    Body,
-    /// `{body_sha256}`: the body's SHA-256 in lowercase hex.
-    BodySha256,
-    /// `{api_key}`.
-    ApiKey,
-}
-
-/// How a timestamp is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimestampFormat {
-    /// Seconds since the epoch.
-    Unix,
-    /// Milliseconds since the epoch.
-    UnixMillis,
-    /// RFC 3339.
-    Rfc3339,
-}
-
-/// The keyed hash of a recipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Algorithm {
-    /// HMAC-SHA256.
-    HmacSha256,
-    /// HMAC-SHA512.
-    HmacSha512,
-}
-
-/// How a signature is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// Hexadecimal, written in lowercase, read in either case.
-    Hex,
-    /// Base64 with padding.
-    Base64,
 }
 
 /// An endpoint of v1.

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
-use super::problems::quoted;
 use super::read_rules::{
     MerchantFile, ReadRules, RuleEntry, SIDES, Setting, Settings, first_value, is_secret, network, plain,
 };
 use super::restart;
+use crate::names::quoted;
 
 /// The effect of a change on its audience, the most dangerous first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

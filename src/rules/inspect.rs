@@ -18,11 +18,12 @@ use toml::Spanned;
 use super::compile::{FileContext, RawGateway, RawShop, RawTls};
 use super::files::{self, FileRole, RuleFile, RuleFiles, read_bounded};
 use super::load::compile_once;
-use super::problems::{Diagnostics, FileId, Problem, Span, did_you_mean};
+use super::problems::{Diagnostics, FileId, Problem, Span};
 use super::raw::{self, FromToml, Key, List};
 use super::validity::staleness;
 use super::{LoadOptions, RuleSet, TlsRules};
 use crate::domain::{UnixMillis, host_of};
+use crate::names::did_you_mean;
 
 /// The largest file with certificates or a key, in bytes.
 const LARGEST_PEM: u64 = 4 << 20;

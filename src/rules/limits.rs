@@ -1,22 +1,12 @@
-//! A rate, and a set of addresses.
+//! A set of addresses.
 
 use std::fmt;
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use prefix_trie::PrefixSet;
 
 use crate::domain::canonical_ip;
-
-/// The quota of a rate limiter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quota {
-    /// The tokens added per second.
-    pub per_second: NonZeroU32,
-    /// The most tokens at once.
-    pub burst: NonZeroU32,
-}
 
 /// A set of addresses, such as a key's allow-list: one prefix trie for each address family. An empty set contains no
 /// address.

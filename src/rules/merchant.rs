@@ -8,9 +8,11 @@ use jiff::civil::Date;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::tz::TimeZone;
 
-use super::limits::{AddressSet, Quota};
-use super::{Dialect, Secrets, Shop};
-use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, MerchantId, ShopCode};
+use super::limits::AddressSet;
+use super::{Dialect, Shop};
+use crate::domain::{
+    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, MerchantId, Quota, Secrets, ShopCode,
+};
 
 /// A merchant (contract section 2, `merchants/<id>.toml`).
 #[derive(Debug)]

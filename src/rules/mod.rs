@@ -14,7 +14,6 @@ mod limits;
 mod load;
 mod merchant;
 mod pages;
-mod postgres;
 mod problems;
 mod raw;
 mod read_rules;
@@ -33,10 +32,12 @@ mod watch;
 pub use describe::{FileKind, file_schema};
 #[cfg(test)]
 pub(crate) use dialect::samples::samples as reply_samples;
-pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
+
+pub use dialect::{Dialect, Endpoint, Replies, StatusWords};
 pub use diff::{Audience, Change, Effect, Group, diff};
 pub use inspect::{Inspection, inspect};
-pub use limits::{AddressSet, Quota};
+
+pub use limits::AddressSet;
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
     ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
@@ -44,18 +45,17 @@ pub use merchant::{
 #[cfg(test)]
 pub(crate) use pages::built_in_pages;
 pub use pages::{Language, PageState, Pages, TextDirection};
-pub(crate) use postgres::host_and_port;
-pub use postgres::{PostgresTls, PostgresUrl};
-pub(crate) use problems::did_you_mean;
 pub use problems::{Place, Problem, Problems, Severity};
 pub(crate) use raw::duration as read_span;
 pub use read_rules::ReadRules;
 pub use reload::{LiveRules, ReloadOutcome};
+
 pub use ruleset::{
-    CallbackRules, CallbackSignature, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules,
-    RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
+    CallbackRules, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules, RemoteEngine, RuleSet,
+    ServerRules, TlsRules, V1Route,
 };
-pub use secret::{Secret, Secrets, secret_named};
+
+pub use secret::secret_named;
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,
 };

@@ -1,6 +1,5 @@
 //! Collects the problems of rule files, each with its place, and shows them without secrets.
 
-mod names;
 mod rendering;
 mod source;
 #[cfg(test)]
@@ -15,8 +14,6 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::DeValue;
 
-pub(crate) use self::names::did_you_mean;
-pub(super) use self::names::{most_like, quoted};
 use self::source::{Excerpt, Source, hide_value};
 pub(super) use self::source::{Span, names_a_secret};
 

@@ -18,8 +18,9 @@ use super::limits::canonical_prefix;
 use super::load::{compile_once, finish};
 use super::problems::Diagnostics;
 use super::schema::ALLOWED_LIST;
-use super::{LoadOptions, PostgresUrl, Problem, Problems, RuleSet, read_span};
+use super::{LoadOptions, Problem, Problems, RuleSet, read_span};
 use crate::domain::{Amount, UnixMillis};
+use crate::store::PostgresUrl;
 
 /// The longest part of a value that is shown, in characters.
 const LONGEST: usize = 120;

@@ -1,7 +1,9 @@
 //! The settings that only a restart changes (contract section 2, end of `gateway.toml`): finds those that differ from
 //! the running ones, and keeps the running values in force.
 
-use super::{EngineRules, GatewayRules, Secret, Secrets, StoreKeys};
+use super::{EngineRules, GatewayRules};
+use crate::domain::{Secret, Secrets};
+use crate::store::StoreKeys;
 
 /// Reports whether a key has the same value in two sets.
 type Same = fn(&GatewayRules, &GatewayRules) -> bool;

@@ -12,13 +12,10 @@ use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
 use super::files::ContentHash;
-use super::limits::Quota;
 use super::pages::Brand;
-use super::{
-    ApiKey, Dialect, Encoding, Endpoint, FieldsSchema, Merchant, Pages, PostgresUrl, Problem, Secret, Secrets, Segment,
-    Shop,
-};
-use crate::domain::{MerchantId, ShopCode, UnixMillis, names_loopback};
+use super::{ApiKey, Dialect, Endpoint, FieldsSchema, Merchant, Pages, Problem, Shop};
+use crate::domain::{CallbackSignature, MerchantId, Quota, Secrets, ShopCode, UnixMillis, names_loopback};
+use crate::store::StoreSettings;
 
 /// All rules of one moment, immutable. A request fetches the set once and keeps it until its reply.
 #[derive(Debug)]
@@ -103,7 +100,7 @@ pub struct GatewayRules {
     /// `[admin] hosts`, in lower case: the names that `Host` may contain besides loopback and the listening address.
     pub admin_hosts: Vec<Box<str>>,
     /// `[store]`.
-    pub store: StoreRules,
+    pub store: StoreSettings,
     /// `[engine]`.
     pub engine: EngineRules,
     /// `[engine] trust`, also for an engine that does not use it, so that a change is noticed.
@@ -156,54 +153,6 @@ pub struct TlsRules {
     pub client_ca: Option<PathBuf>,
 }
 
-/// `[store]`.
-#[derive(Debug, Clone)]
-pub struct StoreRules {
-    /// The location of the store.
-    pub url: StoreUrl,
-    /// The most connections to the database; a [`PostgresUrl`] contains it too.
-    pub connections: usize,
-    /// The keys that wrap the store's data keys.
-    pub keys: StoreKeys,
-}
-
-/// The location of the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StoreUrl {
-    /// A SQLite file, resolved.
-    Sqlite(PathBuf),
-    /// A PostgreSQL database.
-    Postgres(Box<PostgresUrl>),
-}
-
-impl StoreUrl {
-    /// Parses the URL of a store; `resolve` resolves its paths.
-    ///
-    /// # Errors
-    /// What is wrong, as the end of a sentence that begins with the name of the setting. It contains no part that may
-    /// be secret: the text may hold a password.
-    pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
-        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return PostgresUrl::parse(text, resolve).map(|url| Self::Postgres(Box::new(url)));
-        }
-        match text.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() && !path.starts_with("//") && path != ":memory:" && !path.contains('\0') => {
-                Ok(Self::Sqlite(resolve(path)))
-            }
-            _ => Err("must be \"sqlite:\" and the path of a file, or a \"postgres://\" URL".to_owned()),
-        }
-    }
-}
-
-/// The keys that wrap the store's data keys: the first wraps, all unwrap.
-#[derive(Debug, Clone)]
-pub struct StoreKeys {
-    /// The file in which the first key is created when it is missing and the store is new.
-    pub create_at: Option<PathBuf>,
-    /// The keys, 32 bytes each. Empty only when `create_at` names a file that does not exist yet.
-    pub keys: Vec<Secret>,
-}
-
 /// `[engine]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineRules {
@@ -219,24 +168,6 @@ impl fmt::Display for EngineRules {
             Self::Embedded => f.write_str("embedded"),
             Self::Remote(engine) => f.write_str(&engine.base),
         }
-    }
-}
-
-/// `[engine] callback_signature`: how a remote engine signs its callbacks, with HMAC-SHA256.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallbackSignature {
-    /// The header with the signature.
-    pub header: HeaderName,
-    /// The parts of the signed payload, in order.
-    pub payload: Vec<Segment>,
-    /// How the signature is written.
-    pub encoding: Encoding,
-}
-
-impl Default for CallbackSignature {
-    fn default() -> Self {
-        let header = HeaderName::from_static("x-signature");
-        Self { header, payload: vec![Segment::Body], encoding: Encoding::Hex }
     }
 }
 

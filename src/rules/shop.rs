@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 
-use super::Secrets;
 use super::limits::AddressSet;
 use crate::domain::{
-    AccountNumber, Amount, Currency, CustomerAccountId, Direction, InvalidValue, ProviderKind, ShopCode,
+    AccountNumber, Amount, Currency, CustomerAccountId, Direction, InvalidValue, ProviderKind, Secrets, ShopCode,
 };
 
 pub use super::schema::{FieldProblem, FieldsSchema};

@@ -34,6 +34,7 @@ mod secret_file;
 pub mod sqlite;
 mod tasks;
 mod transaction;
+mod url;
 pub mod vault;
 
 use std::future::Future;
@@ -46,14 +47,15 @@ pub use journal::{
     EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, V1Lookup,
 };
-pub use open::{open_beside, open_store, rewrap_keys};
+pub use open::{StoreSettings, open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};
 pub use outbox::{
     CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
     CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, Outbox, OutboxSize,
     RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
-pub use secret_file::secret_file;
+pub use secret_file::{StoreKeys, secret_file};
+pub use url::{PostgresTls, PostgresUrl, StoreUrl};
 pub use vault::Rewrapped;
 pub use vault::VaultError;
 

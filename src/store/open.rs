@@ -2,17 +2,29 @@
 
 use std::sync::Arc;
 
+use super::secret_file::StoreKeys;
+use super::url::StoreUrl;
 use super::{OpenError, Opened, Rewrapped, Store, postgres, sqlite};
 use crate::clock::{Clock, Random};
-use crate::rules::{StoreRules, StoreUrl};
 use crate::telemetry::Metrics;
+
+/// What `[store]` configures.
+#[derive(Debug, Clone)]
+pub struct StoreSettings {
+    /// The location of the store.
+    pub url: StoreUrl,
+    /// The most connections to the database; a [`PostgresUrl`](super::PostgresUrl) contains it too.
+    pub connections: usize,
+    /// The keys that wrap the store's data keys.
+    pub keys: StoreKeys,
+}
 
 /// Opens the store that the rules configure, and creates or migrates it as needed.
 ///
 /// # Errors
 /// One line for the operator: what failed, on which path, and what to do.
 pub fn open_store(
-    rules: &StoreRules,
+    rules: &StoreSettings,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
@@ -35,7 +47,7 @@ pub fn open_store(
 /// # Errors
 /// As [`open_store`]; also when there is no store, or its schema is older.
 pub fn open_beside(
-    rules: &StoreRules,
+    rules: &StoreSettings,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<Arc<dyn Store>, OpenError> {
@@ -50,7 +62,7 @@ pub fn open_beside(
 ///
 /// # Errors
 /// As [`open_beside`]. Nothing is changed then, unless the connection to the database was lost during the commit.
-pub fn rewrap_keys(rules: &StoreRules, random: Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
+pub fn rewrap_keys(rules: &StoreSettings, random: Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
     match &rules.url {
         StoreUrl::Sqlite(path) => sqlite::rewrap_keys(path, &rules.keys, &random),
         StoreUrl::Postgres(url) => postgres::rewrap_keys(url, &rules.keys, random),

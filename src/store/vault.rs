@@ -25,8 +25,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
 use super::EntryId;
 use crate::clock::Random;
-use crate::domain::{Fingerprint, FingerprintKey, TransactionId};
-use crate::rules::Secret;
+use crate::domain::{Fingerprint, FingerprintKey, Secret, TransactionId};
 
 const FORMAT: u8 = 1;
 const NONCE_BYTES: usize = 12;

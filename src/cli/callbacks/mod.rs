@@ -12,8 +12,7 @@ use super::outcome::{CliError, ExitOutcome, load, on_runtime};
 use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::UnixMillis;
-use crate::rules::StoreRules;
-use crate::store::{CallbackId, CallbackQuery, Outbox, Store, open_beside};
+use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreSettings, open_beside};
 
 /// Runs the command, on the store that the rules name.
 ///
@@ -44,7 +43,7 @@ pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOu
     })
 }
 
-fn open(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
+fn open(rules: &StoreSettings) -> Result<Arc<dyn Store>, CliError> {
     open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)
 }
 

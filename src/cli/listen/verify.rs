@@ -11,7 +11,8 @@ use http::{HeaderMap, HeaderName};
 
 use super::exchange::Received;
 use crate::auth::signatures::{V1Input, is_fresh, verify_v1, verify_v2};
-use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet, Secrets};
+use crate::domain::Secrets;
+use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet};
 
 const X_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");

@@ -12,9 +12,9 @@ use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::signals::stop_signals;
 use crate::clock::SystemRandomness;
-use crate::rules::{RuleSet, StoreUrl};
+use crate::rules::RuleSet;
 use crate::store::sqlite::backup::{self, BackupError};
-use crate::store::{Audit, AuditProgress};
+use crate::store::{Audit, AuditProgress, StoreUrl};
 use crate::telemetry::Stopwatch;
 
 const MIB: u64 = 1024 * 1024;

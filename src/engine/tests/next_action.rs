@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::{BrowserUrl, Instructions, Outcome, Preparation};
-use crate::rules::{HttpProvider, ProviderRules, Secrets};
+use crate::domain::{BrowserUrl, Instructions, Outcome, Preparation, Secrets};
+use crate::rules::{HttpProvider, ProviderRules};
 
 impl World {
     async fn way(&self, reply: &str, provider: &ProviderRules) -> NextAction {

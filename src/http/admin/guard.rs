@@ -7,7 +7,7 @@ use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, HeaderValue, Uri};
 
 use super::reply::{self, AdminReply};
-use crate::rules::{Secret, Secrets};
+use crate::domain::{Secret, Secrets};
 
 /// Rejects requests from web pages and, if a token is configured, requests without it.
 pub(super) struct Guard {

@@ -49,7 +49,7 @@ use self::guard::Guard;
 use self::reply::AdminReply;
 use super::request::{REQUEST_ID, RequestId};
 use crate::clock::Random;
-use crate::rules::Secrets;
+use crate::domain::Secrets;
 use crate::telemetry::{classic, metrics};
 
 /// The most open connections; more are closed as they arrive.

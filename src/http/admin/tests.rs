@@ -8,9 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::callback::{SampleKind, Sampled};
 use crate::clock::{Clock as _, SystemRandomness};
-use crate::domain::{CallbackUrl, UnixMillis};
+use crate::domain::{CallbackUrl, Secret, UnixMillis};
 use crate::engine::tests::World;
-use crate::rules::Secret;
 use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Outbox, TryOutcome};
 
 #[derive(Default)]

@@ -17,11 +17,11 @@ use http_body_util::BodyExt as _;
 use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::{Clock, ManualClock, Random, SystemClock, SystemRandomness};
-use crate::domain::{Amount, Operation, UnixMillis};
+use crate::domain::{Amount, Operation, Secret, UnixMillis};
 use crate::engine::{AtCreation, Engine, NextAction, PageSecret, Provider};
 use crate::http::listener::{ConnectionInfo, HeadCheck, Peer, Protocol};
-use crate::rules::{KeyEntry, LoadOptions, ProviderRules, RuleSet, Secret, Shop, StoreUrl, load};
-use crate::store::{Store, open_store};
+use crate::rules::{KeyEntry, LoadOptions, ProviderRules, RuleSet, Shop, load};
+use crate::store::{Store, StoreUrl, open_store};
 use crate::telemetry::{AccessLine, AccessLog, Metrics};
 use crate::v2::Embedded;
 

@@ -5,9 +5,10 @@ use http::{HeaderName, Method};
 use super::fixture::{Answered, BODY_LIMIT, Call, Fixture, NOW, V2_SECRET};
 use super::*;
 use crate::domain::{
-    Amount, CallbackUrl, Currency, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId,
+    Amount, CallbackUrl, Currency, Encoding, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId,
+    Quota, Secret, Segment,
 };
-use crate::rules::{Encoding, Quota, RuleSet, Secret, Segment};
+use crate::rules::RuleSet;
 use crate::store::PendingCreate;
 use crate::v1::relay_url;
 

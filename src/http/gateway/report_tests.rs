@@ -6,7 +6,8 @@ use http::Method;
 
 use crate::auth::signatures::sign_v2;
 
-use crate::rules::{Quota, RuleSet, Secret};
+use crate::domain::{Quota, Secret};
+use crate::rules::RuleSet;
 
 const REPORT: &str = r#"{"transaction_id":"7","status":"SUCCESS"}"#;
 

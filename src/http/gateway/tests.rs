@@ -338,7 +338,7 @@ async fn wrong_signatures_are_held_up_like_unknown_keys_whatever_the_path() {
     for key in ["unknown", "acme-live", "shaped-live"] {
         let fixture = Fixture::with(|rules| {
             let one = std::num::NonZeroU32::MIN;
-            rules.gateway.limits.unauthenticated_per_ip = crate::rules::Quota { per_second: one, burst: one };
+            rules.gateway.limits.unauthenticated_per_ip = crate::domain::Quota { per_second: one, burst: one };
         });
         let wrong = Call::v1(Method::POST, "/api/v1/payout", PAYIN).but(|call| {
             call.set("x-api-key", key);
@@ -396,7 +396,7 @@ async fn a_panic_is_a_500_without_detail() {
 async fn failed_authentications_are_held_up_and_valid_requests_never() {
     let fixture = Fixture::with(|rules| {
         let one = std::num::NonZeroU32::MIN;
-        rules.gateway.limits.unauthenticated_per_ip = crate::rules::Quota { per_second: one, burst: one };
+        rules.gateway.limits.unauthenticated_per_ip = crate::domain::Quota { per_second: one, burst: one };
     });
     let failing = [
         Call::deposit().but(|call| call.set("x-api-key", "unknown")),
@@ -541,7 +541,7 @@ async fn requests_are_logged_and_counted_without_secrets() {
 async fn whatever_asks_for_pages_counts() {
     let fixture = Fixture::with(|rules| {
         let one = std::num::NonZeroU32::MIN;
-        rules.gateway.limits.pages_per_ip = crate::rules::Quota { per_second: one, burst: one };
+        rules.gateway.limits.pages_per_ip = crate::domain::Quota { per_second: one, burst: one };
     });
     assert_eq!(fixture.send(Call::v2(Method::PUT, "/pay/1", "")).await.status, 405);
     for (method, target) in [(Method::PUT, "/pay/1"), (Method::GET, "/return/1"), (Method::POST, "/sandbox/1")] {

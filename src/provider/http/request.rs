@@ -180,8 +180,8 @@ mod tests {
 
         use crate::auth::links;
         use crate::auth::signatures::sign_v2;
+        use crate::domain::Secret;
         use crate::domain::{Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
-        use crate::rules::Secret;
 
         let documented = include_str!("../../../docs/providers.md");
         let operation = Operation {

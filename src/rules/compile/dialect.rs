@@ -8,11 +8,12 @@ use http::{HeaderName, Method};
 use toml::Spanned;
 
 use super::{BUILT_IN_DIALECT, Context, FileContext};
+use crate::domain::{Algorithm, Encoding, Recipe, Segment, TimestampFormat};
 use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
 use crate::rules::files::FileRole;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{BoundedDuration, Field, Key, RouteKey, from_words, raw_table};
-use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
+use crate::rules::{Dialect, Endpoint, Replies, StatusWords};
 
 raw_table! {
     /// `dialects/<name>.toml`: a v1 wire format, which defines how requests are signed, their routes and the format of

@@ -8,16 +8,16 @@ use http::{HeaderName, Uri};
 use toml::Spanned;
 
 use super::{Context, FileContext};
-use crate::domain::{CallbackUrl, is_host, service_url};
+use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, Secrets, is_host, service_url};
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
     BoundedDuration, Cidr, DisplayName, Key, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
-    CallbackRules, CallbackSignature, ClientRules, Encoding, EngineRules, GatewayRules, Limits, PageRules, Quota,
-    RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
+    CallbackRules, ClientRules, EngineRules, GatewayRules, Limits, PageRules, RemoteEngine, ServerRules, TlsRules,
 };
+use crate::store::{StoreSettings, StoreUrl};
 
 /// The shortest `callbacks.forget_after`, in milliseconds. An engine repeats callbacks that were not acknowledged: for
 /// one that was already forgotten, the merchant's callback would be sent anew.
@@ -334,7 +334,7 @@ impl Context<'_> {
         raw.hosts.values().map(|host| host.to_ascii_lowercase().into()).collect()
     }
 
-    pub(super) fn store(&mut self, here: FileContext<'_>, raw: &RawStore) -> StoreRules {
+    pub(super) fn store(&mut self, here: FileContext<'_>, raw: &RawStore) -> StoreSettings {
         if let Some(at) = raw.connections.place()
             && *raw.connections > MOST_CONNECTIONS
         {
@@ -346,7 +346,7 @@ impl Context<'_> {
         let place = |key: &Spanned<SecretRef>| raw.keys.place().map_or(0..0, |_| key.span());
         let keys: Vec<_> = raw.keys.0.iter().map(|key| Spanned::new(place(key), key.get_ref().clone())).collect();
         let keys = self.store_keys(here, &keys);
-        StoreRules { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), connections, keys }
+        StoreSettings { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), connections, keys }
     }
 
     /// Parses `store.url`; `None` when it is wrong, or when it is a reference and secrets are not read.
@@ -431,7 +431,7 @@ impl Context<'_> {
         None
     }
 
-    fn page_rules(&mut self, here: FileContext<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
+    fn page_rules(&mut self, here: FileContext<'_>, raw: &RawPages, store: &StoreSettings) -> PageRules {
         let store_key = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
         PageRules {
             secret: self.secrets(here, &raw.secret),

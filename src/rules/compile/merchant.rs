@@ -6,16 +6,16 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::{BUILT_IN_DIALECT, Context, FileContext, ShopsAndDialects};
-use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
+use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, Quota, ShopCode};
+use crate::names::{did_you_mean, quoted};
 use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::merchant::notices;
-use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
+use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{
     CURRENCY, Cidr, Date as Day, DisplayName, Entries, List, NAME, RawSecrets, Visible, WEB_URL, from_words, raw_table,
 };
 use crate::rules::{
-    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Quota, RateLimit, ShopAccess, UnknownFields,
-    V1Rules,
+    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
 
 raw_table! {

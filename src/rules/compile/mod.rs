@@ -34,10 +34,11 @@ use super::elsewhere::ExternalFiles;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::pages::languages::FIRST;
-use super::problems::{Diagnostics, FileId, Span, did_you_mean};
+use super::problems::{Diagnostics, FileId, Span};
 use super::raw::{self, FromToml, RawReader, raw_table};
-use super::{Dialect, EngineRules, KeyEntry, Quota, RuleSet, Shop};
-use crate::domain::{MerchantId, ShopCode, UnixMillis};
+use super::{Dialect, EngineRules, KeyEntry, RuleSet, Shop};
+use crate::domain::{MerchantId, Quota, ShopCode, UnixMillis};
+use crate::names::did_you_mean;
 
 /// The name of the built-in dialect.
 pub(super) const BUILT_IN_DIALECT: &str = "v1";

@@ -8,13 +8,13 @@ use toml::Spanned;
 use super::gateway::RawPages;
 use super::page_texts::RawTexts;
 use super::{Context, FileContext};
+use crate::names::{did_you_mean, quoted};
 use crate::rules::color::{Color, LEAST_CONTRAST};
 use crate::rules::elsewhere::ExternalContent;
 use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::pages::languages::{BUILT_IN, FIRST, languages};
 use crate::rules::pages::tag::canonical;
 use crate::rules::pages::{Brand, LIGHT_FIELD, Pages, image_uri};
-use crate::rules::problems::{did_you_mean, quoted};
 use crate::rules::raw::Key;
 
 /// The largest logo, in bytes: it is embedded in every page.

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{BUILT_IN_DIALECT, Context, ShopsAndDialects};
-use crate::domain::MerchantId;
-use crate::rules::problems::{FileId, Span, quoted};
-use crate::rules::{Dialect, Merchant, Recipe, V1Route};
+use crate::domain::{MerchantId, Recipe};
+use crate::names::quoted;
+use crate::rules::problems::{FileId, Span};
+use crate::rules::{Dialect, Merchant, V1Route};
 
 impl Context<'_> {
     /// Returns the v1 routes by path. Dialects that share a route must name the same headers: these are read before the

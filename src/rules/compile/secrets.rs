@@ -6,10 +6,11 @@ use toml::Spanned;
 
 use super::{Context, FileContext};
 use crate::clock::{Random, SystemRandomness};
+use crate::domain::{Secret, Secrets};
 use crate::rules::elsewhere::ExternalContent;
 use crate::rules::raw::{Field, RawSecrets};
 use crate::rules::secret::{LARGEST_SECRET, Missing, SecretRef, fetched, store_key};
-use crate::rules::{Secret, Secrets, StoreKeys};
+use crate::store::StoreKeys;
 
 impl Context<'_> {
     /// Returns the secrets of a key; `None` when the file has none, or when one of them cannot be read.

@@ -9,8 +9,9 @@ use super::gateway::RawGateway;
 use super::merchant::RawMerchant;
 use super::{Context, FileContext};
 use crate::domain::{host_of, names_loopback};
+use crate::rules::GatewayRules;
 use crate::rules::problems::Span;
-use crate::rules::{GatewayRules, StoreUrl};
+use crate::store::StoreUrl;
 
 impl Context<'_> {
     /// Warns of security gaps in `gateway.toml`.

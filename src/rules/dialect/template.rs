@@ -5,8 +5,10 @@ use serde_json::Value;
 
 use super::render_bounded;
 use super::samples::samples;
-use crate::rules::problems::{Span, did_you_mean, quoted};
-use crate::rules::{Replies, Segment, StatusWords};
+use crate::domain::Segment;
+use crate::names::{did_you_mean, quoted};
+use crate::rules::problems::Span;
+use crate::rules::{Replies, StatusWords};
 
 /// The placeholders of a payload.
 const PLACEHOLDERS: &[(&str, Segment)] = &[

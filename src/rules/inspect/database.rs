@@ -8,11 +8,12 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 
 use super::{Inspector, LARGEST_PEM, Reread};
+use crate::rules::RuleSet;
 use crate::rules::compile::{FileContext, RawGateway};
 use crate::rules::files::read_bounded;
 use crate::rules::problems::Span;
 use crate::rules::secret::store_key;
-use crate::rules::{RuleSet, StoreUrl};
+use crate::store::StoreUrl;
 
 /// The largest key file, in bytes.
 const LARGEST_KEY: u64 = 64 << 10;

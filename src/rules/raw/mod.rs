@@ -28,7 +28,8 @@ pub(super) use schema::{Absent, SchemaTable, add};
 pub(super) use secret::RawSecrets;
 pub(super) use words::{from_words, word};
 
-use super::problems::{Diagnostics, FileId, Span, did_you_mean, most_like, names_a_secret, quoted};
+use super::problems::{Diagnostics, FileId, Span, names_a_secret};
+use crate::names::{did_you_mean, most_like, quoted};
 
 /// Top-level keys of merchants' and shops' files, which are easily added below a table by mistake.
 const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];

@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::{BrowserUrl, Currency, ShopCode};
+use crate::domain::{Algorithm, BrowserUrl, Currency, Encoding, ShopCode, TimestampFormat};
 use crate::rules::compile::{Mode, ProviderKindKey, RawStatuses};
 use crate::rules::secret::SecretRef;
-use crate::rules::{AccountRule, Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
+use crate::rules::{AccountRule, CallbackStyle, IdPolicy, UnknownFields};
 
 /// Reports whether a value, written as TOML, is read as a `T`.
 fn is_read<T: FromToml>(written: &str) -> bool {

@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::RawReader;
-use crate::rules::problems::{did_you_mean, quoted};
+use crate::names::{did_you_mean, quoted};
 
 /// Reads one of `words`, or notes which are allowed.
 pub(in crate::rules) fn word<T: Copy>(

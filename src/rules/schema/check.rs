@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::problem::{ALLOWED_LIST, SchemaProblem};
-use crate::rules::problems::{did_you_mean, quoted};
+use crate::names::{did_you_mean, quoted};
 
 /// The most problems that are reported for one schema.
 pub(super) const MOST_PROBLEMS: usize = 50;

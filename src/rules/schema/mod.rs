@@ -26,8 +26,9 @@ pub(super) use self::value::given;
 use self::value::{FieldsJson, Whole, numbers_fit};
 use self::words::{field_problem, segment_text};
 use super::json_places::Places;
-use super::problems::{Span, did_you_mean, quoted};
+use super::problems::Span;
 use crate::domain::{self, CUSTOMER_FIELDS, Direction, KeptFields, MERCHANT_USER_IP, MerchantId};
+use crate::names::{did_you_mean, quoted};
 
 /// The allowed-value lists of a rule set.
 #[derive(Debug, Default)]

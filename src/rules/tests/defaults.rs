@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::domain::Currency;
-use crate::rules::{AccountRule, CallbackStyle, EngineRules, IdPolicy, ProviderRules, StoreUrl, UnknownFields};
+use crate::rules::{AccountRule, CallbackStyle, EngineRules, IdPolicy, ProviderRules, UnknownFields};
+use crate::store::StoreUrl;
 
 #[test]
 fn gateway_defaults() {

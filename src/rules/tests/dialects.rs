@@ -3,7 +3,8 @@
 use http::Method;
 
 use super::*;
-use crate::rules::{Algorithm, Encoding, Endpoint, Segment, TimestampFormat};
+use crate::domain::{Algorithm, Encoding, Segment, TimestampFormat};
+use crate::rules::Endpoint;
 
 #[track_caller]
 fn dialect(text: &str, place: &str, message: &str) {

@@ -8,9 +8,10 @@ use proptest::sample::Index;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::domain::Direction;
+use crate::domain::{Direction, Secrets};
 use crate::rules::schema::given;
-use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, StoreUrl, diff};
+use crate::rules::{AddressSet, Effect, Group, ReadRules, ShopSide, diff};
+use crate::store::StoreUrl;
 
 /// A file, one of its keys, and the key's values; the first value is the default, if there is one.
 type Choices = &'static [(&'static str, &'static str, &'static [&'static str])];

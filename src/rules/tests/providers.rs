@@ -48,7 +48,7 @@ fn all_keys_of_an_http_provider() {
     .with("shops/b.pem", certificate("b.example") + &certificate("c.example"));
     let (loader, first) = rules.loader();
     let provider = http(&first);
-    let secrets: Vec<&[u8]> = provider.secrets.verifying().map(super::super::Secret::expose).collect();
+    let secrets: Vec<&[u8]> = provider.secrets.verifying().map(crate::domain::Secret::expose).collect();
     assert_eq!(secrets, [b"new", b"old"]);
     assert_eq!(provider.trust.len(), 3);
     let external_files = loader.external_files();

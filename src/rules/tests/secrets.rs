@@ -3,7 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::rules::{StoreUrl, secret_named};
+use crate::rules::secret_named;
+use crate::store::StoreUrl;
 
 fn with_secret(secret: &str) -> Rules {
     let merchant = format!("[[api_keys]]\nkey = \"k\"\nv2_secret = {secret}\n");

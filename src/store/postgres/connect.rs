@@ -23,7 +23,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors::{Refusals, describe, with_source};
 use super::permits::PATIENCE;
-use crate::rules::{PostgresTls, PostgresUrl, host_and_port};
+use crate::store::url::host_and_port;
+use crate::store::{PostgresTls, PostgresUrl};
 
 /// How much longer the pool waits than all hosts may take, so that the error is about the hosts; and how long an idle
 /// connection may take to prove that it works.

@@ -16,11 +16,10 @@ use super::opening::{on_thread, started};
 use super::row::get;
 use super::schema::{self, OpenFailure};
 use crate::clock::Random;
-use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::copy::{CopiedTable, CopyError, TABLES};
 use crate::store::sqlite::copying::{CopySource, take};
 use crate::store::vault::WrappedKey;
-use crate::store::{Audit, AuditProgress, OpenError, StoreError};
+use crate::store::{Audit, AuditProgress, OpenError, PostgresUrl, StoreError, StoreKeys};
 use batch::{Batch, Columns, RowBatches};
 
 /// A copy reads and writes for long.

@@ -11,9 +11,8 @@ use super::node::{PgNode, Thread};
 use super::schema::{OpenMode, PreparedStore};
 use super::{PostgresStore, connect, schema};
 use crate::clock::{Clock, Random};
-use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::rows::context::Contexts;
-use crate::store::{OpenError, Opened, Rewrapped};
+use crate::store::{OpenError, Opened, PostgresUrl, Rewrapped, StoreKeys};
 
 /// How often this machine's clock is compared with the database's.
 const BETWEEN_MEASUREMENTS: Duration = Duration::from_secs(10);

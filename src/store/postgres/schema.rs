@@ -10,11 +10,10 @@ use super::errors::PgError;
 use super::node::PgNode;
 use super::row::get;
 use crate::clock::Random;
-use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::rows::CorruptRow;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped};
+use crate::store::{Holds, OpenError, PostgresUrl, Rewrapped, StoreKeys};
 
 /// Each migrates a store from the version of its index to the next. Released ones never change.
 pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];

@@ -18,10 +18,11 @@ use std::sync::Arc;
 
 use super::*;
 use crate::clock::{SystemClock, SystemRandomness};
-use crate::domain::{Balance, Currency, Direction, MerchantId, OrderId, Outcome, Page, TransactionId, UnixMillis};
-use crate::rules::{PostgresUrl, Secret, StoreKeys};
+use crate::domain::{
+    Balance, Currency, Direction, MerchantId, OrderId, Outcome, Page, Secret, TransactionId, UnixMillis,
+};
 use crate::store::conformance::{TestBackend, conformance};
-use crate::store::{Claim, InsertOutcome, NewOperation, OpenError, Store, StoreError};
+use crate::store::{Claim, InsertOutcome, NewOperation, OpenError, PostgresUrl, Store, StoreError, StoreKeys};
 
 /// A database of its own.
 struct Place(server::Database);

@@ -16,10 +16,9 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use super::opening::connect_beside;
 use super::{audit, connection, failures, schema};
 use crate::clock::Random;
-use crate::rules::StoreKeys;
 use crate::store::secret_file::{directory_of, temporary_beside};
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, OpenError, StoreError};
+use crate::store::{Audit, AuditProgress, OpenError, StoreError, StoreKeys};
 
 /// The pages that are copied at once: 4 MiB at SQLite's usual page size.
 const STEP: i32 = 1024;

@@ -9,10 +9,9 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use super::opening::{connect_though_moved, lock};
 use super::{connection, schema};
 use crate::clock::Random;
-use crate::rules::StoreKeys;
-use crate::store::OpenError;
 use crate::store::copy::make_buckets_known;
 use crate::store::vault::{Vault, WrappedKey};
+use crate::store::{OpenError, StoreKeys};
 
 /// A store as of one moment, and its lock: no gateway starts on it meanwhile.
 pub(in crate::store) struct CopySource {
@@ -72,7 +71,7 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
 mod tests {
     use super::*;
     use crate::clock::SystemRandomness;
-    use crate::rules::Secret;
+    use crate::domain::Secret;
 
     #[test]
     fn a_source_is_locked_and_detects_changes() {

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 use crate::clock::Random;
-use crate::rules::StoreKeys;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped};
+use crate::store::{Holds, OpenError, Rewrapped, StoreKeys};
 
 /// The application id of a Paybridge file (`PBrg`).
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;

@@ -24,17 +24,16 @@ use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
 use crate::domain::{
-    AccountNumber, Amount, Balance, Currency, Detail, Direction, Instructions, Outcome, Page, Preparation,
+    AccountNumber, Amount, Balance, Currency, Detail, Direction, Instructions, Outcome, Page, Preparation, Secret,
     TransactionId, UnixMillis,
 };
-use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{
     CARD, NOW, PAYER, TestBackend, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
 use crate::store::rows::context::merchant_number;
 use crate::store::{
     AuditProgress, Claim, CompletionOutcome, Fields, Holds, InsertOutcome, NewOperation, OpenError, Opened,
-    OrderLookup, SchemaFields, Store, StoreError, Stored,
+    OrderLookup, SchemaFields, Store, StoreError, StoreKeys, Stored,
 };
 
 /// A store in a temporary directory.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Vault, VaultError, WrappedKey, aes, unwrap, wrap};
 use crate::clock::Random;
-use crate::rules::Secret;
+use crate::domain::Secret;
 
 /// The result of rewrapping a store's data keys.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use hmac::Mac as _;
 use http::{HeaderValue, Request};
 
 use super::*;
-use crate::domain::UnixMillis;
-use crate::rules::{LoadOptions, Secret, load};
+use crate::domain::{Secret, UnixMillis};
+use crate::rules::{LoadOptions, load};
 
 const NOW: UnixMillis = UnixMillis(1_780_000_000_500);
 const BODY: &str = r#"{"order_id":"o-1"}"#;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::*;
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::domain::{
-    AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Status, UnixDay, UnixMillis,
+    AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Secret, Status, UnixDay,
+    UnixMillis,
 };
-use crate::rules::{PostgresUrl, Secret, StoreKeys};
 use crate::store::conformance::{
     CARD, DOUBTED_AT, NOW, PAYER, audited as clean, created, deposit, engine_answer, intended, intent, merchant, order,
     status_update, withdrawal,
@@ -17,7 +17,7 @@ use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{
     CallbackClaim, CallbackNext, CallbackSender, CallbackTarget, CallbackTry, DailyLimit, Journal, Outbox,
-    PendingCreate, ResultChange, SchemaFields, Store, TryOutcome,
+    PendingCreate, PostgresUrl, ResultChange, SchemaFields, Store, StoreKeys, TryOutcome,
 };
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.

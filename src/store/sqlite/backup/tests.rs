@@ -3,7 +3,7 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 
 use super::*;
 use crate::clock::SystemRandomness;
-use crate::rules::Secret;
+use crate::domain::Secret;
 use crate::store::Store as _;
 use crate::store::conformance::{created, deposit};
 

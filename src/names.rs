@@ -4,7 +4,7 @@
 const LONGEST: usize = 80;
 
 /// Formats a name from a rule file for a message: control characters escaped, overlong names cut.
-pub(in crate::rules) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     let more = if name.chars().nth(LONGEST).is_some() { "..." } else { "" };
     format!("`{shown}{more}`")
@@ -17,7 +17,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 }
 
 /// Returns the most similar known name, if at least half of it is the same.
-pub(in crate::rules) fn most_like<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn most_like<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let known = known.iter().copied();
     let nearest = within(name, known, LONGEST)?;
     (strsim::osa_distance(name, nearest) <= name.len().max(nearest.len()) / 2).then_some(nearest)

@@ -1,4 +1,4 @@
-//! Parses the `store.url` of a PostgreSQL database (contract section 11).
+//! Parses `store.url` (contract section 11).
 
 mod parameters;
 mod parts;
@@ -20,7 +20,35 @@ use self::parts::UrlParts;
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The default of the most connections of a process.
-pub(super) const DEFAULT_CONNECTIONS: usize = 16;
+const DEFAULT_CONNECTIONS: usize = 16;
+
+/// The location of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// A SQLite file, resolved.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database.
+    Postgres(Box<PostgresUrl>),
+}
+
+impl StoreUrl {
+    /// Parses the URL of a store; `resolve` resolves its paths.
+    ///
+    /// # Errors
+    /// What is wrong, as the end of a sentence that begins with the name of the setting. It contains no part that may
+    /// be secret: the text may hold a password.
+    pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return PostgresUrl::parse(text, resolve).map(|url| Self::Postgres(Box::new(url)));
+        }
+        match text.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() && !path.starts_with("//") && path != ":memory:" && !path.contains('\0') => {
+                Ok(Self::Sqlite(resolve(path)))
+            }
+            _ => Err("must be \"sqlite:\" and the path of a file, or a \"postgres://\" URL".to_owned()),
+        }
+    }
+}
 
 /// The location of a PostgreSQL database and how to connect to it. `Debug` and `Display` show only hosts and the
 /// database's name.

@@ -4,7 +4,7 @@ use std::str::FromStr as _;
 
 use tokio_postgres::Config;
 
-use crate::rules::did_you_mean;
+use crate::names::did_you_mean;
 
 /// `sslmode`, as in libpq.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
