@@ -18,7 +18,7 @@ use super::transport::Inbound;
 use crate::error::AdmissionError;
 use crate::telemetry::Stopwatch;
 
-/// Answers requests. It must refuse a request whose [`HeadCheck`](HeadCheck) holds a violation.
+/// Answers requests. It must refuse a request whose [`HeadCheck`] holds a violation.
 pub trait Service: Send + Sync + 'static {
     /// Answers one request, on the worker thread of its connection; it may spawn tasks there. The future is dropped
     /// when the client disconnects. Work that must not stop half-way belongs in a task of its own, which a drain waits
