@@ -10,21 +10,21 @@
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain, notifications to systemd |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
-//! | [`pages`] | what a deposit's customer meets: entry link, return link, the sandbox's hosted page |
-//! | [`v1`] | the gateway's front: create, status, balance, history, translate (pure), relay address, reply |
+//! | [`pages`] | customers' pages of a deposit: entry link, return link, the sandbox's hosted page |
+//! | [`v1`] | the gateway's front: create, repeats of v1 bodies, status, balance, history, translate (pure), reply |
 //! | [`remote`] | the other v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
-//! | [`v2`] | the trait of a v2 service, and the embedded one |
-//! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
-//! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |
+//! | [`v2`] | the trait of a v2 service, and its implementation by the engine in this process |
+//! | [`provider`] | payment providers: the sandbox, HTTP providers and their reports, the worker of the durable queue |
+//! | [`engine`] | create, decide (pure), repeat, report, query, the next action of a customer: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
-//! | [`wire`] | canonical comparison, the shapes of both dialects and of what operators read of callbacks |
+//! | [`wire`] | the JSON shapes of both API versions, and how their members are read |
 //! | [`certs`] | a local CA and a server pair |
-//! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
-//! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: from its text to its meaning), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
-//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and the journal's moves do, where orders live, the durable queue, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
-//! | [`error`] | everything that can stop a request, knowing no HTTP |
+//! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, with an egress policy, trusting what the rules name |
+//! | [`rules`] | raw (how tables are declared and read), compile (one file for each kind of rule file), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems and how they are shown, inspect (the further checks of `check`), diff, the JSON Schemas of the files |
+//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and a change of the journal do in a transaction, homes of orders, the durable queue and audits, once for both backends; conversion of rows; SQLite and PostgreSQL; sealing at rest; where a store is and which keys open it |
+//! | [`error`] | the errors of a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
-//! | [`backoff`] | how long to wait before the next try |
+//! | [`backoff`] | the wait before the next attempt |
 //! | [`clock`] | time and randomness, injected |
 //! | [`domain`] | amounts, ids, URLs, accounts, operations, create requests with their `fields`, fingerprints, ledger accounts, secrets, signature recipes |
 //! | [`json`] | the strict JSON reader, and how strings are written |
@@ -41,7 +41,7 @@
 //!
 //! With a remote engine, [`remote::Remote`] is the v2 service: [`store::Journal::record_create`] (on disk before the request
 //! leaves) → [`outbound`] → the engine's response, read strictly → [`store::Journal::answer`] (on disk before the merchant
-//! gets it), or `cancel`, or `mark_unknown`. Native v2 requests go on as they came.
+//! gets it), or `cancel`, or `mark_unknown`. Native v2 requests are forwarded unchanged.
 //!
 //! # Order inside a create
 //!
@@ -51,13 +51,13 @@
 //! so, and nothing else. A unique key (merchant, direction, `order_id`) decides races, and the loser reads the winner.
 //!
 //! Today's rules are tried first and their refusal is held back until the order was looked for, so that a new order costs no
-//! extra read; what the caller sees is the order above. Nothing is remembered: where today's rules accept, the commit finds
+//! extra read; the caller observes the order above. Nothing is remembered: where today's rules accept, the commit finds
 //! the order, and where they refuse, one indexed read does.
 //!
 //! A new order that today's rules accept exists from there on, and may be created FAILED, which its caller reads from the
-//! status. In this order: the shop's lists of refused customers, then the provider's own word (both before the commit, in
+//! status. In this order: the shop's lists of refused customers, then the provider's decision (both before the commit, in
 //! [`engine`]), then the customer's daily limit and the balance (inside the commit, where they cannot be raced). The
-//! merchant's opening balances are booked before either, by its first operation, or by its first v1 balance question if
+//! merchant's opening balances are posted before either, by its first operation, or by its first v1 balance request if
 //! that comes earlier.
 //!
 //! # Invariants

@@ -86,7 +86,7 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contradiction {
     /// The stored result.
-    pub booked: Status,
+    pub completed: Status,
 }
 
 impl State {
@@ -109,7 +109,7 @@ impl State {
             (Self::Pending, _) => Ok(Ok(Self::Finished { outcome, at })),
             (Self::Finished { outcome: Outcome::Success { .. }, .. }, Outcome::Success { .. })
             | (Self::Finished { outcome: Outcome::Failed, .. }, Outcome::Failed) => Ok(Err(self)),
-            (Self::Finished { .. }, _) => Err(Contradiction { booked: self.status() }),
+            (Self::Finished { .. }, _) => Err(Contradiction { completed: self.status() }),
         }
     }
 }
@@ -268,9 +268,9 @@ mod tests {
         assert_eq!(completed.status(), Status::Success);
         let again = completed.clone().finish(success(), late).unwrap();
         assert_eq!(again, Err(completed.clone()), "the first time is kept");
-        assert_eq!(completed.finish(Outcome::Failed, late), Err(Contradiction { booked: Status::Success }));
+        assert_eq!(completed.finish(Outcome::Failed, late), Err(Contradiction { completed: Status::Success }));
         let failed = State::Pending.finish(Outcome::Failed, early).unwrap().unwrap();
-        assert_eq!(failed.finish(success(), late), Err(Contradiction { booked: Status::Failed }));
+        assert_eq!(failed.finish(success(), late), Err(Contradiction { completed: Status::Failed }));
     }
 
     fn deposit(state: State) -> Operation {

@@ -74,18 +74,18 @@ impl Engine {
             CompletionOutcome::Completed => Ok(Reported::Taken),
             CompletionOutcome::AlreadyCompleted => Ok(Reported::Repeated),
             CompletionOutcome::Unknown => Ok(Reported::Unknown),
-            CompletionOutcome::Contradicts(booked) => {
-                let (shop, booked_as) = (shop.as_str(), booked.as_str());
+            CompletionOutcome::Contradicts(status) => {
+                let (shop, completed_as) = (shop.as_str(), status.as_str());
                 match provider {
                     // A customer of the sandbox's page may press both of its buttons: no reason for a warning.
                     ProviderKind::Sandbox => {
-                        tracing::debug!(transaction_id = %id, shop, booked = booked_as, "a contradicting choice was refused");
+                        tracing::debug!(transaction_id = %id, shop, booked = completed_as, "a contradicting choice was refused");
                     }
                     ProviderKind::Http => {
-                        tracing::warn!(transaction_id = %id, shop, booked = booked_as, "a contradicting result was refused");
+                        tracing::warn!(transaction_id = %id, shop, booked = completed_as, "a contradicting result was refused");
                     }
                 }
-                Ok(Reported::Contradicts(booked))
+                Ok(Reported::Contradicts(status))
             }
         }
     }

@@ -45,7 +45,7 @@ pub(super) async fn decide(
     let (status, contradicts) =
         match engine.report(ProviderKind::Sandbox, &operation.shop, operation.id, report).await? {
             Reported::Taken | Reported::Repeated => (decision.status(), false),
-            Reported::Contradicts(booked) => (booked, true),
+            Reported::Contradicts(completed) => (completed, true),
             // The operation was created for another provider.
             Reported::Unknown => return Err(AdmissionError::Link.into()),
         };

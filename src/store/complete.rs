@@ -32,7 +32,7 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
     let (outcome, finished) = match bare_state(operation.status, operation.finished_at).finish(outcome.clone(), *at) {
         Ok(Ok(finished)) => (CompletionOutcome::Completed, Some(finished)),
         Ok(Err(_)) => (CompletionOutcome::AlreadyCompleted, None),
-        Err(contradiction) => (CompletionOutcome::Contradicts(contradiction.booked), None),
+        Err(contradiction) => (CompletionOutcome::Contradicts(contradiction.completed), None),
     };
     if let Some(finished) = &finished {
         rows.post(of_result(operation.direction, finished.status()), ledger_entry(*id, &operation, *at)).await?;

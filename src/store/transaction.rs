@@ -44,7 +44,7 @@ pub(super) trait Rows: CallbackRows {
     ) -> Result<bool, Self::Error>;
 
     /// Inserts ledger entries and updates the balances of their accounts.
-    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> Result<(), Self::Error>;
+    async fn post(&mut self, postings: &[Posting], entry: LedgerEntry<'_>) -> Result<(), Self::Error>;
 
     /// Reports whether any entry was posted under this source.
     async fn has_entries(&mut self, source: PostingSource) -> Result<bool, Self::Error>;

@@ -29,8 +29,8 @@ async fn a_result_is_taken_once() {
         for reply in [world.deposit("").await.unwrap(), world.withdraw("").await.unwrap()] {
             assert!(world.status(&reply).await.contains("\"PENDING\""));
             assert_eq!(world.report(&reply, first.clone()).await, Reported::Taken);
-            let booked = (world.status(&reply).await, world.balances().await);
-            assert!(booked.0.contains(status.as_str()), "{booked:?}");
+            let completed = (world.status(&reply).await, world.balances().await);
+            assert!(completed.0.contains(status.as_str()), "{completed:?}");
             for (late, expected) in [
                 (first.clone(), Reported::Repeated),
                 (contradicting.clone(), Reported::Contradicts(status)),
@@ -39,7 +39,7 @@ async fn a_result_is_taken_once() {
                 (first.clone(), Reported::Repeated),
             ] {
                 assert_eq!(world.report(&reply, late.clone()).await, expected, "{late:?}");
-                assert_eq!((world.status(&reply).await, world.balances().await), booked, "{late:?}");
+                assert_eq!((world.status(&reply).await, world.balances().await), completed, "{late:?}");
                 assert_eq!(prepared(&world, &reply).await, None, "{late:?}");
             }
         }

@@ -20,15 +20,15 @@ use crate::store::rows::ledger::{LedgerEntry, account_number, posting_number};
 ///
 /// # Errors
 /// The source has one of these postings already; the database does not respond.
-pub(super) async fn book(
+pub(super) async fn post(
     transaction: &Transaction<'_>,
     postings: &[Posting],
-    booking: LedgerEntry<'_>,
+    entry: LedgerEntry<'_>,
 ) -> Result<(), PgError> {
     if postings.is_empty() {
         return Ok(());
     }
-    let LedgerEntry { source, merchant, currency, amount, at } = booking;
+    let LedgerEntry { source, merchant, currency, amount, at } = entry;
     let (mut numbers, mut accounts, mut amounts) = (Vec::new(), Vec::new(), Vec::new());
     for posting in postings {
         let (from, to) = posting.from_to();
@@ -39,14 +39,14 @@ pub(super) async fn book(
         }
     }
     let id = source.to_stored();
-    let statement = transaction.prepare_cached(BOOK).await?;
+    let statement = transaction.prepare_cached(POST).await?;
     transaction
         .execute(&statement, &[&id, &at.0, &bucket_in_number(id), &currency, &merchant, &numbers, &accounts, &amounts])
         .await?;
     Ok(())
 }
 
-const BOOK: &str = "WITH side AS (SELECT * FROM unnest($6::smallint[], $7::smallint[], $8::bigint[]) \
+const POST: &str = "WITH side AS (SELECT * FROM unnest($6::smallint[], $7::smallint[], $8::bigint[]) \
     AS side (posting, account, amount)), \
     booked AS (INSERT INTO entries (transaction_id, booked_at, bucket, currency, merchant, posting, account, amount) \
     SELECT $1, $2, $3, $4, $5, posting, account, amount FROM side) \

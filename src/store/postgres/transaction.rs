@@ -214,8 +214,8 @@ impl Rows for PgRows<'_> {
         insert::alone(self.0, new, state, counted_day).await
     }
 
-    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> Result<(), PgError> {
-        ledger::book(self.0, postings, booking).await
+    async fn post(&mut self, postings: &[Posting], entry: LedgerEntry<'_>) -> Result<(), PgError> {
+        ledger::post(self.0, postings, entry).await
     }
 
     async fn has_entries(&mut self, source: PostingSource) -> Result<bool, PgError> {

@@ -221,8 +221,8 @@ impl Rows for SqliteRows<'_> {
         Ok(inserted)
     }
 
-    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> rusqlite::Result<()> {
-        postings.iter().try_for_each(|posting| post(self.0, *posting, booking))
+    async fn post(&mut self, postings: &[Posting], entry: LedgerEntry<'_>) -> rusqlite::Result<()> {
+        postings.iter().try_for_each(|posting| post(self.0, *posting, entry))
     }
 
     async fn has_entries(&mut self, source: PostingSource) -> rusqlite::Result<bool> {

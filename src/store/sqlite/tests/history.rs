@@ -138,7 +138,7 @@ impl Model {
         let finished = match operation.state.clone().finish(outcome, at) {
             Ok(Ok(finished)) => finished,
             Ok(Err(_)) => return CompletionOutcome::AlreadyCompleted,
-            Err(contradiction) => return CompletionOutcome::Contradicts(contradiction.booked),
+            Err(contradiction) => return CompletionOutcome::Contradicts(contradiction.completed),
         };
         let (amount, status) = (hundredths(operation.amount), finished.status());
         match (operation.direction(), status) {
