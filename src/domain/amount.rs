@@ -35,6 +35,12 @@ impl Amount {
         }
     }
 
+    /// Returns the amount in hundredths as a signed number, which always fits.
+    #[must_use]
+    pub const fn signed(self) -> i64 {
+        self.hundredths().cast_signed()
+    }
+
     /// Returns the amount in hundredths.
     #[must_use]
     pub const fn hundredths(self) -> u64 {

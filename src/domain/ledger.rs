@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::{Direction, Status};
+
 /// An account of one merchant in one currency. A posting moves money from one account to another, so that the balances
 /// of all accounts sum to zero at every commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +40,28 @@ pub enum Posting {
 }
 
 impl Posting {
+    /// Returns what is posted when an operation is created with this status.
+    #[must_use]
+    pub const fn of_creation(direction: Direction, status: Status) -> &'static [Self] {
+        match (direction, status) {
+            (Direction::Payin, Status::Success) => &[Self::Credited],
+            (Direction::Payout, Status::Pending) => &[Self::Held],
+            (Direction::Payout, Status::Success) => &[Self::Held, Self::Taken],
+            (Direction::Payin, Status::Pending | Status::Failed) | (Direction::Payout, Status::Failed) => &[],
+        }
+    }
+
+    /// Returns what is posted when a pending operation is completed with this status.
+    #[must_use]
+    pub const fn of_result(direction: Direction, status: Status) -> &'static [Self] {
+        match (direction, status) {
+            (Direction::Payin, Status::Success) => &[Self::Credited],
+            (Direction::Payout, Status::Success) => &[Self::Taken],
+            (Direction::Payout, Status::Failed) => &[Self::Released],
+            (_, Status::Pending) | (Direction::Payin, Status::Failed) => &[],
+        }
+    }
+
     /// Returns the account that the money leaves and the account that it enters.
     #[must_use]
     pub const fn from_to(self) -> (LedgerAccount, LedgerAccount) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::http::{self, ProviderAnswer, ProviderBody, Unknown};
-use super::{CurrentRules, sandbox};
+use super::{CurrentRules, withdrawal_result};
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
@@ -81,7 +81,7 @@ impl JobContext {
         // Deposits of the sandbox wait for their customers.
         let report = match job.operation.direction() {
             Direction::Payin => Report::Pending,
-            Direction::Payout => Report::Finished(sandbox::withdrawal_result(job.operation.amount)),
+            Direction::Payout => Report::Finished(withdrawal_result(job.operation.amount)),
         };
         self.record_report(job, report).await
     }

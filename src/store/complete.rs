@@ -4,11 +4,11 @@
 use super::callbacks::NewCallback;
 use super::rows::bare_state;
 use super::rows::callback::origin_of;
-use super::rows::ledger::{LedgerEntry, PostingSource, of_result};
+use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::tasks::TaskKind;
 use super::transaction::{Customer, OperationState, Rows};
 use super::{CallbackId, CallbackSubject, CompletionOutcome};
-use crate::domain::{Direction, Outcome, Status, TransactionId, UnixMillis};
+use crate::domain::{Direction, Outcome, Posting, Status, TransactionId, UnixMillis};
 
 /// A result of an operation.
 #[derive(Debug)]
@@ -35,7 +35,8 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
         Err(contradiction) => (CompletionOutcome::Contradicts(contradiction.completed), None),
     };
     if let Some(finished) = &finished {
-        rows.post(of_result(operation.direction, finished.status()), ledger_entry(*id, &operation, *at)).await?;
+        rows.post(Posting::of_result(operation.direction, finished.status()), ledger_entry(*id, &operation, *at))
+            .await?;
         if let Some(url) = &operation.callback_url {
             let target = origin_of(url)?;
             let id = CallbackId::new(CallbackSubject::Operation(*id), *nonce);

@@ -2,11 +2,10 @@
 //! is the operation itself: when its order exists, nothing has to be undone.
 
 use super::callbacks::NewCallback;
-use super::rows::callback::address;
-use super::rows::ledger::{LedgerEntry, PostingSource, of_creation, signed};
+use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::tasks::NewTask;
 use super::transaction::{Customer, Rows, Usage};
-use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, NewOperation};
+use super::{CallbackId, CallbackSender, CallbackSubject, CreateOutcome, DailyLimit, NewOperation};
 use crate::domain::{
     Amount, Currency, Direction, LedgerAccount, MerchantId, Operation, Outcome, Posting, State, Status, TransactionId,
     UnixMillis,
@@ -72,7 +71,7 @@ pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> R
     if let (Some(customer), Some(usage), Some(day)) = (customer(operation), usage, day) {
         rows.set_usage(customer, day, usage).await?;
     }
-    rows.post(of_creation(operation.direction(), state.status()), ledger_entry(operation)).await?;
+    rows.post(Posting::of_creation(operation.direction(), state.status()), ledger_entry(operation)).await?;
     let queued = queue_follow_up(rows, draft, &state, nonce).await?;
     Ok(Inserted::New { verdict, queued })
 }
@@ -95,7 +94,9 @@ async fn queue_follow_up<R: Rows>(
             Ok(false)
         }
         State::Finished { at, .. } => {
-            let Some(url) = address(&operation.callback_url, draft.v1.as_ref()) else { return Ok(false) };
+            let Some(url) = CallbackSender::called_address(draft.v1.as_ref(), &operation.callback_url) else {
+                return Ok(false);
+            };
             let id = CallbackId::new(CallbackSubject::Operation(operation.id), nonce);
             let (merchant, target) = (operation.merchant.as_str(), url.origin());
             rows.queue_callback(NewCallback { id, merchant, target: &target, at: *at }).await?;
@@ -115,7 +116,7 @@ async fn check_limits<R: Rows>(
     if operation.state.status() != Status::Pending {
         return Ok(as_drafted);
     }
-    let amount = signed(operation.amount);
+    let amount = operation.amount.signed();
     let mut decision = as_drafted;
     if let (Some(customer), Some(limit)) = (customer(operation), &draft.daily_limit) {
         decision.usage = with_one_more(rows.usage(customer, limit.day).await?, limit, amount);
@@ -129,7 +130,7 @@ async fn check_limits<R: Rows>(
     let (merchant, currency, enforce) = (&operation.merchant, operation.currency, draft.enforce_balance);
     let available = rows.balance(merchant, currency, LedgerAccount::Available, enforce).await?;
     let held = rows.balance(merchant, currency, LedgerAccount::Held, false).await?;
-    let opened = opening.iter().find(|(opened, _)| *opened == currency).map_or(0, |(_, amount)| signed(*amount));
+    let opened = opening.iter().find(|(opened, _)| *opened == currency).map_or(0, |(_, amount)| amount.signed());
     if can_be_held(available.checked_add(opened), held, amount, enforce) {
         return Ok(decision);
     }
@@ -140,7 +141,7 @@ async fn check_limits<R: Rows>(
 fn with_one_more(used: Usage, limit: &DailyLimit, amount: i64) -> Option<Usage> {
     let usage = Usage { operations: used.operations + 1, amount: used.amount.checked_add(amount)? };
     let over = limit.operations.is_some_and(|most| usage.operations > i64::from(most))
-        || limit.amount.is_some_and(|most| usage.amount > signed(most));
+        || limit.amount.is_some_and(|most| usage.amount > most.signed());
     (!over).then_some(usage)
 }
 
@@ -189,7 +190,7 @@ async fn open<R: Rows>(
     rows.add_merchant(merchant).await?;
     let merchant = merchant.as_str();
     for (currency, amount) in opening {
-        let entry = LedgerEntry { source, merchant, currency: currency.as_str(), amount: signed(*amount), at };
+        let entry = LedgerEntry { source, merchant, currency: currency.as_str(), amount: amount.signed(), at };
         rows.post(&[Posting::Opened], entry).await?;
     }
     Ok(())
@@ -216,7 +217,7 @@ fn ledger_entry(operation: &Operation) -> LedgerEntry<'_> {
         source: PostingSource::Operation(operation.id),
         merchant: operation.merchant.as_str(),
         currency: operation.currency.as_str(),
-        amount: signed(operation.amount),
+        amount: operation.amount.signed(),
         at: operation.created_at,
     }
 }

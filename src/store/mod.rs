@@ -288,6 +288,19 @@ pub enum CallbackSender {
 }
 
 impl CallbackSender {
+    /// Returns the address to which an operation's result is sent; `None`: the merchant is not called back. `sender` is
+    /// that of an operation created through v1.
+    #[must_use]
+    pub const fn called_address<'a>(
+        sender: Option<&'a Self>,
+        callback_url: &'a CallbackUrl,
+    ) -> Option<&'a CallbackUrl> {
+        match sender {
+            Some(Self::Relayed(url)) => url.as_ref(),
+            Some(Self::Directly) | None => Some(callback_url),
+        }
+    }
+
     /// Returns the merchant's address that the relay calls.
     #[must_use]
     pub const fn relayed_to(&self) -> Option<&CallbackUrl> {

@@ -3,11 +3,11 @@
 use super::ledger::PostedEntries;
 use super::{AuditFindings, Found, RowPlace, message_of};
 use crate::domain::{Kind, Operation, State, Status, TransactionId, wide};
-use crate::store::Stored;
 use crate::store::homes::Home;
+use crate::store::rows::details;
 use crate::store::rows::ledger::LedgerRow;
 use crate::store::rows::operation::StoredRow;
-use crate::store::rows::{callback, details};
+use crate::store::{CallbackSender, Stored};
 
 /// What is stored about an operation in other rows.
 pub(in crate::store) struct Around {
@@ -59,7 +59,7 @@ impl AuditFindings {
         let Operation { id, merchant, order_id, .. } = &operation;
         let pending = operation.state == State::Pending;
         let key = self.vault.fingerprint_key().order_key(merchant, operation.direction(), order_id);
-        let needs_callback = !pending && callback::address(&operation.callback_url, v1.as_ref()).is_some();
+        let needs_callback = !pending && CallbackSender::called_address(v1.as_ref(), &operation.callback_url).is_some();
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let failed = operation.state.status() == Status::Failed;
         let problems = [

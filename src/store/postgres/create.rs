@@ -18,7 +18,6 @@ use crate::domain::{Direction, Status};
 pub(super) use crate::store::create::InsertedRow;
 use crate::store::create::{self, Inserted};
 use crate::store::homes::OrderRow;
-use crate::store::rows::ledger::signed;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::status_number;
 use crate::store::{CreateOutcome, NewOperation, StoreError};
@@ -51,7 +50,7 @@ pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> R
 /// Reports whether something has to be read or posted before the operation is stored.
 fn decides(draft: &NewOperation) -> bool {
     let operation = &draft.operation;
-    let is_large = operation.direction() == Direction::Payout && signed(operation.amount) > SMALL;
+    let is_large = operation.direction() == Direction::Payout && operation.amount.signed() > SMALL;
     draft.opening.is_some()
         || draft.enforce_balance
         || is_large

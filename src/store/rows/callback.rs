@@ -3,7 +3,7 @@
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::CallbackUrl;
 pub(in crate::store) use crate::store::outbox::target_of;
-use crate::store::{CallbackRecord, CallbackSender, CallbackState, TryOutcome};
+use crate::store::{CallbackRecord, CallbackState, TryOutcome};
 
 pub(in crate::store) const PENDING: i64 = state_number(CallbackState::Pending);
 pub(in crate::store) const DELIVERED: i64 = state_number(CallbackState::Delivered);
@@ -25,17 +25,6 @@ pub(in crate::store) const fn state_of(number: i64) -> Option<CallbackState> {
         DELIVERED => Some(CallbackState::Delivered),
         FAILED => Some(CallbackState::Failed),
         _ => None,
-    }
-}
-
-/// Returns the address to which an operation's result is sent; `None`: the merchant is not called back.
-pub(in crate::store) const fn address<'a>(
-    callback_url: &'a CallbackUrl,
-    v1: Option<&'a CallbackSender>,
-) -> Option<&'a CallbackUrl> {
-    match v1 {
-        Some(CallbackSender::Relayed(url)) => url.as_ref(),
-        Some(CallbackSender::Directly) | None => Some(callback_url),
     }
 }
 

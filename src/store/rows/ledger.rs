@@ -1,6 +1,6 @@
 //! The postings of operations with their stored numbers, and the ledger entries that audits require of an operation.
 
-use crate::domain::{Amount, Direction, LedgerAccount, Operation, Posting, Status, TransactionId, UnixMillis};
+use crate::domain::{Direction, LedgerAccount, Operation, Posting, Status, TransactionId, UnixMillis};
 
 /// The operation or opening that ledger entries belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,31 +30,6 @@ pub(in crate::store) struct LedgerEntry<'a> {
     /// In hundredths, above zero.
     pub(in crate::store) amount: i64,
     pub(in crate::store) at: UnixMillis,
-}
-
-/// Returns what is posted when an operation is created with this status.
-pub(in crate::store) const fn of_creation(direction: Direction, status: Status) -> &'static [Posting] {
-    match (direction, status) {
-        (Direction::Payin, Status::Success) => &[Posting::Credited],
-        (Direction::Payout, Status::Pending) => &[Posting::Held],
-        (Direction::Payout, Status::Success) => &[Posting::Held, Posting::Taken],
-        (Direction::Payin, Status::Pending | Status::Failed) | (Direction::Payout, Status::Failed) => &[],
-    }
-}
-
-/// Returns what is posted when a pending operation is completed with this status.
-pub(in crate::store) const fn of_result(direction: Direction, status: Status) -> &'static [Posting] {
-    match (direction, status) {
-        (Direction::Payin, Status::Success) => &[Posting::Credited],
-        (Direction::Payout, Status::Success) => &[Posting::Taken],
-        (Direction::Payout, Status::Failed) => &[Posting::Released],
-        (_, Status::Pending) | (Direction::Payin, Status::Failed) => &[],
-    }
-}
-
-/// Returns an amount as a signed number, which always fits.
-pub(in crate::store) const fn signed(amount: Amount) -> i64 {
-    amount.hundredths().cast_signed()
 }
 
 pub(in crate::store) const fn posting_number(posting: Posting) -> i64 {
@@ -110,18 +85,18 @@ pub(in crate::store) fn is_opening_of(entries: &[LedgerRow], merchant: &str) -> 
 /// Reports whether entries, in order, are exactly those that the state of their operation requires.
 pub(in crate::store) fn match_operation(operation: &Operation, entries: &[LedgerRow]) -> bool {
     let (direction, status) = (operation.direction(), operation.state.status());
-    let mut required = entries_of(operation, of_creation(direction, status));
+    let mut required = entries_of(operation, Posting::of_creation(direction, status));
     if required.is_empty() && !entries.is_empty() && direction == Direction::Payout {
         // The operation failed after it had been pending.
-        required = entries_of(operation, of_creation(direction, Status::Pending));
-        required.extend(entries_of(operation, of_result(direction, status)));
+        required = entries_of(operation, Posting::of_creation(direction, Status::Pending));
+        required.extend(entries_of(operation, Posting::of_result(direction, status)));
         required.sort_unstable();
     }
     required == entries
 }
 
 fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<LedgerRow> {
-    let amount = signed(operation.amount);
+    let amount = operation.amount.signed();
     let mut entries: Vec<_> = postings
         .iter()
         .flat_map(|posting| {

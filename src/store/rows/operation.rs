@@ -8,7 +8,6 @@ use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, Direction, Fingerprint, InvalidValue, MerchantId,
     Operation, OperationView, OrderId, Outcome, ShopCode, State, Status, StatusRecord, TransactionId, UnixMillis,
 };
-use crate::store::rows::callback::address;
 use crate::store::vault::{Column, Vault};
 use crate::store::{CallbackSender, NewOperation, RequestFingerprint, StoreError, Stored};
 
@@ -49,7 +48,8 @@ impl NewRow {
 
     /// Returns the merchant's address for the result; `None`: the merchant is not called back.
     pub(in crate::store) fn callback_url(&self) -> Option<&str> {
-        address(&self.draft.operation.callback_url, self.draft.v1.as_ref()).map(CallbackUrl::as_str)
+        CallbackSender::called_address(self.draft.v1.as_ref(), &self.draft.operation.callback_url)
+            .map(CallbackUrl::as_str)
     }
 }
 
