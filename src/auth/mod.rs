@@ -2,7 +2,6 @@
 
 pub mod addresses;
 pub mod callers;
-pub mod links;
 pub mod per_address;
 pub mod signatures;
 

@@ -1,5 +1,7 @@
 //! Signs and verifies by v2's recipe (merchant-api-v2, "Authentication"), by the recipes of v1 dialects (contract
-//! section 4, `[signature]`), and by that of a remote engine's callbacks (section 2, `[engine] callback_signature`).
+//! section 4, `[signature]`), and by that of a remote engine's callbacks (section 2, `[engine] callback_signature`); and
+//! signs and verifies links: `{public_url}/{kind}/{transaction_id}?expires=<unix>&signature=<hex>`, with HMAC-SHA256 over
+//! path and query up to the signature (section 9).
 //!
 //! Received signatures are decoded and compared in constant time. The signed payload is fed to the hash piece by piece
 //! and never assembled.
@@ -13,7 +15,8 @@ use http::HeaderName;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::{
-    Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secrets, Segment, TimestampFormat, UnixMillis,
+    Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secrets, Segment, TimestampFormat, TransactionId,
+    UnixMillis,
 };
 use crate::wire::time::{read_rfc3339, rfc3339};
 
@@ -271,6 +274,72 @@ fn parse_digits(text: &str) -> Option<i64> {
     let plain = (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let plain = plain && (text == "0" || !text.starts_with('0'));
     if plain { text.parse().ok() } else { None }
+}
+
+/// The path of entry links.
+pub const ENTRY: &str = "pay";
+/// The path of return links.
+pub const RETURN: &str = "return";
+/// The path of the sandbox's hosted page.
+pub const SANDBOX: &str = "sandbox";
+
+/// The content of a verified link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// The operation that it belongs to.
+    pub id: TransactionId,
+    /// The end of its validity, in Unix seconds: it is valid before.
+    pub expires: i64,
+}
+
+/// Returns a signed link that is valid before `expires`, in Unix seconds.
+#[must_use]
+pub fn sign_link(secret: &Secret, public_url: &str, kind: &str, id: TransactionId, expires: i64) -> String {
+    // Each number has at most 20 digits, the signature 64.
+    let mut link = String::with_capacity(public_url.len() + kind.len() + 128);
+    for piece in [public_url, "/", kind, "/"] {
+        link.push_str(piece);
+    }
+    link.push_str(id.digits().as_str());
+    link.push_str("?expires=");
+    link.push_str(itoa::Buffer::new().format(expires));
+    let mut mac = secret.sha256();
+    let (_, signed) = link.split_at(public_url.len());
+    mac.update(signed.as_bytes());
+    link.push_str("&signature=");
+    link.push_str(&hex::encode(mac.finalize().into_bytes()));
+    link
+}
+
+/// The link was not issued here, was altered, or has expired. Its user gets the same page for all of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the link is not valid or no longer valid")]
+pub struct LinkRefused;
+
+/// Verifies a link and returns its content. `target` is the path and query exactly as received: anything added, left
+/// out, reordered or spelled differently is refused. Any of the secrets verifies.
+///
+/// # Errors
+/// The link was not issued in this form, or has expired at `now`.
+pub fn verify_link<'a>(
+    secrets: impl IntoIterator<Item = &'a Secret>,
+    kind: &str,
+    target: &str,
+    now: UnixMillis,
+) -> Result<Link, LinkRefused> {
+    let (signed, signature) = target.split_once("&signature=").ok_or(LinkRefused)?;
+    if !verifies_lower_hex(secrets, signed.as_bytes(), signature.as_bytes()) {
+        return Err(LinkRefused);
+    }
+    let rest =
+        signed.strip_prefix('/').and_then(|rest| rest.strip_prefix(kind)).and_then(|rest| rest.strip_prefix('/'));
+    let (id, expires) = rest.and_then(|rest| rest.split_once("?expires=")).ok_or(LinkRefused)?;
+    let expires: i64 = expires.parse().map_err(|_| LinkRefused)?;
+    if now.seconds() >= expires {
+        return Err(LinkRefused);
+    }
+    let id = TransactionId::parse(id).map_err(|_| LinkRefused)?;
+    Ok(Link { id, expires })
 }
 
 #[cfg(test)]
@@ -600,5 +669,76 @@ mod tests {
         ] {
             assert!(!fresh(TimestampFormat::Rfc3339, text), "{text}");
         }
+    }
+
+    const LINK_TIME: UnixMillis = UnixMillis(1_735_689_600_000);
+    const EXPIRES: i64 = 1_735_691_400;
+
+    fn id() -> TransactionId {
+        TransactionId::parse("123456789").unwrap()
+    }
+
+    fn link() -> Link {
+        Link { id: id(), expires: EXPIRES }
+    }
+
+    fn target(secret: &Secret) -> String {
+        sign_link(secret, "", ENTRY, id(), EXPIRES)
+    }
+
+    #[test]
+    fn a_link_has_the_form_of_the_contract() {
+        // Computed with Python's hmac.
+        let link = sign_link(&Secret::new(b"page-secret"), "https://pay.example", ENTRY, id(), EXPIRES);
+        let signature = "182c132d932abee1553946cdf13ad48fbe5735fa36cfb297b197ebc8d3c5d657";
+        assert_eq!(link, format!("https://pay.example/pay/123456789?expires=1735691400&signature={signature}"));
+    }
+
+    #[test]
+    fn any_listed_secret_verifies() {
+        let (old, new, other) = (Secret::new(b"old"), Secret::new(b"new"), Secret::new(b"other"));
+        assert_eq!(verify_link([&new, &old], ENTRY, &target(&old), LINK_TIME), Ok(link()));
+        assert_eq!(verify_link([&new, &old], ENTRY, &target(&new), LINK_TIME), Ok(link()));
+        assert_eq!(verify_link([&new, &old], ENTRY, &target(&other), LINK_TIME), Err(LinkRefused));
+        assert_eq!(verify_link([], ENTRY, &target(&new), LINK_TIME), Err(LinkRefused));
+    }
+
+    #[test]
+    fn a_link_is_valid_while_now_is_before_its_end() {
+        let secret = Secret::new(b"page-secret");
+        let at = |millis| verify_link([&secret], ENTRY, &target(&secret), UnixMillis(millis));
+        assert!(at(EXPIRES * 1000 - 1).is_ok());
+        assert!(at(EXPIRES * 1000).is_err());
+    }
+
+    #[test]
+    fn an_altered_link_is_refused() {
+        let secret = Secret::new(b"page-secret");
+        let good = target(&secret);
+        let (signed, signature) = good.split_once("&signature=").unwrap();
+        for altered in [
+            String::new(),
+            signed.to_owned(),
+            good.replace("123456789", "123456788"),
+            good.replace("123456789", "0123456789"),
+            good.replace("1735691400", "1735691401"),
+            good.replace("1735691400", "+1735691400"),
+            good.replace("/pay/", "/return/"),
+            good.replace("/pay/", "//pay/"),
+            good.replace("pay", "%70ay"),
+            good.replace("expires", "Expires"),
+            good.replace('?', "?x=1&"),
+            format!("{good}&x=1"),
+            format!("{good}#x"),
+            format!("{good}&signature={signature}"),
+            format!("{signed}&x=1&signature={signature}"),
+            format!("/pay/123456789?signature={signature}&expires=1735691400"),
+            format!("{signed}&signature={}", signature.to_uppercase()),
+            format!("{signed}&signature={}", &signature[..63]),
+            format!("https://pay.example{good}"),
+        ] {
+            assert_eq!(verify_link([&secret], ENTRY, &altered, LINK_TIME), Err(LinkRefused), "{altered}");
+        }
+        assert!(verify_link([&secret], RETURN, &good, LINK_TIME).is_err(), "another kind");
     }
 }

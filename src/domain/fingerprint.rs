@@ -34,7 +34,7 @@ impl MemberFingerprints {
     /// The number of v1's `paymentData`.
     pub const PAYMENT_DATA: u8 = 8;
 
-    /// Adds the hash of the member of a number (see `crate::v1::compare`, which numbers them).
+    /// Adds the hash of the member of a number (see `crate::v1`, which numbers them).
     pub fn add(&mut self, member: u8, short: MemberFingerprint) {
         self.0.push((member, short));
     }

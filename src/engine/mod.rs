@@ -1,31 +1,35 @@
 //! The v2 engine: creates, repeats, results and queries. It knows no HTTP, no SQL and no shape of the wire; `fields` is a
 //! domain type to it.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use crate::clock::{Clock, Random};
-use crate::domain::{Amount, Currency, Direction, MerchantId, Operation, UnixMillis};
-use crate::error::{ApiError, RequestError};
-use crate::rules::{ProviderRules, Shop};
-use crate::store::{Store, StoreError};
-use crate::telemetry::Metrics;
-
-pub use customer::NextAction;
-pub use decide::{AcceptedRequest, FailureCause, check_rules};
-pub use links::PageSecret;
-pub use repeat::EarlierRequest;
-pub use report::{Report, Reported};
-
 mod create;
 mod customer;
 mod decide;
-mod links;
 mod query;
 mod repeat;
 mod report;
 #[cfg(test)]
 pub(crate) mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::auth::signatures::{self, Link, LinkRefused};
+use crate::clock::{Clock, Random};
+use crate::domain::{
+    Amount, Currency, Direction, MerchantId, Operation, RedirectUrl, Secret, TransactionId, UnixMillis,
+};
+use crate::error::{ApiError, RequestError};
+use crate::rules::{GatewayRules, ProviderRules, Shop};
+use crate::store::{Store, StoreError};
+use crate::telemetry::Metrics;
+
+pub use customer::NextAction;
+pub use decide::{AcceptedRequest, FailureCause, check_rules};
+pub use repeat::EarlierRequest;
+pub use report::{Report, Reported};
 
 /// The embedded v2 engine.
 pub struct Engine {
@@ -176,6 +180,65 @@ impl OpeningBalances {
     }
 }
 
+/// The default secret of links, used when the rules have no `pages.secret`: 32 bytes in a file beside the store's key.
+#[derive(Debug, Clone)]
+pub struct PageSecret {
+    secret: Secret,
+    /// The content of its file: the secret in base64.
+    file: Secret,
+}
+
+impl PageSecret {
+    /// Signs with this secret.
+    #[must_use]
+    pub fn new(secret: Secret) -> Self {
+        let file = Secret::new(STANDARD.encode(secret.expose()).as_bytes());
+        Self { secret, file }
+    }
+
+    /// Signs the entry link of a deposit created at `now`.
+    #[must_use]
+    pub fn entry_link(&self, gateway: &GatewayRules, id: TransactionId, now: UnixMillis) -> RedirectUrl {
+        self.sign(gateway, signatures::ENTRY, id, now.plus(gateway.pages.link_lifetime).seconds())
+    }
+
+    /// Signs the link to which the customer of a deposit returns after paying. It is a secret of the customer.
+    #[must_use]
+    pub fn return_link(&self, gateway: &GatewayRules, id: TransactionId, created_at: UnixMillis) -> RedirectUrl {
+        self.sign(gateway, signatures::RETURN, id, created_at.plus(gateway.pages.return_lifetime).seconds())
+    }
+
+    /// Signs the link of the sandbox's hosted page; it expires with the entry link that led there.
+    #[must_use]
+    pub fn sandbox_link(&self, gateway: &GatewayRules, entry: Link) -> RedirectUrl {
+        self.sign(gateway, signatures::SANDBOX, entry.id, entry.expires)
+    }
+
+    /// Verifies a link of a kind and returns its content; `target` is the path and query exactly as received.
+    ///
+    /// # Errors
+    /// The link was not issued like this, or is too late.
+    pub fn verify(
+        &self,
+        gateway: &GatewayRules,
+        kind: &str,
+        target: &str,
+        now: UnixMillis,
+    ) -> Result<Link, LinkRefused> {
+        let Some(secrets) = &gateway.pages.secret else {
+            return signatures::verify_link([&self.secret], kind, target, now);
+        };
+        // The file of the default secret may be listed, so that links signed with it stay valid.
+        let default = secrets.verifying().any(|secret| secret.expose() == self.file.expose()).then_some(&self.secret);
+        signatures::verify_link(secrets.verifying().chain(default), kind, target, now)
+    }
+
+    fn sign(&self, gateway: &GatewayRules, kind: &str, id: TransactionId, expires: i64) -> RedirectUrl {
+        let secret = gateway.pages.secret.as_ref().map_or(&self.secret, |secrets| secrets.signing());
+        RedirectUrl::new(signatures::sign_link(secret, &gateway.server.public_url, kind, id, expires))
+    }
+}
+
 #[cfg(test)]
 mod opening_tests {
     use super::*;
@@ -202,5 +265,41 @@ mod opening_tests {
             openings.confirmed(&MerchantId::new(&format!("m{number}")).unwrap());
         }
         assert_eq!(openings.seen().len(), 1);
+    }
+}
+
+#[cfg(test)]
+mod link_tests {
+    use super::*;
+    use crate::rules::{LoadOptions, load};
+
+    const CREATED: UnixMillis = UnixMillis(1_735_689_600_999);
+
+    fn gateway(pages: &str) -> GatewayRules {
+        let directory = tempfile::tempdir().unwrap();
+        let text = format!("[server]\npublic_url = \"https://pay.example\"\n[pages]\n{pages}");
+        std::fs::write(directory.path().join("gateway.toml"), text).unwrap();
+        load(directory.path(), CREATED, None, LoadOptions::default()).unwrap().gateway
+    }
+
+    #[test]
+    fn a_return_link_lives_from_the_creation_and_is_signed_with_the_first_secret() {
+        let id = TransactionId::parse("123456789").unwrap();
+        let default = PageSecret::new(Secret::new(b"page-secret"));
+        // Computed with Python's hmac.
+        for (pages, link) in [
+            (
+                "",
+                "/return/123456789?expires=1736294400&signature=b33d71c3d3a4e75a2b2998bfd52c2f3047edd3deb8a1a1369a0efc604f6eead0",
+            ),
+            (
+                "secret = [\"new\", \"page-secret\"]\nreturn_lifetime = \"1d\"\n",
+                "/return/123456789?expires=1735776000&signature=4acc081c10b2576f57eac8353fde69f5c395344abd7e054cace2f83c24672e68",
+            ),
+        ] {
+            let made = default.return_link(&gateway(pages), id, CREATED);
+            assert_eq!(made.expose(), format!("https://pay.example{link}"));
+            assert_eq!(format!("{made:?}"), "RedirectUrl(..)");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decision::Decision;
-use crate::auth::links::{self, Link};
+use crate::auth::signatures::{self, Link};
 use crate::domain::{
     Amount, BrowserUrl, Currency, Deposit, Instructions, Kind, MerchantId, Operation, OrderId, RedirectUrl, Status,
     UnixMillis,
@@ -37,9 +37,9 @@ impl LinkKind {
     #[must_use]
     pub const fn segment(self) -> &'static str {
         match self {
-            Self::Entry => links::ENTRY,
-            Self::Return => links::RETURN,
-            Self::Sandbox => links::SANDBOX,
+            Self::Entry => signatures::ENTRY,
+            Self::Return => signatures::RETURN,
+            Self::Sandbox => signatures::SANDBOX,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Decision, LinkKind, PageReply, PageRequest, PageResponse};
-use crate::auth::links::{ENTRY, SANDBOX, sign};
+use crate::auth::signatures::{ENTRY, SANDBOX, sign_link};
 use crate::clock::Clock as _;
 use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, Secret, ShopCode};
 use crate::engine::tests::{START, World, id};
@@ -282,7 +282,7 @@ async fn a_decision_that_the_page_does_not_offer_is_ignored() {
         let reply = world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap();
         world.later(SECOND);
         let expires = world.clock.now().plus(Duration::from_millis(MINUTE)).seconds();
-        let link = sign(&Secret::new(b"pages"), "", SANDBOX, id(&reply), expires);
+        let link = sign_link(&Secret::new(b"pages"), "", SANDBOX, id(&reply), expires);
         assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "pay");
         assert!(world.status(&reply).await.contains("PENDING"));
     }
@@ -340,7 +340,7 @@ async fn an_id_that_names_no_deposit_is_refused_like_a_wrong_link() {
     for id in [id(&withdrawal).to_string(), "4711".to_owned()] {
         let id = crate::domain::TransactionId::parse(&id).unwrap();
         let expires = START.plus(Duration::from_millis(MINUTE)).seconds();
-        let link = sign(&Secret::new(b"pages"), "", ENTRY, id, expires);
+        let link = sign_link(&Secret::new(b"pages"), "", ENTRY, id, expires);
         assert_eq!(describe(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
     }
 }

@@ -19,7 +19,7 @@ pub(super) use ledger::AuditedAccount;
 pub(super) use operations::Around;
 
 use super::StoreError;
-use super::homes::Home;
+use super::create::Home;
 use super::vault::Vault;
 use crate::domain::{Bucket, Fingerprint, MerchantId};
 

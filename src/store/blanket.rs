@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::backend::Backend;
 use super::complete::{self, Completion};
-use super::create::{self, InsertedRow};
-use super::homes::{self, Home};
+use super::create::{self, Home, InsertedRow, OrderRow};
 use super::rows::context::merchant_number;
 use super::rows::details;
 use super::rows::details::opened_fields;
@@ -62,9 +61,9 @@ impl<B: Backend> Store for B {
         Box::pin(async move {
             let order = self.fingerprint_key().order_key(merchant, direction, order_id);
             Ok(match self.order_row(merchant, order).await? {
-                homes::OrderRow::Free => OrderLookup::Free,
-                homes::OrderRow::Operation(row) => OrderLookup::Operation(Box::new(row.decode(self.vault())?)),
-                homes::OrderRow::Elsewhere => OrderLookup::Reserved,
+                OrderRow::Free => OrderLookup::Free,
+                OrderRow::Operation(row) => OrderLookup::Operation(Box::new(row.decode(self.vault())?)),
+                OrderRow::Elsewhere => OrderLookup::Reserved,
             })
         })
     }
@@ -163,7 +162,7 @@ impl<B: Backend> Store for B {
         let key = |order_id| self.fingerprint_key().order_key(merchant, direction, order_id);
         let orders: Vec<_> = order_ids.iter().map(key).collect();
         let imported = Home::imported(merchant, at);
-        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| homes::reserve(rows, &orders, imported).await))
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| create::reserve(rows, &orders, imported).await))
     }
 
     fn open_ledger<'a>(

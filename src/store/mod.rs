@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! create, complete,  the logic of each transaction, written once; each file declares the row operations that it needs
-//! callbacks, homes,
-//! journal, tasks
+//! callbacks, journal,
+//! tasks
 //! backend            what a database implements; the files named blanket implement Store, Journal and Outbox for it
 //! audit              the invariants of the rows
 //! rows, vault        conversion between domain values and columns; encryption
@@ -23,7 +23,6 @@ mod complete;
 mod conformance;
 mod copy;
 mod create;
-mod homes;
 mod journal;
 mod open;
 mod opened;

@@ -1,18 +1,30 @@
-//! v1 creates: read, translate, create, reply in the dialect.
+//! v1 creates: read, translate, create, reply in the dialect; and what makes two v1 bodies the same request.
+//!
+//! One keyed hash decides whether two bodies are the same (contract section 2, "Live reload"). Only if they differ are the
+//! differing members found: from the operation that the first body created, and from short hashes of the few members that
+//! it does not store as they were sent.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 
 use super::translate::{TranslateError, translate};
 use super::{V1Frontend, reply};
 use crate::auth::SignedBody;
-use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId};
-use crate::engine::CreateError;
+use crate::domain::{
+    AccountNumber, CallbackUrl, CustomerIp, Direction, Fingerprint, FingerprintInput, FingerprintKey,
+    MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId, RETURN_USER_URL as RETURN_URL,
+    SchemaFields, canonical, dropped_members,
+};
+use crate::engine::{CreateError, EarlierRequest};
 use crate::error::ApiError;
+use crate::json::{self, Member, Node, Object, Value};
 use crate::rules::{CallbackStyle, Merchant};
 use crate::store::{CallbackSender, V1Request};
 use crate::telemetry::{Stage, Stopwatch};
 use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
-use crate::wire::v1::{V1Create, read_create};
+use crate::wire::members::present;
+use crate::wire::v1::{MEMBERS, OPTIONAL, PAYMENT_DATA, UserId, UserIpPlace, V1Create, payment_data, read_create};
 
 impl V1Frontend {
     /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Errors name members in v1 words.
@@ -113,10 +125,208 @@ pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, 
     url
 }
 
+/// The name in conflicts of all top-level members that v1 does not know: their names are not stored.
+const UNKNOWN: &str = "unknown fields";
+
+/// The members by their number in stored fingerprints. Numbers never change.
+const NUMBERED: [&str; 12] = [
+    "external_id",
+    "amount",
+    "currency",
+    "shop_code",
+    "callback_url",
+    "merchant_user_id",
+    "merchant_user_ip",
+    "card_number",
+    "paymentData",
+    UNKNOWN,
+    "paymentData.return_user_url",
+    "paymentData.merchant_user_ip",
+];
+
+impl<'a> V1Create<'a> {
+    /// Returns the keyed hash of the body's content: of decoded values, regardless of the order of keys and the spelling of the
+    /// amount. `null` equals absent where the contract allows `null`, and so does `paymentData` without members, PHP's empty
+    /// list included: all of these become the same v2 body.
+    #[must_use]
+    pub fn fingerprint(&self, fingerprint_key: &FingerprintKey) -> Fingerprint {
+        let body = self.compared_body();
+        let mut parts = FingerprintInput::of("v1 create");
+        parts.part(self.direction.as_str().as_bytes());
+        parts.part(&self.amount.hundredths().to_le_bytes());
+        canonical::hash_members(&mut parts, &body, |member| {
+            let name = member.name.as_ref();
+            name != "amount"
+                && (member.value.node != Node::Null || !OPTIONAL.contains(&name))
+                && (name != PAYMENT_DATA || holds_payment_data(&body))
+        });
+        fingerprint_key.fingerprint(&parts)
+    }
+
+    /// Returns the body without a `null` address in `paymentData`, which equals an absent one.
+    fn compared_body(&self) -> Cow<'_, Object<'a>> {
+        let is_null = |member: &Member<'_>| member.name == USER_IP && member.value.node == Node::Null;
+        if !payment_data(self.body()).is_some_and(|fields| fields.0.iter().any(is_null)) {
+            return Cow::Borrowed(self.body());
+        }
+        let mut body = self.body().clone();
+        for member in &mut body.0 {
+            if let (PAYMENT_DATA, Node::Object(fields)) = (member.name.as_ref(), &mut member.value.node) {
+                fields.0.retain(|member| !is_null(member));
+            }
+        }
+        Cow::Owned(body)
+    }
+
+    /// Returns fingerprints of the members that neither the v2 request nor `relayed_to`, the merchant's address that the relay
+    /// calls, holds as they were sent.
+    #[must_use]
+    pub fn not_held(&self, fingerprint_key: &FingerprintKey, relayed_to: Option<&CallbackUrl>) -> MemberFingerprints {
+        let place = self.user_ip_place();
+        let inner_ip = matches!(place, UserIpPlace::PaymentData | UserIpPlace::Both);
+        let user_id = present(self.body(), "merchant_user_id");
+        let differs = [
+            ("currency", self.currency.bytes().any(|byte| byte.is_ascii_lowercase())),
+            ("callback_url", self.callback_url.as_ref() != relayed_to),
+            (
+                "merchant_user_id",
+                user_id.is_some_and(|value| !matches!(value.node, Node::String(_)))
+                    || self.merchant_user_id == UserId::NoEquivalent,
+            ),
+            (USER_IP, inner_ip),
+            (UNKNOWN, self.unknown_members().next().is_some()),
+            ("paymentData.return_user_url", self.direction == Direction::Payin && self.return_user_url.is_none()),
+            ("paymentData.merchant_user_ip", inner_ip),
+        ];
+        let mut members = MemberFingerprints::default();
+        for (name, _) in differs.into_iter().filter(|(_, differs)| *differs) {
+            members.add(number(name), self.short(fingerprint_key, name, &SchemaFields::Everything));
+        }
+        members
+    }
+
+    /// Returns the short hash of a member; for `paymentData`, of its members that a schema did not keep.
+    fn short(&self, fingerprint_key: &FingerprintKey, name: &str, kept: &SchemaFields) -> MemberFingerprint {
+        let mut parts = FingerprintInput::of("v1 member");
+        parts.part(name.as_bytes());
+        let mut value = |value: Option<&Value<'_>>| match value {
+            Some(value) => canonical::hash_value(&mut parts, value),
+            None => parts.optional(None),
+        };
+        match name.strip_prefix("paymentData.") {
+            Some(inner) => value(payment_data(self.body()).and_then(|fields| present(fields, inner))),
+            None if name == UNKNOWN => {
+                let unknown: Vec<&str> = self.unknown_members().collect();
+                canonical::hash_members(&mut parts, self.body(), |member| unknown.contains(&&*member.name));
+            }
+            None if name == PAYMENT_DATA => {
+                let nothing = Object::default();
+                let fields = payment_data(self.body()).unwrap_or(&nothing);
+                return dropped_members(fingerprint_key, self.direction, fields, kept).unwrap_or_default();
+            }
+            None => value(present(self.body(), name)),
+        }
+        fingerprint_key.short(&parts)
+    }
+
+    /// Reports whether a member equals what the operation holds of an earlier body.
+    fn is_held(
+        &self,
+        fingerprint_key: &FingerprintKey,
+        name: &str,
+        held: &EarlierRequest,
+        fields: &Object<'_>,
+    ) -> bool {
+        let text = |object: &Object<'_>, name: &str| match present(object, name) {
+            Some(Value { node: Node::String(text), .. }) => Some(text.clone().into_owned()),
+            _ => None,
+        };
+        match name {
+            "amount" => self.amount == held.amount,
+            "currency" => *self.currency == *held.currency.as_str(),
+            "shop_code" => self.shop_code == held.shop_code,
+            "callback_url" => self.callback_url == held.callback_url,
+            "merchant_user_id" => match (present(self.body(), name), held.user_id) {
+                (None, None) => true,
+                (Some(_), Some(id)) => text(self.body(), name).is_some_and(|text| text == id.to_string()),
+                _ => false,
+            },
+            USER_IP => self.outer_user_ip() == text(fields, USER_IP),
+            "card_number" => {
+                self.card_number.as_ref().map(AccountNumber::expose)
+                    == held.card_number.as_ref().map(AccountNumber::expose)
+            }
+            PAYMENT_DATA => self.short(fingerprint_key, PAYMENT_DATA, &held.kept) == MemberFingerprint::default(),
+            UNKNOWN => self.unknown_members().next().is_none(),
+            "paymentData.return_user_url" => {
+                self.direction == Direction::Payout || self.return_user_url == held.return_url
+            }
+            "paymentData.merchant_user_ip" => {
+                !matches!(self.user_ip_place(), UserIpPlace::PaymentData | UserIpPlace::Both)
+            }
+            _ => true,
+        }
+    }
+
+    /// Returns the customer's address outside of `paymentData`.
+    fn outer_user_ip(&self) -> Option<String> {
+        let outside = matches!(self.user_ip_place(), UserIpPlace::Body(_) | UserIpPlace::Both);
+        self.merchant_user_ip.as_ref().filter(|_| outside).map(|address| CustomerIp::as_str(address).to_owned())
+    }
+
+    /// Returns the members in which this body differs from an earlier one, in the order of [`MEMBERS`]. Those of
+    /// `paymentData` are named one by one, except those that a schema dropped.
+    #[must_use]
+    pub fn differing(&self, fingerprint_key: &FingerprintKey, held: &EarlierRequest) -> Vec<String> {
+        let fields = stored_object(&held.fields);
+        let differs = |name: &&str| match held.members.get(number(name)) {
+            Some(earlier) => self.short(fingerprint_key, name, &held.kept) != earlier,
+            None => !self.is_held(fingerprint_key, name, held, &fields),
+        };
+        let nothing = Object::default();
+        let own = payment_data(self.body()).unwrap_or(&nothing);
+        let moved = canonical::differing_names(own, &fields, |member| {
+            held.kept.keeps(&member.name) && member.name != USER_IP && !self.is_destination(&member.name)
+        });
+        let mut inner: Vec<String> = moved.into_iter().map(|name| format!("{PAYMENT_DATA}.{name}")).collect();
+        let places = ["paymentData.merchant_user_ip", "paymentData.return_user_url"];
+        inner.extend(places.into_iter().filter(|name| differs(name)).map(str::to_owned));
+        if inner.is_empty() && differs(&PAYMENT_DATA) {
+            inner.push(PAYMENT_DATA.to_owned());
+        }
+        let outer = MEMBERS.into_iter().filter(|name| *name != PAYMENT_DATA).filter(differs).map(str::to_owned);
+        let unknown = Some(UNKNOWN).filter(differs).map(str::to_owned);
+        outer.chain(inner).chain(unknown).collect()
+    }
+
+    /// Reports whether a member of `paymentData` is the return address, which does not move to `fields`.
+    fn is_destination(&self, name: &str) -> bool {
+        self.direction == Direction::Payin && name == RETURN_URL
+    }
+}
+
+fn number(name: &str) -> u8 {
+    let place = NUMBERED.iter().position(|numbered| *numbered == name).unwrap_or(NUMBERED.len());
+    u8::try_from(place).unwrap_or(u8::MAX)
+}
+
+/// Reports whether `paymentData` has members.
+fn holds_payment_data(body: &Object<'_>) -> bool {
+    payment_data(body).is_some_and(|fields| !fields.0.is_empty())
+}
+
+fn stored_object(text: &str) -> Object<'_> {
+    match json::read(text.as_bytes()) {
+        Ok(Value { node: Node::Object(object), .. }) => object,
+        _ => Object::default(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{FingerprintKey, OrderId};
+    use crate::domain::{Amount, BrowserUrl, Currency, CustomerAccountId, FingerprintKey, OrderId};
+    use crate::wire::v1::read_create;
 
     #[test]
     fn one_address_for_each_order() {
@@ -131,5 +341,60 @@ mod tests {
         assert!(first.starts_with("https://gw.example/relay/acme.payin."), "{first}");
         assert_ne!(first, url(Direction::Payin, "o2"));
         assert_ne!(first.rsplit('.').next(), url(Direction::Payout, "o1").rsplit('.').next());
+    }
+
+    const BODY: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":null,"extra":[1.50,{"a":-0}],
+        "callback_url":"https://a.example/cb","merchant_user_id":"42","paymentData":{"merchant_user_ip":"::1",
+        "return_user_url":"https://a.example/r","level":3,"ratio":0.250e3,"none":null,"yes":true}}"#;
+
+    // Existing stores contain these values.
+    #[test]
+    fn hashes_stay_what_they_are() {
+        let fingerprint_key = FingerprintKey::new(&[3; 32]);
+        let create = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
+        assert_eq!(
+            u128::from_be_bytes(create.fingerprint(&fingerprint_key).0),
+            0xeb2e_88da_b8cf_98f5_e925_008e_650c_3e55
+        );
+        let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
+        let members = create.not_held(&fingerprint_key, Some(&callback_url));
+        let stored = NUMBERED.map(|name| members.get(number(name)).map(u32::from_be_bytes));
+        // The address, which is in its other place, and what v1 does not know.
+        let (unknown, nowhere, inside) = (Some(0x46c6_540e), Some(0x1311_aa2c), Some(0x6b36_ecc8));
+        assert_eq!(stored, [None, None, None, None, None, None, nowhere, None, None, unknown, None, inside]);
+    }
+
+    #[test]
+    fn what_differs_is_reported() {
+        let fingerprint_key = FingerprintKey::new(&[3; 32]);
+        let first = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
+        let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
+        let return_url = BrowserUrl::new("https://a.example/r").unwrap();
+        let held = EarlierRequest {
+            amount: Amount::from_hundredths(1050).unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            shop_code: None,
+            members: first.not_held(&fingerprint_key, Some(&callback_url)),
+            callback_url: Some(callback_url),
+            user_id: Some(CustomerAccountId(42)),
+            card_number: None,
+            return_url: Some(return_url),
+            fields: r#"{"merchant_user_ip":"::1","level":3,"ratio":0.250e3,"none":null,"yes":true}"#.into(),
+            kept: SchemaFields::Everything,
+        };
+        assert_eq!(first.differing(&fingerprint_key, &held), [""; 0]);
+        for (from, to, names) in [
+            ("10.50", "10.51", &["amount"][..]),
+            ("\"42\"", "42", &["merchant_user_id"]),
+            ("level\":3", "level\":4", &["paymentData.level"]),
+            ("::1", "::2", &["paymentData.merchant_user_ip"]),
+            ("[1.50,", "[2,", &["unknown fields"]),
+            ("a.example/r", "a.example/s", &["paymentData.return_user_url"]),
+        ] {
+            let body = BODY.replace(from, to);
+            let other = read_create(Direction::Payin, body.as_bytes()).unwrap();
+            assert_eq!(other.differing(&fingerprint_key, &held), names, "{from} -> {to}");
+            assert_ne!(other.fingerprint(&fingerprint_key), first.fingerprint(&fingerprint_key));
+        }
     }
 }

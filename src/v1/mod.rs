@@ -1,6 +1,5 @@
 //! The gateway's front: the API of legacy merchants (contract sections 4 and 5).
 
-mod compare;
 mod create;
 mod history;
 pub(crate) mod query;

@@ -178,7 +178,7 @@ mod tests {
     fn the_documented_examples_are_real() {
         use std::time::Duration;
 
-        use crate::auth::links;
+        use crate::auth::signatures;
         use crate::auth::signatures::sign_v2;
         use crate::domain::Secret;
         use crate::domain::{Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
@@ -198,7 +198,8 @@ mod tests {
         let fields = fields(r#"{"merchant_user_ip":"203.0.113.9","bank_code":"BANK-A"}"#, r#"{"channel":"web"}"#);
         let public_url = "https://localhost:8443";
         let expires = operation.created_at.plus(Duration::from_hours(7 * 24)).seconds();
-        let link = links::sign(&Secret::new(b"page-secret"), public_url, links::RETURN, operation.id, expires);
+        let link =
+            signatures::sign_link(&Secret::new(b"page-secret"), public_url, signatures::RETURN, operation.id, expires);
         let return_url = RedirectUrl::new(link);
         let request =
             body(ProviderBody { operation: &operation, fields: &fields, public_url, return_url: Some(&return_url) });

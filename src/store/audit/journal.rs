@@ -3,7 +3,7 @@
 use super::{AuditFindings, Found, RowPlace, message_of};
 use crate::domain::Fingerprint;
 use crate::store::JournalEntry;
-use crate::store::homes::Home;
+use crate::store::create::Home;
 use crate::store::rows::entry::EntryRow;
 
 /// What is stored about an entry in other rows.

@@ -3,7 +3,7 @@
 use super::ledger::PostedEntries;
 use super::{AuditFindings, Found, RowPlace, message_of};
 use crate::domain::{Kind, Operation, State, Status, TransactionId, wide};
-use crate::store::homes::Home;
+use crate::store::create::Home;
 use crate::store::rows::details;
 use crate::store::rows::ledger::LedgerRow;
 use crate::store::rows::operation::StoredRow;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
-use crate::store::homes::Home;
+use crate::store::create::Home;
 use crate::store::rows::entry::{NewEntry, changes_entry, sealed_account};
 use crate::store::{StoreError, StoreFuture};
 

@@ -3,7 +3,7 @@
 
 use crate::domain::{Fingerprint, Status, UnixMillis};
 use crate::store::callbacks::{CallbackRows, NewCallback, locked_by_id, requeue};
-use crate::store::homes::{Home, HomeRows};
+use crate::store::create::{Home, HomeRows};
 use crate::store::rows::callback::origin_of;
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{CorruptRow, status_number};

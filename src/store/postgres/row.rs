@@ -10,7 +10,7 @@ use tokio_postgres::types::FromSql;
 use super::errors::PgError;
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
 use crate::store::StoreError;
-use crate::store::homes::{Home, OrderRow};
+use crate::store::create::{Home, OrderRow};
 use crate::store::rows::CorruptRow;
 use crate::store::rows::operation::{StatusColumns, V1Status, V2Status};
 

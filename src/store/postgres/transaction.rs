@@ -12,7 +12,7 @@ use super::row::{self, bucket_in, bucket_in_number, bucket_of, get, key, narrow,
 use crate::domain::{
     Bucket, Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
 };
-use crate::store::homes::{Home, HomeRows};
+use crate::store::create::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::ledger::{LedgerEntry, PostingSource};

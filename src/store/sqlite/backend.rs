@@ -16,7 +16,7 @@ use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
 use crate::store::create::InsertedRow;
-use crate::store::homes::{Home, OrderRow};
+use crate::store::create::{Home, OrderRow};
 use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;

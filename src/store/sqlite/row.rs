@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, State, TransactionId, UnixDay};
 use crate::store::NewOperation;
-use crate::store::homes::{Home, OrderRow};
+use crate::store::create::{Home, OrderRow};
 use crate::store::rows::CorruptRow;
 use crate::store::rows::context::NewContext;
 use crate::store::rows::operation::StatusColumns;

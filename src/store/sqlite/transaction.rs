@@ -14,7 +14,7 @@ use crate::domain::{
     Balance, Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
 };
 use crate::store::create::{self, Inserted};
-use crate::store::homes::{Home, HomeRows, OrderRow};
+use crate::store::create::{Home, HomeRows, OrderRow};
 use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::ledger::{LedgerEntry, PostingSource, account_number, posting_number};

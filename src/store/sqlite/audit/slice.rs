@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row};
 use crate::domain::Fingerprint;
 use crate::store::EntryId;
 use crate::store::audit::{AuditFindings, Found};
-use crate::store::homes::Home;
+use crate::store::create::Home;
 use crate::store::sqlite::row;
 
 /// The most rows in memory at once.
