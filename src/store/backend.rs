@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::create::InsertedRow;
-use super::create::{Home, OrderRow};
+use super::create::{Home, InsertedRow, OrderRow};
 use super::journal::moves::EntryRows;
 use super::rows::CorruptRow;
 use super::rows::context::Contexts;

@@ -22,8 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::head_guard::{GuardStatus, HeadGuard};
 use super::settings::ConnectionRules;
-use super::shared::{ConnectionInfo, Lifecycle, Peer, Protocol, Service, Shared};
-use super::slots::{ConnectionState, Slot};
+use super::shared::{ConnectionInfo, ConnectionState, Lifecycle, Peer, Protocol, Service, Shared, Slot};
 use super::transport::{Inbound, Stream, Transport};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;

@@ -15,8 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::head::{self, Framing, HeadRefused, Scan, Scanner};
-use super::shared::{HeadCheck, HeadError};
-use super::slots::ConnectionState;
+use super::shared::{ConnectionState, HeadCheck, HeadError};
 use super::transport::{Deadline, Transport};
 use crate::rules::Limits;
 use crate::telemetry::Stopwatch;

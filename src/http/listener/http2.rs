@@ -17,8 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::head;
-use super::shared::{ConnectionInfo, Lifecycle, Peer, Service, Shared};
-use super::slots::ConnectionState;
+use super::shared::{ConnectionInfo, ConnectionState, Lifecycle, Peer, Service, Shared};
 use super::transport::{Inbound, Transport};
 use crate::domain::UnixMillis;
 use crate::rules::Limits;

@@ -1,7 +1,7 @@
 //! The public listener: TCP sockets, TLS and HTTP, up to one call of a [`Service`] for each request (contract sections
 //! 1 to 3).
 //!
-//! `workers` (accepts, up to the limit of `slots`; one thread and one runtime each) -> `connection` (PROXY header, TLS,
+//! `workers` (accepts, up to the limit of [`ConnectionSlots`]; one thread and one runtime each) -> `connection` (PROXY header, TLS,
 //! time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `head_guard`, which checks every head
 //! and follows every body (`head`) before hyper does; over HTTP/2 the head is checked after h2 has parsed it. Either way the service receives the result as
 //! [`HeadCheck`] beside the [`Peer`], so that one place refuses bad requests.
@@ -13,7 +13,6 @@ mod http2;
 mod proxy_header;
 mod settings;
 mod shared;
-mod slots;
 pub mod tls;
 mod transport;
 mod workers;
@@ -34,8 +33,7 @@ use tokio::time::{Instant, timeout};
 use shared::{Lifecycle, Shared, WorkerLife};
 
 pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
-pub use shared::{ConnectionInfo, HeadCheck, HeadError, Peer, Protocol, Service};
-pub use slots::{ConnectionSlots, ConnectionState};
+pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use transport::Inbound;
 pub use workers::Watchdog;
 

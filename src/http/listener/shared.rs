@@ -1,22 +1,22 @@
 //! The interface between the listener and the service behind it, and the state that all connections share: the service,
-//! the settings and the lifecycle.
+//! the settings, the lifecycle, and the slots that limit their number.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::settings::ListenerSettings;
-use super::slots::{ConnectionSlots, ConnectionState, Slot};
+use super::settings::{ListenerSettings, RulesSource};
 use super::transport::Inbound;
 use crate::error::AdmissionError;
-use crate::telemetry::Stopwatch;
+use crate::telemetry::{Metrics, Stopwatch};
 
 /// Answers requests. It must refuse a request whose [`HeadCheck`] holds a violation.
 pub trait Service: Send + Sync + 'static {
@@ -170,5 +170,409 @@ impl HeadCheck {
             HeadError::TooLarge => AdmissionError::HeadTooLarge,
             HeadError::TooSlow => AdmissionError::HeadTooSlow,
         })
+    }
+}
+
+/// How many candidates for eviction one pass over all connections selects, among those that were never authenticated. A
+/// client that opens connections without end then costs one pass for that many connections instead of one for each.
+const CHOSEN_AT_ONCE: usize = 64;
+/// How many evicted connections may still be open when another one is accepted: each holds a file descriptor beyond the
+/// limit.
+const CLOSING: usize = 32;
+
+/// The state of one connection, as the connection limit needs it: since when it is idle, and whether a request on it
+/// was ever authenticated.
+///
+/// Until the first authentication the connection may be evicted at any moment, even during a request; after that only
+/// between requests.
+#[derive(Debug)]
+pub struct ConnectionState {
+    opened: Instant,
+    /// [`EVICTED`], or the milliseconds from `opened` to the start of its idle time, shifted above [`AUTHENTICATED`]
+    /// and [`BUSY`].
+    bits: AtomicU64,
+    evicted: Notify,
+}
+
+/// A request that must not be interrupted is being served.
+const BUSY: u64 = 1;
+/// A request was authenticated.
+const AUTHENTICATED: u64 = 2;
+const FLAGS: u32 = 2;
+const EVICTED: u64 = u64::MAX;
+
+impl Default for ConnectionState {
+    fn default() -> Self {
+        Self { opened: Instant::now(), bits: AtomicU64::new(0), evicted: Notify::new() }
+    }
+}
+
+impl ConnectionState {
+    /// Marks the connection busy, if a request on it was ever authenticated.
+    pub fn begin_request(&self) {
+        self.update(|bits| if bits & AUTHENTICATED == 0 { bits } else { bits | BUSY });
+    }
+
+    /// Marks the current request authenticated: from now on it is not interrupted. Returns false if the connection was
+    /// evicted already, so that the client would not receive the reply.
+    pub fn authenticate(&self) -> bool {
+        self.update(|bits| bits | AUTHENTICATED | BUSY)
+    }
+
+    /// Marks the connection idle from now on: every request was replied to.
+    pub fn end_request(&self) {
+        let idle_since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or_default();
+        self.update(|bits| idle_since << FLAGS | bits & AUTHENTICATED);
+    }
+
+    /// Returns whether a request was ever authenticated.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.bits.load(Ordering::Acquire) & AUTHENTICATED != 0
+    }
+
+    /// Waits until the connection is evicted.
+    pub async fn evicted(&self) {
+        // `Notify` keeps a permit for a connection that does not wait yet.
+        self.evicted.notified().await;
+    }
+
+    /// Changes the state. Returns false if the connection is evicted, which is final.
+    fn update(&self, change: impl Fn(u64) -> u64) -> bool {
+        let change = |bits| (bits != EVICTED).then(|| change(bits));
+        self.bits.fetch_update(Ordering::AcqRel, Ordering::Acquire, change).is_ok()
+    }
+
+    /// Returns the connection as a candidate for eviction, unless it is busy or evicted.
+    fn candidate(&self) -> Option<Candidate> {
+        let bits = self.bits.load(Ordering::Acquire);
+        // `EVICTED` has this bit set, too.
+        if bits & BUSY != 0 {
+            return None;
+        }
+        let idle_since = self.opened + Duration::from_millis(bits >> FLAGS);
+        Some(Candidate { authenticated: bits & AUTHENTICATED != 0, idle_since, slot: 0, bits })
+    }
+}
+
+/// A connection that may be evicted. The smallest candidate is evicted first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    authenticated: bool,
+    idle_since: Instant,
+    slot: usize,
+    /// Its state when it was selected: it is evicted only if this is still its state.
+    bits: u64,
+}
+
+/// All slots of a listener.
+pub struct ConnectionSlots {
+    rules: RulesSource,
+    metrics: Arc<Metrics>,
+    /// Whether the last accept succeeded.
+    accepting: AtomicBool,
+    /// Notified when a connection was closed.
+    closed: Notify,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    slots: Vec<Option<Arc<ConnectionState>>>,
+    free: Vec<usize>,
+    /// How many connections are evicted, but not closed yet.
+    closing: usize,
+    /// The next connections to evict, the first choice last.
+    chosen: Vec<Candidate>,
+}
+
+impl ConnectionSlots {
+    /// Creates the slots of a listener, all free.
+    #[must_use]
+    pub fn new(rules: RulesSource, metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self {
+            rules,
+            metrics,
+            accepting: AtomicBool::new(true),
+            closed: Notify::new(),
+            table: Mutex::default(),
+        })
+    }
+
+    /// Takes a slot for a new connection, evicting another one if necessary. Returns `None` if every connection is
+    /// busy.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
+        let limit = (self.rules)().limits.connections;
+        let mut table = self.table();
+        if table.open() >= limit {
+            let authenticated = table.evict()?;
+            self.metrics.connection_evicted(authenticated);
+        }
+        let state = Arc::new(ConnectionState::default());
+        let index = table.insert(Arc::clone(&state));
+        drop(table);
+        self.metrics.connection_opened();
+        Some(Slot { slots: Arc::clone(self), index, state })
+    }
+
+    /// Waits while too many evicted connections are still open.
+    pub(super) async fn closed(&self) {
+        while self.table().closing >= CLOSING {
+            self.closed.notified().await;
+        }
+    }
+
+    /// Records whether connections can be accepted.
+    pub(super) fn set_accepting(&self, accepting: bool) {
+        self.accepting.store(accepting, Ordering::Release);
+    }
+
+    /// Checks that new connections can be served.
+    ///
+    /// # Errors
+    /// Every connection that the limit allows is busy, or the system accepts none.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if !self.accepting.load(Ordering::Acquire) {
+            return Err("connections cannot be accepted");
+        }
+        let limit = (self.rules)().limits.connections;
+        let table = self.table();
+        let room = table.open() < limit || table.candidates().next().is_some();
+        if room { Ok(()) } else { Err("all connections that limits.connections allows are busy") }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "slots are never removed, so that a number stays valid")]
+impl Table {
+    const fn open(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn insert(&mut self, state: Arc<ConnectionState>) -> usize {
+        if let Some(index) = self.free.pop() {
+            self.slots[index] = Some(state);
+            return index;
+        }
+        self.slots.push(Some(state));
+        self.slots.len() - 1
+    }
+
+    fn remove(&mut self, index: usize, state: &Arc<ConnectionState>) {
+        // The slot of an evicted connection may belong to another one by now.
+        if self.slots[index].as_ref().is_some_and(|held| Arc::ptr_eq(held, state)) {
+            self.slots[index] = None;
+            self.free.push(index);
+        } else {
+            self.closing -= 1;
+        }
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(slot, state)| Some(Candidate { slot, ..state.as_ref()?.candidate()? }))
+    }
+
+    /// Evicts the connection that has been idle longest; connections that were never authenticated go before all
+    /// others. Returns whether the evicted connection was authenticated, or `None` if all are busy.
+    fn evict(&mut self) -> Option<bool> {
+        loop {
+            if self.chosen.is_empty() {
+                self.choose();
+            }
+            let chosen = self.chosen.pop()?;
+            let Candidate { authenticated, slot, bits, .. } = chosen;
+            let Some(state) = &self.slots[slot] else { continue };
+            // The slot may belong to another connection by now, with another idle time.
+            let is_chosen = state.candidate().is_some_and(|now| Candidate { slot, ..now } == chosen);
+            if is_chosen && state.bits.compare_exchange(bits, EVICTED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                state.evicted.notify_one();
+                self.slots[slot] = None;
+                self.free.push(slot);
+                self.closing += 1;
+                return Some(authenticated);
+            }
+        }
+    }
+
+    fn choose(&mut self) {
+        let mut candidates: Vec<_> = self.candidates().collect();
+        if let Some(last) = candidates.len().checked_sub(1) {
+            let (chosen, _, _) = candidates.select_nth_unstable(last.min(CHOSEN_AT_ONCE));
+            let count = (chosen.len() + 1).min(CHOSEN_AT_ONCE);
+            candidates.truncate(count);
+        }
+        candidates.sort_unstable_by(|one, other| other.cmp(one));
+        // Authenticated connections are selected only when there are no others, and then one at a time: the next new
+        // connection is not authenticated yet and is evicted before them.
+        let keep = candidates.iter().position(|candidate| !candidate.authenticated);
+        let first_unauthenticated = keep.unwrap_or(candidates.len().saturating_sub(1));
+        candidates.drain(..first_unauthenticated);
+        self.chosen = candidates;
+    }
+}
+
+/// A taken slot, until it is dropped or its connection is evicted.
+pub(super) struct Slot {
+    slots: Arc<ConnectionSlots>,
+    index: usize,
+    state: Arc<ConnectionState>,
+}
+
+impl Slot {
+    pub(super) const fn state(&self) -> &Arc<ConnectionState> {
+        &self.state
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.table().remove(self.index, &self.state);
+        self.slots.closed.notify_one();
+        self.slots.metrics.connection_closed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use super::super::ConnectionRules;
+    use super::*;
+    use crate::domain::UnixMillis;
+    use crate::rules::{LoadOptions, load};
+
+    fn slots(connections: usize) -> Arc<ConnectionSlots> {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
+        let mut limits = rules.gateway.limits.clone();
+        limits.connections = connections;
+        let rules = Arc::new(ConnectionRules { limits, tls: None });
+        ConnectionSlots::new(Arc::new(move || Arc::clone(&rules)), Arc::default())
+    }
+
+    /// Longer than the resolution of idle times, which is a millisecond.
+    const A_MOMENT: Duration = Duration::from_millis(2);
+
+    fn is_evicted(slot: &Slot) -> bool {
+        slot.state().bits.load(Ordering::Acquire) == EVICTED
+    }
+
+    #[test]
+    fn the_longest_idle_is_evicted_first_and_unauthenticated_before_authenticated() {
+        let slots = slots(4);
+        let take = || {
+            sleep(A_MOMENT);
+            slots.take().unwrap()
+        };
+        let (kept, other, silent, unauthenticated) = (take(), take(), take(), take());
+        for (slot, authenticated) in [(&other, true), (&kept, true), (&unauthenticated, false)] {
+            sleep(A_MOMENT);
+            slot.state().begin_request();
+            if authenticated {
+                slot.state().authenticate();
+            }
+            slot.state().end_request();
+        }
+        let newer = take();
+        assert!(is_evicted(&silent), "it never sent a request");
+        newer.state().authenticate();
+        newer.state().end_request();
+        drop(silent);
+        let newest = take();
+        assert!(is_evicted(&unauthenticated), "nothing on it was authenticated");
+        newest.state().authenticate();
+        let another = take();
+        assert!(is_evicted(&other), "idle for longer than the first one");
+        another.state().authenticate();
+        let last = take();
+        assert!(is_evicted(&kept) && !is_evicted(&newer) && !is_evicted(&newest));
+        assert!(slots.check().is_ok());
+        drop((another, last));
+        assert_eq!(slots.table().open(), 2);
+    }
+
+    #[test]
+    fn a_busy_connection_is_never_evicted() {
+        let slots = slots(2);
+        let held: Vec<_> = (0..2).map(|_| slots.take().unwrap()).collect();
+        for slot in &held {
+            slot.state().authenticate();
+        }
+        assert!(slots.take().is_none() && slots.check().is_err());
+        held[1].state().end_request();
+        assert!(slots.check().is_ok());
+        let next = slots.take().unwrap();
+        assert!(is_evicted(&held[1]) && !is_evicted(&held[0]));
+        next.state().authenticate();
+        next.state().end_request();
+        held[1].state().authenticate();
+        assert!(is_evicted(&held[1]), "it stays evicted");
+        drop(held);
+        assert_eq!(slots.table().open(), 1, "an evicted one frees no slot of another");
+        slots.set_accepting(false);
+        assert!(slots.check().is_err());
+    }
+
+    #[test]
+    fn a_candidate_whose_slot_was_reused_is_skipped() {
+        let slots = slots(4);
+        let mut held: Vec<_> = (0..4).map(|_| slots.take().unwrap()).collect();
+        held.push(slots.take().unwrap());
+        assert!(is_evicted(&held[0]), "the rest of the first four are chosen to be the next");
+        let oldest = held.pop().unwrap();
+        held.clear();
+        let newer: Vec<_> = (0..3)
+            .map(|_| {
+                sleep(A_MOMENT);
+                slots.take().unwrap()
+            })
+            .collect();
+        let _newest = slots.take().unwrap();
+        assert!(is_evicted(&oldest) && !newer.iter().any(is_evicted));
+    }
+
+    #[test]
+    fn many_new_connections_evict_many() {
+        let slots = slots(300);
+        let mut held: Vec<_> = (0..300).map(|_| slots.take().unwrap()).collect();
+        held[7].state().authenticate();
+        held[7].state().end_request();
+        for _ in 0..1000 {
+            held.push(slots.take().unwrap());
+        }
+        assert!(!is_evicted(&held[7]));
+        assert_eq!(held.iter().filter(|slot| !is_evicted(slot)).count(), 300);
+        assert_eq!(slots.table().slots.len(), 300);
+    }
+
+    #[tokio::test]
+    async fn few_evicted_connections_are_open_at_once() {
+        let slots = slots(1);
+        let held: Vec<_> = (0..=CLOSING).map(|_| slots.take().unwrap()).collect();
+        let mut closed = Box::pin(slots.closed());
+        assert!(is_pending(&mut closed).await);
+        drop(held);
+        closed.await;
+        assert_eq!(slots.table().closing, 0);
+    }
+
+    async fn is_pending(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
+        std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn an_evicted_connection_is_notified_whether_it_waits_or_not() {
+        let slots = slots(1);
+        let first = slots.take().unwrap();
+        let second = slots.take().unwrap();
+        first.state().evicted().await;
+        let (waiting, third) = tokio::join!(second.state().evicted(), async { slots.take() });
+        let () = waiting;
+        assert!(third.is_some());
     }
 }

@@ -15,8 +15,7 @@ use super::{SqliteStore, audit, connection, failures, lists, tasks, transaction}
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
-use crate::store::create::InsertedRow;
-use crate::store::create::{Home, OrderRow};
+use crate::store::create::{Home, InsertedRow, OrderRow};
 use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;

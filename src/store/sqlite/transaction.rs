@@ -13,8 +13,7 @@ use super::row::{self, NewRow, direction_number, direction_of, finished_at, stat
 use crate::domain::{
     Balance, Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
 };
-use crate::store::create::{self, Inserted};
-use crate::store::create::{Home, HomeRows, OrderRow};
+use crate::store::create::{self, Home, HomeRows, Inserted, OrderRow};
 use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::ledger::{LedgerEntry, PostingSource, account_number, posting_number};
