@@ -101,7 +101,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Page<StoredRow>, StoreError>> + Send;
 
     /// Reports whether a merchant is known.
-    fn knows(&self, merchant: &MerchantId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    fn is_known_merchant(&self, merchant: &MerchantId) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Reads a merchant's balances, by currency, sorted.
     fn balances_of(

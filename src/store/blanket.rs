@@ -173,7 +173,7 @@ impl<B: Backend> Store for B {
     ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             // Almost every merchant is known; then nothing is committed.
-            if self.knows(merchant).await? {
+            if self.is_known_merchant(merchant).await? {
                 return Ok(());
             }
             let (merchant, random) = (merchant.clone(), self.random().number());

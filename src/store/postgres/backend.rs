@@ -109,9 +109,9 @@ impl Backend for PostgresStore {
         read.await
     }
 
-    async fn knows(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
+    async fn is_known_merchant(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
         let merchant = merchant.clone();
-        self.with_client(async move |client| ledger::knows(client, &merchant).await).await
+        self.with_client(async move |client| ledger::is_known_merchant(client, &merchant).await).await
     }
 
     async fn balances_of(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, StoreError> {

@@ -26,7 +26,7 @@ use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
 
 /// The most statements in flight. While one is, the next batch fills, and its rows share the fixed cost of a statement.
-const UNDER_WAY: usize = 1;
+const MAX_IN_FLIGHT: usize = 1;
 
 /// The next batch does not wait longer than this for a batch.
 const SLOW: Duration = Duration::from_millis(250);
@@ -36,23 +36,23 @@ const SLOW: Duration = Duration::from_millis(250);
 /// # Errors
 /// The database does not respond.
 pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>) -> Result<InsertConflict, StoreError> {
-    let (reply, met) = oneshot::channel();
+    let (reply, outcome) = oneshot::channel();
     node.batches.push(WaitingCreate { new, reply });
-    if node.batches.under_way.get() < UNDER_WAY {
-        node.batches.under_way.set(node.batches.under_way.get() + 1);
-        tokio::task::spawn_local(work_off(Rc::clone(node)));
+    if node.batches.in_flight.get() < MAX_IN_FLIGHT {
+        node.batches.in_flight.set(node.batches.in_flight.get() + 1);
+        tokio::task::spawn_local(send_batches(Rc::clone(node)));
     }
-    match timeout(LIMIT, met).await {
-        Ok(met) => met.unwrap_or_else(|_| Err(closed())),
+    match timeout(LIMIT, outcome).await {
+        Ok(outcome) => outcome.unwrap_or_else(|_| Err(closed())),
         Err(_) => Err(PgError::Silence.reported()),
     }
 }
 
 /// Sends batches until nothing waits.
-async fn work_off(node: Rc<PgNode>) {
-    let mut reported = 0;
+async fn send_batches(node: Rc<PgNode>) {
+    let mut last_size = 0;
     loop {
-        let crowd = reported + node.batches.waiting.borrow().len();
+        let crowd = last_size + node.batches.waiting.borrow().len();
         node.batches.gather(crowd).await;
         // Callers that are ready to run go first: their creates fill this batch.
         tokio::task::yield_now().await;
@@ -64,18 +64,18 @@ async fn work_off(node: Rc<PgNode>) {
             waiting.drain(..count).collect()
         };
         if batch.is_empty() {
-            node.batches.under_way.set(node.batches.under_way.get() - 1);
+            node.batches.in_flight.set(node.batches.in_flight.get() - 1);
             return;
         }
-        reported = batch.len();
-        sent(&node, batch).await;
+        last_size = batch.len();
+        send_or_detach(&node, batch).await;
     }
 }
 
 /// Sends a batch and waits for its end, or continues without it if that takes long: it may wait for a lock.
-async fn sent(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
+async fn send_or_detach(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
     let sending = Rc::clone(node);
-    let mut sending = tokio::task::spawn_local(async move { send(&sending, apart(batch)).await });
+    let mut sending = tokio::task::spawn_local(async move { send(&sending, with_distinct_ids(batch)).await });
     let slow = Arc::clone(&node.batches.slow).try_acquire_owned();
     match slow {
         Ok(slow) => {
@@ -110,19 +110,19 @@ fn store_part<'n>(
             return;
         }
         match store(node, &rows, tries).await {
-            Ok(Outcome::Waited) => match order_row(node, &rows).await {
-                Ok(order_row) if order_row.is_empty() => halve(node, part, tries, &taken()).await,
-                Ok(order_row) => store_part(node, without(part, &order_row), tries).await,
+            Ok(Outcome::Waited) => match positions_with_home(node, &rows).await {
+                Ok(existing) if existing.is_empty() => halve(node, part, tries, &order_is_busy()).await,
+                Ok(existing) => store_part(node, answer_existing(part, &existing), tries).await,
                 Err(error) => answer_all(part, &error),
             },
             Ok(Outcome::Stored { ids, in_doubt }) => {
                 for waiting in part {
-                    let met = if ids.contains(&waiting.id()) {
+                    let outcome = if ids.contains(&waiting.id()) {
                         InsertConflict::Nothing
                     } else {
                         InsertConflict::Something { in_doubt }
                     };
-                    waiting.answer(Ok(met));
+                    waiting.answer(Ok(outcome));
                 }
             }
             // A row that the database rejects must not prevent the others.
@@ -142,10 +142,10 @@ async fn halve(node: &PgNode, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, e
 }
 
 /// Answers the creates whose order has a home by now, and returns the rest.
-fn without(part: Vec<WaitingCreate>, order_row: &HashSet<i64>) -> Vec<WaitingCreate> {
+fn answer_existing(part: Vec<WaitingCreate>, existing: &HashSet<i64>) -> Vec<WaitingCreate> {
     let mut rest = Vec::with_capacity(part.len());
     for (place, waiting) in (1..).zip(part) {
-        if order_row.contains(&place) {
+        if existing.contains(&place) {
             waiting.answer(Ok(InsertConflict::Something { in_doubt: true }));
         } else {
             rest.push(waiting);
@@ -161,20 +161,20 @@ fn answer_all(part: Vec<WaitingCreate>, error: &StoreError) {
 }
 
 /// Another create of the same order, on another node, has not ended yet.
-fn taken() -> StoreError {
+fn order_is_busy() -> StoreError {
     StoreError::Unavailable("another request is storing the order".to_owned())
 }
 
 /// Returns the creates with distinct ids. The rows that a statement stored are recognized by their ids: of two creates
 /// that drew the same id in the same millisecond, one is stored, and both would be answered as stored.
-fn apart(batch: Vec<WaitingCreate>) -> Vec<WaitingCreate> {
+fn with_distinct_ids(batch: Vec<WaitingCreate>) -> Vec<WaitingCreate> {
     let mut ids = HashSet::new();
-    let (apart, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
+    let (distinct, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
     for waiting in taken {
         // It reads the existing row, finds that its id is taken, and draws another one.
         waiting.answer(Ok(InsertConflict::Something { in_doubt: false }));
     }
-    apart
+    distinct
 }
 
 /// The outcome of a statement.
@@ -195,13 +195,13 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         let inserted = async {
             for row in rows {
-                insert::context(client, row).await?;
+                insert::insert_context(client, row).await?;
             }
-            insert::pending(client, rows).await
+            insert::insert_pending(client, rows).await
         };
         match inserted.await {
             Ok(ids) => Ok(Outcome::Stored { ids, in_doubt }),
-            Err(fault) if fault.waited() => Ok(Outcome::Waited),
+            Err(fault) if fault.is_lock_timeout() => Ok(Outcome::Waited),
             Err(fault) => Err(fault),
         }
     })
@@ -209,7 +209,7 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
 }
 
 /// Returns the positions, from 1, of the rows whose orders have a home. Reading waits for no lock.
-async fn order_row(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
+async fn positions_with_home(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Fingerprint> = rows.iter().map(|new| new.order_key()).collect();
     node.with_client(async |client| {

@@ -60,7 +60,7 @@ pub fn begin_copy(
     let (from, moved_to) = (from.to_owned(), source.moved_to.clone());
     let moved = move || moved_to.clone().map(|to| OpenError::Moved { path: from.clone(), to });
     on_thread(&thread, to, async move |node: Rc<PgNode>| {
-        schema::alone(&node, &place, async |transaction| mark(transaction, &place, &keys, &moved).await).await
+        schema::exclusively(&node, &place, async |transaction| mark(transaction, &place, &keys, &moved).await).await
     })?;
     Ok(Copying { thread, to: to.to_string(), source: Some(source) })
 }

@@ -30,9 +30,9 @@ const SMALL: i64 = 1_000_000_000_000;
 /// # Errors
 /// The database does not respond: nothing was acknowledged.
 pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> Result<InsertedRow, StoreError> {
-    let met = if decides(new.draft()) {
+    let met = if needs_decision(new.draft()) {
         let since = Instant::now();
-        let _turn = node.turns.to_decide(&new.draft().operation.merchant).await?;
+        let _turn = node.turns.permit_to_decide(&new.draft().operation.merchant).await?;
         match decide(node, &new, nonce, since).await? {
             Decided::Stored { verdict, queued } => return Ok(InsertedRow::Stored { verdict, queued }),
             Decided::Met(met) => met,
@@ -47,7 +47,7 @@ pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> R
 }
 
 /// Reports whether something has to be read or posted before the operation is stored.
-fn decides(draft: &NewOperation) -> bool {
+fn needs_decision(draft: &NewOperation) -> bool {
     let operation = &draft.operation;
     let is_large = operation.direction() == Direction::Payout && operation.amount.signed() > SMALL;
     draft.opening.is_some()
@@ -62,7 +62,9 @@ async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<In
     node.with_client(async |client| {
         let operation = &new.draft().operation;
         Ok(match row::order_row(client, bucket_in(operation.id), new.order_key()).await? {
-            OrderRow::Operation(found) if in_doubt && found.id == operation.id.to_stored() => made_before(new, &found),
+            OrderRow::Operation(found) if in_doubt && found.id == operation.id.to_stored() => {
+                outcome_of_earlier_attempt(new, &found)
+            }
             OrderRow::Operation(found) => InsertedRow::Existing(found),
             OrderRow::Elsewhere => InsertedRow::Reserved,
             OrderRow::Free => InsertedRow::IdTaken,
@@ -73,7 +75,7 @@ async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<In
 
 /// Returns the outcome of an earlier attempt that was committed, with the callback that it queued. Why it failed is
 /// needed for metrics only.
-fn made_before(new: &NewRow, found: &StoredRow) -> InsertedRow {
+fn outcome_of_earlier_attempt(new: &NewRow, found: &StoredRow) -> InsertedRow {
     let draft = new.draft();
     let failed_at_once = found.status == status_number(Status::Failed) && found.finished_at == Some(found.created_at);
     let verdict = match draft.operation.state.status() {

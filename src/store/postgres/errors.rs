@@ -38,13 +38,13 @@ pub(super) enum RetryAction {
 }
 
 impl PgError {
-    pub(super) fn remedy(&self) -> RetryAction {
+    pub(super) fn retry_action(&self) -> RetryAction {
         match self {
             Self::Database(error) if is_lost(error) => RetryAction::Elsewhere,
-            Self::Database(error) => error.code().map_or(RetryAction::None, remedy_of),
+            Self::Database(error) => error.code().map_or(RetryAction::None, retry_action_of),
             Self::Pool(PoolError::Backend(error)) => match code_of(error) {
                 // A wrong password or name stays wrong.
-                Some(code) if remedy_of(code) == RetryAction::None => RetryAction::None,
+                Some(code) if retry_action_of(code) == RetryAction::None => RetryAction::None,
                 _ => RetryAction::Elsewhere,
             },
             // A host that accepted the connection and did not respond: by now another one may lead.
@@ -54,7 +54,7 @@ impl PgError {
     }
 
     /// Reports whether another transaction held a lock for too long.
-    pub(super) fn waited(&self) -> bool {
+    pub(super) fn is_lock_timeout(&self) -> bool {
         let Self::Database(error) = self else { return false };
         error.code().is_some_and(|code| [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code))
     }
@@ -122,7 +122,7 @@ fn is_lost(error: &Error) -> bool {
     error.is_closed() || source.is_some_and(<dyn std::error::Error>::is::<io::Error>)
 }
 
-fn remedy_of(code: &SqlState) -> RetryAction {
+fn retry_action_of(code: &SqlState) -> RetryAction {
     const SHUTTING_DOWN_OR_READ_ONLY: [SqlState; 5] = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_are_reported_once_what_it_is_about() {
+    fn errors_for_operators_name_their_subject_once() {
         assert_eq!(PgError::Silence.reported_to_operators(), "the database does not answer");
         let corrupt = PgError::Store(StoreError::Corrupt("no".to_owned())).reported_to_operators();
         assert_eq!(corrupt, "the store holds invalid data: no");

@@ -106,7 +106,7 @@ fn delay(new: &NewRow) -> Option<i64> {
 }
 
 /// Stores pending operations with everything that belongs to them; returns the ids of the stored ones.
-pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, PgError> {
+pub(super) async fn insert_pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, PgError> {
     let are_deposits = rows.iter().all(|new| new.draft().operation.direction() == Direction::Payin);
     let delays: Vec<Option<i64>> = rows.iter().map(|new| delay(new)).collect();
     let shared = delays.iter().all(|delay| Some(delay) == delays.first());
@@ -140,7 +140,7 @@ fn is_taken(error: &tokio_postgres::Error) -> bool {
 
 /// Stores an operation in a state, counted for its customer on a day, without anything else. Returns `false` if its
 /// order has a home or its id is taken.
-pub(super) async fn alone(
+pub(super) async fn insert_operation(
     transaction: &Transaction<'_>,
     new: &NewRow,
     state: &State,
@@ -155,7 +155,7 @@ pub(super) async fn alone(
 }
 
 /// Stores the context of a new operation, unless it is known to be stored. A context without operations does no harm.
-pub(super) async fn context(client: &impl GenericClient, new: &NewRow) -> Result<(), PgError> {
+pub(super) async fn insert_context(client: &impl GenericClient, new: &NewRow) -> Result<(), PgError> {
     if new.context.is_known() {
         return Ok(());
     }

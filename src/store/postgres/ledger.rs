@@ -54,7 +54,7 @@ const POST: &str = "WITH side AS (SELECT * FROM unnest($6::smallint[], $7::small
     SELECT $3, $4, $5, account, amount FROM side";
 
 /// Reports whether a merchant is known: its opening balances were posted, or never will be.
-pub(super) async fn knows(client: &impl GenericClient, merchant: &MerchantId) -> Result<bool, PgError> {
+pub(super) async fn is_known_merchant(client: &impl GenericClient, merchant: &MerchantId) -> Result<bool, PgError> {
     let statement =
         client.prepare_cached("SELECT EXISTS (SELECT FROM merchants WHERE bucket = $1 AND merchant = $2)").await?;
     get(&client.query_one(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await?, 0)

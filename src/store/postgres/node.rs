@@ -87,7 +87,7 @@ impl PgNode {
                 }
             }
         };
-        self.persist_since(since, once).await
+        self.retry_since(since, once).await
     }
 
     /// Runs statements on a connection, and retries them like [`PgNode::transact`].
@@ -104,7 +104,7 @@ impl PgNode {
 
     /// Retries work as long as that may help.
     pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, PgError>) -> Result<T, StoreError> {
-        self.persist_since(Instant::now(), once).await
+        self.retry_since(Instant::now(), once).await
     }
 
     /// Measures how far `machine` is ahead of the database's clock. `machine` may be another clock than the one that
@@ -128,7 +128,7 @@ impl PgNode {
         Ok(())
     }
 
-    async fn persist_since<T>(
+    async fn retry_since<T>(
         &self,
         began: Instant,
         once: impl AsyncFn() -> Result<T, PgError>,
@@ -142,17 +142,17 @@ impl PgNode {
                 Ok(Err(fault)) => fault,
                 Err(_) => PgError::Silence,
             };
-            let remedy = fault.remedy();
-            if remedy == RetryAction::Elsewhere {
+            let retry_action = fault.retry_action();
+            if retry_action == RetryAction::Elsewhere {
                 // The other connections most likely lead to the same server, which is gone or read-only; so does the
                 // one whose attempt was abandoned, which is back in the pool.
                 self.pool.retain(|_, _| false);
                 self.losses.fetch_add(1, Ordering::AcqRel);
             }
             let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, tried - 1, None, self.random.number());
-            let impatient = remedy == RetryAction::Elsewhere && self.away.get();
-            if remedy == RetryAction::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
-                if remedy == RetryAction::Elsewhere {
+            let impatient = retry_action == RetryAction::Elsewhere && self.away.get();
+            if retry_action == RetryAction::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
+                if retry_action == RetryAction::Elsewhere {
                     self.away.set(true);
                 }
                 return Err(fault.reported());

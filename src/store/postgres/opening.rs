@@ -38,7 +38,7 @@ pub fn open(
         tracing::warn!(%error, "the database's clock cannot be read");
     }
     // Sent before any other work, since the store was opened just now.
-    let _ = opened.store.thread.send(async move |node| drop(tokio::task::spawn_local(keep_house(node, clock))));
+    let _ = opened.store.thread.send(async move |node| drop(tokio::task::spawn_local(run_periodic_work(node, clock))));
     Ok(opened)
 }
 
@@ -107,11 +107,11 @@ fn failed(url: &PostgresUrl, reason: String) -> OpenError {
 }
 
 /// Runs the periodic work of a node for as long as the store is open. Several nodes run it side by side.
-async fn keep_house(node: Rc<PgNode>, machine: Arc<dyn Clock>) {
-    tokio::join!(fold_again_and_again(&node), measure_again_and_again(&node, &*machine));
+async fn run_periodic_work(node: Rc<PgNode>, machine: Arc<dyn Clock>) {
+    tokio::join!(fold_periodically(&node), measure_periodically(&node, &*machine));
 }
 
-async fn measure_again_and_again(node: &PgNode, machine: &dyn Clock) {
+async fn measure_periodically(node: &PgNode, machine: &dyn Clock) {
     while !node.is_closed() {
         tokio::time::sleep(BETWEEN_MEASUREMENTS).await;
         if let Err(error) = node.measure_clock(machine).await {
@@ -121,7 +121,7 @@ async fn measure_again_and_again(node: &PgNode, machine: &dyn Clock) {
     }
 }
 
-async fn fold_again_and_again(node: &PgNode) {
+async fn fold_periodically(node: &PgNode) {
     let (mut after, mut reported) = (None, None);
     while !node.is_closed() {
         match fold::pass(node, after.take().as_ref()).await {

@@ -57,7 +57,7 @@ impl ConcurrencyLimits {
     /// # Errors
     /// No permit became free in time.
     #[expect(clippy::indexing_slicing, reason = "the bucket is below the number of queues")]
-    pub(super) async fn to_decide(&self, merchant: &MerchantId) -> Result<[SemaphorePermit<'_>; 2], StoreError> {
+    pub(super) async fn permit_to_decide(&self, merchant: &MerchantId) -> Result<[SemaphorePermit<'_>; 2], StoreError> {
         let turn = async {
             let own = self.of_merchants[queue_of(merchant)].acquire().await?;
             Ok([own, self.deciding.acquire().await?])
@@ -109,8 +109,8 @@ impl WaitingCreate {
     }
 
     /// Sends the outcome; the caller may have gone.
-    pub(super) fn answer(self, met: Result<InsertConflict, StoreError>) {
-        let _ = self.reply.send(met);
+    pub(super) fn answer(self, outcome: Result<InsertConflict, StoreError>) {
+        let _ = self.reply.send(outcome);
     }
 }
 
@@ -120,7 +120,7 @@ const MOST_SLOW: usize = 4;
 /// The waiting creates.
 pub(super) struct CreateBatches {
     pub(super) waiting: RefCell<VecDeque<WaitingCreate>>,
-    pub(super) under_way: Cell<usize>,
+    pub(super) in_flight: Cell<usize>,
     /// The number of waiting creates at which the batch is complete; zero: no batch waits.
     awaited: Cell<usize>,
     together: Notify,
@@ -131,7 +131,7 @@ impl Default for CreateBatches {
     fn default() -> Self {
         Self {
             waiting: RefCell::default(),
-            under_way: Cell::default(),
+            in_flight: Cell::default(),
             awaited: Cell::default(),
             together: Notify::new(),
             slow: Arc::new(Semaphore::new(MOST_SLOW)),

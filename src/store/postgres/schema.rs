@@ -68,7 +68,7 @@ pub(super) async fn prepare(
 ) -> Result<PreparedStore, OpenError> {
     let prepare =
         async |transaction: &Transaction<'_>| prepare_in(transaction, url, keys, Arc::clone(&random), asked).await;
-    alone(node, url, prepare).await
+    exclusively(node, url, prepare).await
 }
 
 /// Wraps the data keys with the first of `keys`, in one transaction.
@@ -81,14 +81,14 @@ pub(super) async fn rewrap_keys(
     keys: &StoreKeys,
     random: &Arc<dyn Random>,
 ) -> Result<Rewrapped, OpenError> {
-    alone(node, url, async |transaction| rewrap_in(transaction, url, keys, random).await).await
+    exclusively(node, url, async |transaction| rewrap_in(transaction, url, keys, random).await).await
 }
 
 /// Runs a transaction while no other node opens the store.
 ///
 /// # Errors
 /// As [`prepare`].
-pub(super) async fn alone<T>(
+pub(super) async fn exclusively<T>(
     node: &PgNode,
     url: &PostgresUrl,
     work: impl AsyncFn(&Transaction<'_>) -> Result<T, OpenFailure>,

@@ -210,8 +210,8 @@ impl Rows for PgRows<'_> {
         state: &State,
         counted_day: Option<UnixDay>,
     ) -> Result<bool, PgError> {
-        insert::context(self.0, new).await?;
-        insert::alone(self.0, new, state, counted_day).await
+        insert::insert_context(self.0, new).await?;
+        insert::insert_operation(self.0, new, state, counted_day).await
     }
 
     async fn post(&mut self, postings: &[Posting], entry: LedgerEntry<'_>) -> Result<(), PgError> {

@@ -105,7 +105,7 @@ impl Backend for SqliteStore {
         self.histories.read(&self.readers, read).await
     }
 
-    async fn knows(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
+    async fn is_known_merchant(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
         self.readers.read(|connection| transaction::is_known(connection, merchant))
     }
 

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_disk_did_not_confirm_ends_the_process() {
+    fn only_a_failed_fsync_ends_the_process() {
         let unconfirmed = |code| is_unconfirmed(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
         assert!(unconfirmed(ffi::SQLITE_IOERR_FSYNC));
         for other in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_FULL, ffi::SQLITE_BUSY] {

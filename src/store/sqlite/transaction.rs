@@ -391,7 +391,7 @@ mod tests {
     use crate::store::sqlite::transaction::{SqliteRows, at_once};
 
     #[test]
-    fn openings_that_draw_the_same_id_do_not_meet() {
+    fn openings_with_the_same_random_id_do_not_collide() {
         let connection = Connection::open_in_memory().unwrap();
         for migration in MIGRATIONS {
             connection.execute_batch(migration).unwrap();

@@ -104,7 +104,7 @@ mod tests {
     use crate::store::postgres::row::bucket_of;
 
     #[test]
-    fn a_key_names_the_bucket_of_what_it_is_about() {
+    fn a_key_contains_the_bucket_of_its_subject() {
         let merchant = MerchantId::new("acme").unwrap();
         let id = TransactionId::compose(UnixMillis(1_790_000_000_000), Bucket::of(&merchant), 77);
         for subject in [CallbackSubject::Operation(id), CallbackSubject::Entry(EntryId(id.to_stored()))] {

@@ -42,7 +42,7 @@ async fn a_migration_keeps_what_is_there_and_older_releases_out() {
             let migrate = async |transaction: &deadpool_postgres::Transaction<'_>| {
                 schema::migrate(transaction, &migrations, path, found).await
             };
-            schema::alone(&node, &url, migrate).await
+            schema::exclusively(&node, &url, migrate).await
         })
     };
     let later = "ALTER TABLE operations ADD COLUMN later integer NOT NULL DEFAULT 7";
