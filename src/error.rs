@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_names_its_member() {
+    fn an_error_names_its_member() {
         let error = RequestError::member("fields.4111111111111111", "is not known");
         assert_eq!(error.to_string(), "(a member whose name cannot be shown): is not known");
         assert_eq!(

@@ -283,7 +283,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_slice_tells_whether_there_is_more() {
+    fn a_slice_reports_whether_there_is_more() {
         let found = |count: u64| (1..=count).map(|number| record(number, CallbackState::Failed)).collect::<Vec<_>>();
         let (whole, part) = (Slice::of(found(2), 2), Slice::of(found(3), 2));
         assert_eq!((whole.callbacks.len(), whole.next), (2, None));

@@ -176,6 +176,8 @@ impl<F: Future<Output: Send> + Send + 'static> Drop for SpawnOnDrop<F> {
 }
 
 #[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod relay_tests;
@@ -183,5 +185,3 @@ mod relay_tests;
 mod report_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod trouble_tests;

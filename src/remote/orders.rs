@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn orders_that_nobody_is_at_are_forgotten() {
+    async fn unused_orders_are_forgotten() {
         let orders = OrderLocks::default();
         let merchant = MerchantId::new("acme").unwrap();
         let deadline = RequestDeadline::after(Duration::from_mins(1));

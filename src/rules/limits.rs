@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_lets_nobody_in() {
+    fn an_empty_list_admits_no_address() {
         assert!(!list(&[]).contains("127.0.0.1".parse().unwrap()));
         assert!(list(&["0.0.0.0/0"]).contains("127.0.0.1".parse().unwrap()));
         assert!(!list(&["0.0.0.0/0"]).contains("::1".parse().unwrap()));

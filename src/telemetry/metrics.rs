@@ -753,7 +753,7 @@ mod tests {
     }
 
     #[test]
-    fn series_are_bounded_whatever_statuses_come() {
+    fn the_number_of_series_is_bounded_for_any_status() {
         let metrics = Metrics::default();
         for status in 200..400 {
             metrics.request("payin", status, Duration::ZERO);

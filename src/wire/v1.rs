@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_speak_v1() {
+    fn errors_use_v1_names() {
         for (name, value, expected) in [
             ("external_id", None, "external_id: is required"),
             ("external_id", Some("\"\""), "external_id: must not be empty"),

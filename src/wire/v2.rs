@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_name_the_member() {
+    fn errors_name_the_member() {
         for (member, expected) in [
             (r#""amount2":1"#, "amount2: is not a known field"),
             (r#""return_user_url":"https://a.example""#, "return_user_url: is not a known field"),

@@ -26,7 +26,7 @@ fn http() -> ProviderRules {
 }
 
 #[tokio::test]
-async fn the_sandbox_tells_by_itself() {
+async fn the_sandbox_decides_by_itself() {
     let world = World::new();
     let sandbox = ProviderRules::Sandbox { delay: Duration::from_secs(1) };
     let mut replies = Vec::new();

@@ -268,7 +268,7 @@ async fn a_schema_that_appears_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_withdrawal_is_repeated_whatever_its_shop_says_of_accounts_now() {
+async fn a_withdrawal_is_repeated_after_a_change_of_account_rules() {
     let world = World::new();
     let first = world.withdraw("").await.unwrap();
     world.replace("shops/card.toml", "account = \"card\"", "account = \"mobile\"");

@@ -6,7 +6,7 @@ const RESERVED: &str = "409 order_id: is reserved: it names an operation that wa
 
 // keeps P235, P242, P258, D039
 #[tokio::test]
-async fn a_reserved_id_is_refused_whatever_is_sent() {
+async fn a_reserved_id_is_refused_for_every_request() {
     let world = World::new();
     assert_eq!(world.reserve(Direction::Payin, &["o", "p"]).await, Reservations { new: 2, ..Reservations::default() });
     for sent in ["", "\"amount\":11", "\"method\":\"spare\"", "\"order_id\":\"\\u006f\"", "\"order_id\":\"p\""] {

@@ -328,7 +328,7 @@ async fn a_null_address_is_like_an_absent_one_wherever_it_stands() {
 
 // keeps P242, P246, D004
 #[tokio::test]
-async fn the_other_version_never_repeats_whatever_it_says() {
+async fn no_request_of_the_other_version_is_a_repeat() {
     let relayed = r#"{"external_id":"o","amount":"10","currency":"EUR"}"#;
     let alike = r#"{"external_id":"o","amount":"10","currency":"EUR","callback_url":"https://a.example/cb"}"#;
     let as_v2 = ACME.replace("[v1]", "[v1]\ncallbacks = \"v2\"");

@@ -186,7 +186,7 @@ fn assert_v1_words(reported: &str) {
 }
 
 #[tokio::test]
-async fn the_engines_complaints_name_v1_members() {
+async fn errors_of_the_engine_name_v1_members() {
     for (change, direction, members, expected) in ROWS {
         let world = World::with(&[("shops/card.json", SCHEMA)]);
         change(&world);

@@ -190,7 +190,7 @@ async fn the_recipe_of_the_engine_is_followed() {
 }
 
 #[tokio::test]
-async fn whoever_guesses_is_held_up_and_the_engine_never() {
+async fn guessed_addresses_are_throttled_and_the_engine_never() {
     let relay = Relay::with(|rules| {
         let one = std::num::NonZeroU32::new(1).unwrap();
         rules.gateway.limits.unauthenticated_per_ip = Quota { per_second: one, burst: one };

@@ -334,7 +334,7 @@ async fn a_path_of_another_dialect_hides_behind_the_signature() {
 }
 
 #[tokio::test]
-async fn wrong_signatures_are_held_up_like_unknown_keys_whatever_the_path() {
+async fn wrong_signatures_are_throttled_like_unknown_keys_on_every_path() {
     for key in ["unknown", "acme-live", "shaped-live"] {
         let fixture = Fixture::with(|rules| {
             let one = std::num::NonZeroU32::MIN;
@@ -418,7 +418,7 @@ async fn failed_authentications_are_held_up_and_valid_requests_never() {
 }
 
 #[tokio::test]
-async fn a_keys_rate_limit_tells_when_to_come_back() {
+async fn a_keys_rate_limit_sends_retry_after() {
     let fixture = Fixture::new();
     let slow = || Call::deposit().but(|call| call.set("x-api-key", "acme-slow"));
     assert_eq!(fixture.send(slow()).await.status, 200);
@@ -538,7 +538,7 @@ async fn requests_are_logged_and_counted_without_secrets() {
 }
 
 #[tokio::test]
-async fn whatever_asks_for_pages_counts() {
+async fn every_request_for_pages_counts() {
     let fixture = Fixture::with(|rules| {
         let one = std::num::NonZeroU32::MIN;
         rules.gateway.limits.pages_per_ip = crate::domain::Quota { per_second: one, burst: one };

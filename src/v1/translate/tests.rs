@@ -337,7 +337,7 @@ fn every_row_of_section_5() {
 }
 
 #[test]
-fn ids_without_equivalent_are_refused_or_omitted_whatever_they_are() {
+fn ids_without_equivalent_are_refused_or_omitted() {
     let (strict, lenient) =
         (rules_of(DEFAULTS), rules_of("return_url = \"https://m.example/\"\nnon_numeric_user_id = \"omit\""));
     for id in [
@@ -381,7 +381,7 @@ fn ids_without_equivalent_are_refused_or_omitted_whatever_they_are() {
 }
 
 #[test]
-fn unknown_top_level_members_are_refused_or_dropped_whatever_they_are() {
+fn unknown_top_level_members_are_refused_or_dropped() {
     let (strict, lenient) = (rules_of(DEFAULTS), rules_of(&format!("{DEFAULTS}unknown_fields = \"ignore\"")));
     let plain = translated(&lenient, Payin, &body(Payin, &[])).unwrap();
     for name in [

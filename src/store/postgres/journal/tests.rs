@@ -75,7 +75,7 @@ async fn what_is_announced_is_not_withdrawn_on_another_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_leaves_again_is_seen_whatever_the_clocks_say() {
+async fn a_request_that_is_sent_again_is_detected_with_any_clock() {
     let Some((database, one)) = opened() else { return };
     let other = node_of(&database);
     let entry = intended(&one, intent("acme", "order")).await;

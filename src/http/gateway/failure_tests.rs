@@ -35,7 +35,7 @@ async fn a_store_that_is_away_is_503_and_the_same_may_be_sent_again() {
 }
 
 #[tokio::test]
-async fn the_dialects_error_shape_tells_it_too() {
+async fn the_dialects_error_shape_applies_too() {
     let fixture = Fixture::without_store().await;
     let call = Call::v1(Method::POST, "/api/v1/payin", PAYIN).but(|call| call.set("x-api-key", "shaped-live"));
     let answered = fixture.send(call).await;
