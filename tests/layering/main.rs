@@ -304,7 +304,7 @@ fn a_public_type_name_means_one_thing() {
 
 #[test]
 fn identifiers_use_standard_verbs() {
-    let verbs = Regex::new(r"\b(?:[a-z0-9]+_)*(?:told|said|heard|stood)(?:_[a-z0-9]+)*\b").unwrap();
+    let verbs = Regex::new(r"\b(?:[a-z0-9]+_)*(?:told|tells|said|heard|hears|stood|felt|whoever|whatever|nobody|somebody|complaints?)(?:_[a-z0-9]+)*\b").unwrap();
     let text = Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap();
     let mut found = Vec::new();
     for source in &sources() {

@@ -24,7 +24,7 @@ async fn provider_is_asked(world: &World) -> bool {
 
 // keeps P090, P097, P132, P148
 #[tokio::test]
-async fn refused_customers_are_created_failed_and_no_provider_hears_of_them() {
+async fn operations_of_refused_customers_are_created_failed_and_never_reach_a_provider() {
     for (refused, cause) in [
         (r#""fields":{"merchant_user_ip":"203.0.113.7"}"#, "refused_address"),
         (r#""fields":{"merchant_user_ip":"::ffff:203.0.113.7"}"#, "refused_address"),
