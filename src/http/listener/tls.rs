@@ -10,8 +10,8 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
-use rustls::sign::CertifiedKey;
+use rustls::server::{NoClientAuth, WebPkiClientVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CipherSuite, RootCertStore, ServerConfig};
 use sha2::{Digest, Sha256};
 
@@ -87,7 +87,7 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .map_err(|error| TlsError(format!("TLS cannot be set up: {error}")))?
         .with_client_cert_verifier(verifier)
-        .with_cert_resolver(Arc::new(OnlyCertificate(Arc::new(certified))));
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
     config.ignore_client_order = true;
     config.alpn_protocols = vec![ALPN_HTTP2.to_vec(), ALPN_HTTP1.to_vec()];
     // Stateless tickets need no memory for each session. Their key lives as long as this configuration.
@@ -117,16 +117,6 @@ fn provider() -> CryptoProvider {
 fn not_after(certificate: &CertificateDer<'_>) -> Option<UnixMillis> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
     parsed.validity().not_after.timestamp().checked_mul(1000).map(UnixMillis)
-}
-
-/// Serves one certificate to every client, for any requested server name.
-#[derive(Debug)]
-struct OnlyCertificate(Arc<CertifiedKey>);
-
-impl ResolvesServerCert for OnlyCertificate {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0))
-    }
 }
 
 fn client_verifier(
