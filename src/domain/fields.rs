@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::canonical::{differing_names, hash_members};
-use super::{CustomerIp, Direction, FingerprintInput, FingerprintKey, MemberFingerprint};
+use super::{CustomerIp, Direction, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints};
 use crate::json::{Member, Node, Object, Value};
 
 /// The member with the customer's address; every shop accepts it.
@@ -159,4 +159,27 @@ pub fn dropped_members(
         hash_members(&mut parts, fields, is_dropped);
         fingerprint_key.short(&parts)
     })
+}
+
+/// The JSON text of an operation's `fields`. `Debug` prints none of it: they hold customer data.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fields {
+    /// The object as the caller sent it, less the members that the schema dropped.
+    pub sent: Box<str>,
+    /// The object of members that the schema's defaults added.
+    pub defaults: Box<str>,
+    /// Fingerprints of v1 request members that the translated operation does not hold otherwise.
+    pub v1_members: MemberFingerprints,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self { sent: "{}".into(), defaults: "{}".into(), v1_members: MemberFingerprints::default() }
+    }
+}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fields(..)")
+    }
 }

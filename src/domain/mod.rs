@@ -30,8 +30,8 @@ pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
 pub use digits::Digits;
 pub use fields::{
-    CUSTOMER_FIELDS, KeptFields, MERCHANT_USER_IP, RETURN_USER_URL, RequestFields, SchemaFields, dropped_members,
-    reserved_names,
+    CUSTOMER_FIELDS, Fields, KeptFields, MERCHANT_USER_IP, RETURN_USER_URL, RequestFields, SchemaFields,
+    dropped_members, reserved_names,
 };
 pub use fingerprint::{Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints};
 pub use history::{HistoryQuery, Page};
@@ -39,7 +39,8 @@ pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId,
 pub use invalid::InvalidValue;
 pub use ledger::{Balance, Decimals, LedgerAccount, Posting};
 pub use operation::{
-    Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State, Status, Withdrawal,
+    CallbackSender, Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State,
+    Status, Withdrawal,
 };
 pub(crate) use preparation::is_deceptive;
 pub use preparation::{Detail, Instructions, Preparation};

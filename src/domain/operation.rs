@@ -256,6 +256,41 @@ impl Operation {
     }
 }
 
+/// How the merchant receives the result of an operation created through v1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallbackSender {
+    /// From the engine itself, in the v2 format: the merchant's rules have `callbacks = "v2"`. A journal entry does not
+    /// store this: it has no callback address then, because the remote engine calls the merchant.
+    Directly,
+    /// From the relay, at this address of the merchant, in its dialect. `None`: the merchant gave no address and is not
+    /// called back.
+    Relayed(Option<CallbackUrl>),
+}
+
+impl CallbackSender {
+    /// Returns the address to which an operation's result is sent; `None`: the merchant is not called back. `sender` is
+    /// that of an operation created through v1.
+    #[must_use]
+    pub const fn called_address<'a>(
+        sender: Option<&'a Self>,
+        callback_url: &'a CallbackUrl,
+    ) -> Option<&'a CallbackUrl> {
+        match sender {
+            Some(Self::Relayed(url)) => url.as_ref(),
+            Some(Self::Directly) | None => Some(callback_url),
+        }
+    }
+
+    /// Returns the merchant's address that the relay calls.
+    #[must_use]
+    pub const fn relayed_to(&self) -> Option<&CallbackUrl> {
+        match self {
+            Self::Relayed(url) => url.as_ref(),
+            Self::Directly => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,12 @@ use super::repeat::{self, Compared};
 use super::{AtCreation, CreateError, Engine, FailureCause, decide};
 use crate::auth::Caller;
 use crate::domain::{
-    CreateReply, CreateRequest, Deposit, Direction, Fingerprint, Kind, MemberFingerprints, Operation, Outcome,
+    CreateReply, CreateRequest, Deposit, Direction, Fields, Fingerprint, Kind, MemberFingerprints, Operation, Outcome,
     ProviderKind, RequestKind, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::error::ApiError;
 use crate::rules::ProviderRules;
-use crate::store::{CreateOutcome, Fields, InsertOutcome, NewOperation, RequestFingerprint, V1Request};
+use crate::store::{CreateOutcome, InsertOutcome, NewOperation, RequestFingerprint, V1Request};
 
 /// How often an id is drawn when the one before is taken. With twelve random bits a millisecond and merchant bucket a second
 /// draw is rare and a third one absurd.

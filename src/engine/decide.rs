@@ -1,12 +1,12 @@
 //! Today's rules for a create: pure functions from a request and a snapshot of the rules to an operation that may be
 //! created, pending or FAILED.
 
+use crate::domain::{CreateRequest, Direction, Fields, RequestKind, SchemaFields, UnixMillis};
 use std::sync::Arc;
 
-use crate::domain::{CreateRequest, Direction, RequestKind, SchemaFields, UnixMillis};
 use crate::error::RequestError;
 use crate::rules::{ApiKey, FieldProblem, Merchant, PaymentChecks, Shop};
-use crate::store::{CreateOutcome, DailyLimit, Fields};
+use crate::store::{CreateOutcome, DailyLimit};
 
 /// A request that today's rules accept.
 #[derive(Debug)]

@@ -1,22 +1,22 @@
 //! Implements [`Store`] for every [`Backend`].
 
+use crate::domain::{
+    Amount, Balance, Currency, Direction, Fields, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView,
+    OrderId, Outcome, Page, Preparation, ShopCode, StatusRecord, TransactionId, UnixMillis,
+};
 use std::sync::Arc;
 
 use super::backend::Backend;
 use super::complete::{self, Completion};
 use super::create::{self, Home, InsertedRow, OrderRow};
 use super::rows::context::merchant_number;
-use super::rows::details;
-use super::rows::details::opened_fields;
-use super::rows::operation::{NewRow, sealed_payer};
+use super::rows::preparation;
+
+use super::rows::operation::{NewRow, opened_fields, sealed_payer};
 use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _};
 use super::{
-    Audit, AuditProgress, Claim, CompletionOutcome, Fields, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
+    Audit, AuditProgress, Claim, CompletionOutcome, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
     ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
-};
-use crate::domain::{
-    Amount, Balance, Currency, Direction, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView, OrderId,
-    Outcome, Page, Preparation, ShopCode, StatusRecord, TransactionId, UnixMillis,
 };
 
 impl<B: Backend> Store for B {
@@ -118,7 +118,7 @@ impl<B: Backend> Store for B {
 
     fn prepare(&self, id: TransactionId, preparation: Preparation) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let sealed = details::seal_preparation(self.vault(), id, &preparation)?;
+            let sealed = preparation::seal(self.vault(), id, &preparation)?;
             self.transact(async move |rows: &mut B::Rows<'_>| complete::prepare(rows, id, &sealed).await).await
         })
     }
@@ -126,7 +126,7 @@ impl<B: Backend> Store for B {
     fn preparation(&self, id: TransactionId) -> StoreFuture<'_, Option<Preparation>> {
         Box::pin(async move {
             let sealed = self.sealed_preparation(id).await?;
-            sealed.map(|sealed| details::open_preparation(self.vault(), id, &sealed)).transpose()
+            sealed.map(|sealed| preparation::open(self.vault(), id, &sealed)).transpose()
         })
     }
 

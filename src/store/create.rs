@@ -10,13 +10,10 @@ use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::rows::{CorruptRow, Transaction};
 use super::tasks::NewTask;
 use super::transaction::{Customer, Rows, Usage};
-use super::{
-    CallbackId, CallbackSender, CallbackSubject, CreateOutcome, DailyLimit, EntryId, NewOperation, Reservations,
-    V1Lookup,
-};
+use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, EntryId, NewOperation, Reservations, V1Lookup};
 use crate::domain::{
-    Amount, Bucket, Currency, Direction, Fingerprint, LedgerAccount, MerchantId, Operation, Outcome, Posting, State,
-    Status, TransactionId, UnixMillis,
+    Amount, Bucket, CallbackSender, Currency, Direction, Fingerprint, LedgerAccount, MerchantId, Operation, Outcome,
+    Posting, State, Status, TransactionId, UnixMillis,
 };
 use crate::store::rows::operation::{NewRow, StoredRow};
 

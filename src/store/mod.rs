@@ -36,6 +36,7 @@ mod transaction;
 mod url;
 pub mod vault;
 
+use crate::domain::{CallbackSender, Fields};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -59,9 +60,9 @@ pub use vault::Rewrapped;
 pub use vault::VaultError;
 
 use crate::domain::{
-    Amount, Balance, CallbackUrl, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, MemberFingerprints,
-    MerchantId, Operation, OperationView, OrderId, Outcome, Page, Preparation, SchemaFields, ShopCode, Status,
-    StatusRecord, TransactionId, UnixDay, UnixMillis,
+    Amount, Balance, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, MemberFingerprints, MerchantId,
+    Operation, OperationView, OrderId, Outcome, Page, Preparation, SchemaFields, ShopCode, Status, StatusRecord,
+    TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future that a store method returns.
@@ -230,29 +231,6 @@ pub struct DailyLimit {
     pub amount: Option<Amount>,
 }
 
-/// The JSON text of an operation's `fields`. `Debug` prints none of it: they hold customer data.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Fields {
-    /// The object as the caller sent it, less the members that the schema dropped.
-    pub sent: Box<str>,
-    /// The object of members that the schema's defaults added.
-    pub defaults: Box<str>,
-    /// Fingerprints of v1 request members that the translated operation does not hold otherwise.
-    pub v1_members: MemberFingerprints,
-}
-
-impl Default for Fields {
-    fn default() -> Self {
-        Self { sent: "{}".into(), defaults: "{}".into(), v1_members: MemberFingerprints::default() }
-    }
-}
-
-impl std::fmt::Debug for Fields {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Fields(..)")
-    }
-}
-
 /// What a repeated request is compared with (contract section 7, "repeat").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestFingerprint {
@@ -273,41 +251,6 @@ pub struct V1Request {
     pub sender: CallbackSender,
     /// The [`FingerprintKey::order_key`] of its order.
     pub order: Fingerprint,
-}
-
-/// How the merchant receives the result of an operation created through v1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallbackSender {
-    /// From the engine itself, in the v2 format: the merchant's rules have `callbacks = "v2"`. A journal entry does not
-    /// store this: it has no callback address then, because the remote engine calls the merchant.
-    Directly,
-    /// From the relay, at this address of the merchant, in its dialect. `None`: the merchant gave no address and is not
-    /// called back.
-    Relayed(Option<CallbackUrl>),
-}
-
-impl CallbackSender {
-    /// Returns the address to which an operation's result is sent; `None`: the merchant is not called back. `sender` is
-    /// that of an operation created through v1.
-    #[must_use]
-    pub const fn called_address<'a>(
-        sender: Option<&'a Self>,
-        callback_url: &'a CallbackUrl,
-    ) -> Option<&'a CallbackUrl> {
-        match sender {
-            Some(Self::Relayed(url)) => url.as_ref(),
-            Some(Self::Directly) | None => Some(callback_url),
-        }
-    }
-
-    /// Returns the merchant's address that the relay calls.
-    #[must_use]
-    pub const fn relayed_to(&self) -> Option<&CallbackUrl> {
-        match self {
-            Self::Relayed(url) => url.as_ref(),
-            Self::Directly => None,
-        }
-    }
 }
 
 /// An operation as stored.

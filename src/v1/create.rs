@@ -4,6 +4,11 @@
 //! differing members found: from the operation that the first body created, and from short hashes of the few members that
 //! it does not store as they were sent.
 
+use crate::domain::{
+    AccountNumber, CallbackSender, CallbackUrl, CustomerIp, Direction, Fingerprint, FingerprintInput, FingerprintKey,
+    MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId, RETURN_USER_URL as RETURN_URL,
+    SchemaFields, canonical, dropped_members,
+};
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -11,16 +16,11 @@ use bytes::Bytes;
 use super::translate::{TranslateError, translate};
 use super::{V1Frontend, reply};
 use crate::auth::SignedBody;
-use crate::domain::{
-    AccountNumber, CallbackUrl, CustomerIp, Direction, Fingerprint, FingerprintInput, FingerprintKey,
-    MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId, RETURN_USER_URL as RETURN_URL,
-    SchemaFields, canonical, dropped_members,
-};
 use crate::engine::{CreateError, EarlierRequest};
 use crate::error::ApiError;
 use crate::json::{self, Member, Node, Object, Value};
 use crate::rules::{CallbackStyle, Merchant};
-use crate::store::{CallbackSender, V1Request};
+use crate::store::V1Request;
 use crate::telemetry::{Stage, Stopwatch};
 use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
 use crate::wire::members::present;

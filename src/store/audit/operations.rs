@@ -2,12 +2,12 @@
 
 use super::ledger::PostedEntries;
 use super::{AuditFindings, Found, RowPlace, message_of};
-use crate::domain::{Kind, Operation, State, Status, TransactionId, wide};
+use crate::domain::{CallbackSender, Kind, Operation, State, Status, TransactionId, wide};
+use crate::store::Stored;
 use crate::store::create::Home;
-use crate::store::rows::details;
 use crate::store::rows::ledger::LedgerRow;
 use crate::store::rows::operation::StoredRow;
-use crate::store::{CallbackSender, Stored};
+use crate::store::rows::preparation;
 
 /// What is stored about an operation in other rows.
 pub(in crate::store) struct Around {
@@ -77,7 +77,7 @@ impl AuditFindings {
     }
 
     fn preparation(&mut self, id: TransactionId, around: &Around) {
-        let opened = around.preparation.as_deref().map(|sealed| details::open_preparation(&self.vault, id, sealed));
+        let opened = around.preparation.as_deref().map(|sealed| preparation::open(&self.vault, id, sealed));
         if let Some(Err(error)) = opened {
             self.found.problem(message_of(error));
         }

@@ -1,8 +1,10 @@
 //! Creating and finding operations.
 
 use super::*;
-use crate::domain::{CustomerAccountId, Direction, FingerprintInput, MemberFingerprints, Outcome, Status};
-use crate::store::{CallbackSender, OrderLookup, StoreError};
+use crate::domain::{
+    CallbackSender, CustomerAccountId, Direction, FingerprintInput, MemberFingerprints, Outcome, Status,
+};
+use crate::store::{OrderLookup, StoreError};
 
 fn names(list: &[&str]) -> SchemaFields {
     SchemaFields::Names(list.iter().map(|name| Box::from(*name)).collect())

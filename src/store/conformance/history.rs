@@ -1,8 +1,7 @@
 //! Pages of a merchant's v1 history, compared with a plain filter over all operations.
 
 use super::*;
-use crate::domain::{Direction, HistoryQuery, Outcome, Page, Status};
-use crate::store::CallbackSender;
+use crate::domain::{CallbackSender, Direction, HistoryQuery, Outcome, Page, Status};
 
 const SHOPS: [&str; 3] = ["card", "card-eur", "mobile"];
 const CURRENCIES: [&str; 2] = ["EUR", "KES"];

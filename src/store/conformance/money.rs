@@ -1,8 +1,8 @@
 //! The ledger, the daily limits, and the callbacks of results.
 
 use super::*;
-use crate::domain::{Balance, CustomerAccountId, Outcome, Status, UnixDay};
-use crate::store::{CallbackSender, CallbackSubject, CompletionOutcome, DailyLimit};
+use crate::domain::{Balance, CallbackSender, CustomerAccountId, Outcome, Status, UnixDay};
+use crate::store::{CallbackSubject, CompletionOutcome, DailyLimit};
 
 const DAY: UnixDay = UnixDay(20_717);
 

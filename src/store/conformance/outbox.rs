@@ -1,14 +1,14 @@
 //! The outbox: queues, leases, tries, announcements and expiry.
 
+use crate::domain::{CallbackSender, Direction, Outcome};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::*;
-use crate::domain::{Direction, Outcome};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord,
-    CallbackSender, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, ExpireRequest, NotKept,
-    PendingCreate, RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
+    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, ExpireRequest, NotKept, PendingCreate,
+    RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
 
 pub(super) fn at(offset: i64) -> UnixMillis {

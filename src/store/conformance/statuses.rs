@@ -1,8 +1,8 @@
 //! Status lookups: they agree with the operation, and return it only to its merchant.
 
 use super::*;
-use crate::domain::{Direction, OperationView, Outcome, Status, StatusRecord};
-use crate::store::{CallbackSender, CompletionOutcome, StoreError};
+use crate::domain::{CallbackSender, Direction, OperationView, Outcome, Status, StatusRecord};
+use crate::store::{CompletionOutcome, StoreError};
 
 /// Looks up the status of a stored operation through both API versions, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {

@@ -1,13 +1,14 @@
 //! Contexts: the properties that many operations share, such as merchant, API key and shop. Each is stored once, as a
 //! row of `contexts`.
 
+use crate::domain::{
+    CallbackSender, Direction, FingerprintInput, FingerprintKey, MerchantId, ProviderKind, SchemaFields, ShopCode,
+};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use super::{direction_number, provider_number};
-use crate::domain::{FingerprintInput, FingerprintKey, MerchantId, SchemaFields, ShopCode};
-use crate::store::{CallbackSender, NewOperation};
+use crate::store::NewOperation;
 
 /// The most contexts remembered; when there are more, all are forgotten. Rules and API keys give rise to a few for each
 /// shop.
@@ -176,4 +177,34 @@ pub(in crate::store) fn merchant_number(fingerprint_key: &FingerprintKey, mercha
     let mut parts = FingerprintInput::of("merchant");
     parts.part(merchant.as_str().as_bytes());
     fingerprint_key.fingerprint(&parts).number()
+}
+
+pub(in crate::store) const fn direction_number(direction: Direction) -> i64 {
+    match direction {
+        Direction::Payin => 0,
+        Direction::Payout => 1,
+    }
+}
+
+pub(in crate::store) const fn direction_of(number: i64) -> Option<Direction> {
+    match number {
+        0 => Some(Direction::Payin),
+        1 => Some(Direction::Payout),
+        _ => None,
+    }
+}
+
+pub(in crate::store) const fn provider_number(provider: ProviderKind) -> i64 {
+    match provider {
+        ProviderKind::Sandbox => 0,
+        ProviderKind::Http => 1,
+    }
+}
+
+pub(in crate::store) const fn provider_of(number: i64) -> Option<ProviderKind> {
+    match number {
+        0 => Some(ProviderKind::Sandbox),
+        1 => Some(ProviderKind::Http),
+        _ => None,
+    }
 }

@@ -3,14 +3,17 @@
 
 pub(in crate::store) mod callback;
 pub(in crate::store) mod context;
-pub(in crate::store) mod details;
 pub(in crate::store) mod entry;
 pub(in crate::store) mod ledger;
 pub(in crate::store) mod operation;
+pub(in crate::store) mod preparation;
 
 use super::StoreError;
 use super::vault::DecryptError;
-use crate::domain::{Direction, InvalidValue, Outcome, ProviderKind, State, Status, UnixMillis};
+use crate::domain::InvalidValue;
+
+pub(in crate::store) use context::{direction_number, direction_of};
+pub(in crate::store) use operation::{bare_state, finished_at, status_number, status_of};
 
 /// An open transaction of a database.
 pub(in crate::store) trait Transaction {
@@ -41,73 +44,5 @@ pub(in crate::store) trait OrCorrupt<T> {
 impl<T> OrCorrupt<T> for Result<T, InvalidValue> {
     fn or_corrupt(self, column: &'static str) -> Result<T, CorruptRow> {
         self.map_err(|_| CorruptRow(column))
-    }
-}
-
-pub(in crate::store) const fn finished_at(state: &State) -> Option<i64> {
-    match state {
-        State::Pending => None,
-        State::Finished { at, .. } => Some(at.0),
-    }
-}
-
-/// Returns the state of a status and a time. Leaves out the payer, which is sealed.
-pub(in crate::store) const fn bare_state(status: Status, finished_at: Option<i64>) -> State {
-    let outcome = match status {
-        Status::Pending => return State::Pending,
-        Status::Success => Outcome::Success { payer: None },
-        Status::Failed => Outcome::Failed,
-    };
-    let at = match finished_at {
-        Some(at) => UnixMillis(at),
-        None => UnixMillis(0),
-    };
-    State::Finished { outcome, at }
-}
-
-pub(in crate::store) const fn direction_number(direction: Direction) -> i64 {
-    match direction {
-        Direction::Payin => 0,
-        Direction::Payout => 1,
-    }
-}
-
-pub(in crate::store) const fn direction_of(number: i64) -> Option<Direction> {
-    match number {
-        0 => Some(Direction::Payin),
-        1 => Some(Direction::Payout),
-        _ => None,
-    }
-}
-
-pub(in crate::store) const fn status_number(status: Status) -> i64 {
-    match status {
-        Status::Pending => 0,
-        Status::Success => 1,
-        Status::Failed => 2,
-    }
-}
-
-pub(in crate::store) const fn status_of(number: i64) -> Option<Status> {
-    match number {
-        0 => Some(Status::Pending),
-        1 => Some(Status::Success),
-        2 => Some(Status::Failed),
-        _ => None,
-    }
-}
-
-pub(in crate::store) const fn provider_number(provider: ProviderKind) -> i64 {
-    match provider {
-        ProviderKind::Sandbox => 0,
-        ProviderKind::Http => 1,
-    }
-}
-
-pub(in crate::store) const fn provider_of(number: i64) -> Option<ProviderKind> {
-    match number {
-        0 => Some(ProviderKind::Sandbox),
-        1 => Some(ProviderKind::Http),
-        _ => None,
     }
 }

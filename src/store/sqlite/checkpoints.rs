@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode};
 
 use super::connection::{Checkpoint, ConnectionRole, Log, StoreFile, checkpoint};
@@ -99,6 +100,27 @@ impl Checkpointer {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// The length of the log, as SQLite's hook reports it after each commit of a connection. Querying it would cost as much
+/// as some creates.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LogLength(Arc<AtomicI64>);
+
+impl LogLength {
+    /// Installs the hook on a connection.
+    pub(super) fn follow(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+        let length = Arc::clone(&self.0);
+        connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            length.store(i64::from(pages), Ordering::Relaxed);
+            Ok(())
+        }))
+    }
+
+    /// Returns the length after the last commit, in pages; `None` if nothing was written since the last call.
+    pub(super) fn after_commit(&self) -> Option<i64> {
+        Some(self.0.swap(0, Ordering::Relaxed)).filter(|pages| *pages > 0)
     }
 }
 

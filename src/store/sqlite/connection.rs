@@ -5,12 +5,10 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::failures;
@@ -172,27 +170,6 @@ pub(super) struct Log {
     pub(super) pages: i64,
     /// Of these, the pages that are in the file; negative as before.
     pub(super) moved: i64,
-}
-
-/// The length of the log, as SQLite's hook reports it after each commit of a connection. Querying it would cost as much
-/// as some creates.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LogLength(Arc<AtomicI64>);
-
-impl LogLength {
-    /// Installs the hook on a connection.
-    pub(super) fn follow(&self, connection: &mut Connection) -> rusqlite::Result<()> {
-        let length = Arc::clone(&self.0);
-        connection.wal_hook(Some(move |_: &mut Wal, pages| {
-            length.store(i64::from(pages), Ordering::Relaxed);
-            Ok(())
-        }))
-    }
-
-    /// Returns the length after the last commit, in pages; `None` if nothing was written since the last call.
-    pub(super) fn after_commit(&self) -> Option<i64> {
-        Some(self.0.swap(0, Ordering::Relaxed)).filter(|pages| *pages > 0)
-    }
 }
 
 /// Moves the log into the file. Ends the process if the disk does not confirm it: see [`failures::end_process_if`].

@@ -1,77 +1,17 @@
-//! Operations, their contexts, homes and preparations as rows of SQLite: see [`rows`](crate::store::rows) for their
-//! meaning.
+//! Reads operations with their contexts, homes and preparations from SQLite: see [`rows`](crate::store::rows) for the
+//! meaning of the columns. [`super::transaction`] writes them.
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, State, TransactionId, UnixDay};
-use crate::store::NewOperation;
+use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
 use crate::store::create::{Home, OrderRow};
 use crate::store::rows::CorruptRow;
-use crate::store::rows::context::NewContext;
 use crate::store::rows::operation::StatusColumns;
 
 pub(super) use crate::store::rows::operation::{NewRow, StoredContext, StoredRow, V1Status, V2Status};
 pub(super) use crate::store::rows::{direction_number, direction_of, finished_at, status_number};
-
-impl NewRow {
-    /// Inserts the operation in `state`, counted for its customer on `counted_day`. Returns `false` if its id exists.
-    pub(in crate::store::sqlite) fn insert(
-        &self,
-        connection: &Connection,
-        state: &State,
-        counted_day: Option<UnixDay>,
-    ) -> rusqlite::Result<bool> {
-        let NewOperation { operation, comparison, .. } = self.draft();
-        let inserted = connection.prepare_cached(INSERT)?.execute(params![
-            operation.id.to_stored(),
-            self.context.number(),
-            self.listed(),
-            status_number(state.status()),
-            operation.created_at.0,
-            finished_at(state),
-            operation.amount.hundredths().cast_signed(),
-            operation.customer_account_id.map(|id| id.0),
-            counted_day.map(|day| day.0),
-            operation.order_id.as_str(),
-            comparison.fingerprint.0,
-            self.callback_url(),
-            self.sealed,
-            self.payer,
-        ])?;
-        if inserted == 1 && !self.context.is_known() {
-            self.insert_context(connection)?;
-        }
-        Ok(inserted == 1)
-    }
-
-    fn insert_context(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let context = NewContext::of(self.draft());
-        let insert = "INSERT INTO contexts (id, direction, provider, origin, merchant, api_key, shop, currency, method, \
-            payment_method, kept) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
-        connection
-            .prepare_cached(insert)?
-            .execute(params![
-                self.context.number(),
-                context.direction,
-                context.provider,
-                context.origin,
-                context.merchant,
-                context.api_key,
-                context.shop,
-                context.currency,
-                context.method,
-                context.payment_method,
-                context.kept(),
-            ])
-            .map(drop)
-    }
-}
-
-const INSERT: &str = "INSERT INTO operations (transaction_id, context, listed, status, created_at, finished_at, amount, \
-    customer_account_id, counted_day, order_id, fingerprint, callback_url, sealed, payer) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING";
 
 /// The columns of an operation `o` and of its context `x`, in the order of [`StoredRow::read`].
 macro_rules! select {
@@ -174,18 +114,6 @@ pub(super) fn home_of(connection: &Connection, order: Fingerprint) -> rusqlite::
     found.optional()
 }
 
-/// Claims the home of an order. Returns `false` if it has one already.
-pub(super) fn claim_home(connection: &Connection, order: Fingerprint, home: Home) -> rusqlite::Result<bool> {
-    let (home, reference) = home.columns();
-    let claim = "INSERT INTO homes (order_key, home, ref) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-    Ok(connection.prepare_cached(claim)?.execute((order.0, home, reference))? == 1)
-}
-
-/// Releases the home of an order.
-pub(super) fn release_home(connection: &Connection, order: Fingerprint) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM homes WHERE order_key = ?1")?.execute([order.0]).map(drop)
-}
-
 /// Reads what is stored under an order, within one transaction, so that an operation that is a home exists.
 pub(super) fn order_row(connection: &Connection, order: Fingerprint) -> rusqlite::Result<OrderRow> {
     Ok(match home_of(connection, order)? {
@@ -267,22 +195,10 @@ impl V2Status {
     }
 }
 
-/// Stores the preparation of an operation; replaces an earlier one.
-pub(super) fn put_preparation(connection: &Connection, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
-    let put = "INSERT INTO preparations (transaction_id, sealed) VALUES (?1, ?2) \
-        ON CONFLICT DO UPDATE SET sealed = excluded.sealed";
-    connection.prepare_cached(put)?.execute((id.to_stored(), sealed)).map(drop)
-}
-
 /// Reads the sealed preparation of an operation.
 pub(super) fn preparation_of(connection: &Connection, id: TransactionId) -> rusqlite::Result<Option<Vec<u8>>> {
     connection
         .prepare_cached("SELECT sealed FROM preparations WHERE transaction_id = ?1")?
         .query_row([id.to_stored()], |row| row.get(0))
         .optional()
-}
-
-/// Removes the preparation of an operation.
-pub(super) fn remove_preparation(connection: &Connection, id: TransactionId) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM preparations WHERE transaction_id = ?1")?.execute([id.to_stored()]).map(drop)
 }

@@ -8,6 +8,10 @@ mod log;
 mod outbox;
 mod tampered;
 
+use crate::domain::{
+    AccountNumber, Amount, Balance, Currency, Detail, Direction, Fields, Instructions, Outcome, Page, Preparation,
+    Secret, TransactionId, UnixMillis,
+};
 use std::fs;
 use std::future::Future;
 use std::io::Write as _;
@@ -23,17 +27,13 @@ use super::failures::Faults;
 use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
-use crate::domain::{
-    AccountNumber, Amount, Balance, Currency, Detail, Direction, Instructions, Outcome, Page, Preparation, Secret,
-    TransactionId, UnixMillis,
-};
 use crate::store::conformance::{
     CARD, NOW, PAYER, TestBackend, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
 use crate::store::rows::context::merchant_number;
 use crate::store::{
-    AuditProgress, Claim, CompletionOutcome, Fields, Holds, InsertOutcome, NewOperation, OpenError, Opened,
-    OrderLookup, SchemaFields, Store, StoreError, StoreKeys, Stored,
+    AuditProgress, Claim, CompletionOutcome, Holds, InsertOutcome, NewOperation, OpenError, Opened, OrderLookup,
+    SchemaFields, Store, StoreError, StoreKeys, Stored,
 };
 
 /// A store in a temporary directory.

@@ -6,7 +6,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::journal::{self, EntryRow, NewEntry};
 use super::row::{self, NewRow, direction_number, direction_of, finished_at, status_number};
@@ -15,11 +15,12 @@ use crate::domain::{
 };
 use crate::store::create::{self, Home, HomeRows, Inserted, OrderRow};
 use crate::store::journal::moves::EntryRows;
+use crate::store::rows::context::NewContext;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::ledger::{LedgerEntry, PostingSource, account_number, posting_number};
 use crate::store::rows::{CorruptRow, Transaction, status_of};
 use crate::store::transaction::{Customer, OperationState, Rows, Usage};
-use crate::store::{EngineAnswer, EntryId};
+use crate::store::{EngineAnswer, EntryId, NewOperation};
 
 pub(super) use crate::store::create::InsertedRow;
 
@@ -62,7 +63,7 @@ impl Transaction for SqliteRows<'_> {
 impl HomeRows for SqliteRows<'_> {
     async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> rusqlite::Result<Vec<Option<Home>>> {
         let claim = |order: &Fingerprint| {
-            if row::claim_home(self.0, *order, home)? { Ok(None) } else { row::home_of(self.0, *order) }
+            if claim_home(self.0, *order, home)? { Ok(None) } else { row::home_of(self.0, *order) }
         };
         orders.iter().map(claim).collect()
     }
@@ -74,12 +75,12 @@ impl HomeRows for SqliteRows<'_> {
 
 impl EntryRows for SqliteRows<'_> {
     async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
-        if !row::claim_home(self.0, new.order_key, Home::Entry(id))? {
+        if !claim_home(self.0, new.order_key, Home::Entry(id))? {
             return Ok(false);
         }
         let inserted = journal::insert(self.0, new, id)?;
         if !inserted {
-            row::release_home(self.0, new.order_key)?;
+            release_home(self.0, new.order_key)?;
         }
         Ok(inserted)
     }
@@ -124,7 +125,7 @@ impl EntryRows for SqliteRows<'_> {
     }
 
     async fn release_home(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
-        row::release_home(self.0, Fingerprint(entry.order_key))
+        release_home(self.0, Fingerprint(entry.order_key))
     }
 }
 
@@ -210,12 +211,12 @@ impl Rows for SqliteRows<'_> {
         counted_day: Option<UnixDay>,
     ) -> rusqlite::Result<bool> {
         let order = new.order_key();
-        if !row::claim_home(self.0, order, Home::Operation(new.draft().operation.id))? {
+        if !claim_home(self.0, order, Home::Operation(new.draft().operation.id))? {
             return Ok(false);
         }
         let inserted = new.insert(self.0, state, counted_day)?;
         if !inserted {
-            row::release_home(self.0, order)?;
+            release_home(self.0, order)?;
         }
         Ok(inserted)
     }
@@ -231,11 +232,13 @@ impl Rows for SqliteRows<'_> {
     }
 
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
-        row::put_preparation(self.0, id, sealed)
+        let put = "INSERT INTO preparations (transaction_id, sealed) VALUES (?1, ?2) \
+        ON CONFLICT DO UPDATE SET sealed = excluded.sealed";
+        self.0.prepare_cached(put)?.execute((id.to_stored(), sealed)).map(drop)
     }
 
     async fn remove_preparation(&mut self, id: TransactionId) -> rusqlite::Result<()> {
-        row::remove_preparation(self.0, id)
+        self.0.prepare_cached("DELETE FROM preparations WHERE transaction_id = ?1")?.execute([id.to_stored()]).map(drop)
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> rusqlite::Result<Option<OperationState>> {
@@ -298,6 +301,71 @@ pub(super) fn create_operation(connection: &Connection, row: &NewRow, nonce: u64
             OrderRow::Free => InsertedRow::IdTaken,
         },
     })
+}
+
+impl NewRow {
+    /// Inserts the operation in `state`, counted for its customer on `counted_day`. Returns `false` if its id exists.
+    fn insert(&self, connection: &Connection, state: &State, counted_day: Option<UnixDay>) -> rusqlite::Result<bool> {
+        let NewOperation { operation, comparison, .. } = self.draft();
+        let inserted = connection.prepare_cached(INSERT)?.execute(params![
+            operation.id.to_stored(),
+            self.context.number(),
+            self.listed(),
+            status_number(state.status()),
+            operation.created_at.0,
+            finished_at(state),
+            operation.amount.hundredths().cast_signed(),
+            operation.customer_account_id.map(|id| id.0),
+            counted_day.map(|day| day.0),
+            operation.order_id.as_str(),
+            comparison.fingerprint.0,
+            self.callback_url(),
+            self.sealed,
+            self.payer,
+        ])?;
+        if inserted == 1 && !self.context.is_known() {
+            self.insert_context(connection)?;
+        }
+        Ok(inserted == 1)
+    }
+
+    fn insert_context(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let context = NewContext::of(self.draft());
+        let insert = "INSERT INTO contexts (id, direction, provider, origin, merchant, api_key, shop, currency, method, \
+            payment_method, kept) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
+        connection
+            .prepare_cached(insert)?
+            .execute(params![
+                self.context.number(),
+                context.direction,
+                context.provider,
+                context.origin,
+                context.merchant,
+                context.api_key,
+                context.shop,
+                context.currency,
+                context.method,
+                context.payment_method,
+                context.kept(),
+            ])
+            .map(drop)
+    }
+}
+
+const INSERT: &str = "INSERT INTO operations (transaction_id, context, listed, status, created_at, finished_at, amount, \
+    customer_account_id, counted_day, order_id, fingerprint, callback_url, sealed, payer) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING";
+
+/// Claims the home of an order. Returns `false` if it has one already.
+fn claim_home(connection: &Connection, order: Fingerprint, home: Home) -> rusqlite::Result<bool> {
+    let (home, reference) = home.columns();
+    let claim = "INSERT INTO homes (order_key, home, ref) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+    Ok(connection.prepare_cached(claim)?.execute((order.0, home, reference))? == 1)
+}
+
+/// Releases the home of an order.
+fn release_home(connection: &Connection, order: Fingerprint) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM homes WHERE order_key = ?1")?.execute([order.0]).map(drop)
 }
 
 /// The error of a balance outside the range of a signed 64-bit number.

@@ -19,8 +19,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::checkpoints::Checkpointer;
-use super::connection::{self, Checkpoint, ConnectionRole, LogLength, StoreFile};
+use super::checkpoints::{Checkpointer, LogLength};
+use super::connection::{self, Checkpoint, ConnectionRole, StoreFile};
 use super::failures::{self, FailureLog};
 use crate::store::StoreError;
 use crate::telemetry::{Metrics, Stopwatch};

@@ -1,14 +1,14 @@
 //! Audits of damaged stores.
 
+use crate::domain::{
+    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Secret,
+    Status, UnixDay, UnixMillis,
+};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
 use crate::clock::{SystemClock, SystemRandomness};
-use crate::domain::{
-    AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Secret, Status, UnixDay,
-    UnixMillis,
-};
 use crate::store::conformance::{
     CARD, DOUBTED_AT, NOW, PAYER, audited as clean, created, deposit, engine_answer, intended, intent, merchant, order,
     status_update, withdrawal,
@@ -16,8 +16,8 @@ use crate::store::conformance::{
 use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{
-    CallbackClaim, CallbackNext, CallbackSender, CallbackTarget, CallbackTry, DailyLimit, Journal, Outbox,
-    PendingCreate, PostgresUrl, ResultChange, SchemaFields, Store, StoreKeys, TryOutcome,
+    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Journal, Outbox, PendingCreate, PostgresUrl,
+    ResultChange, SchemaFields, Store, StoreKeys, TryOutcome,
 };
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.
