@@ -20,11 +20,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::auth::signatures::PageSecret;
 use crate::callback;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
 use crate::domain::Secret;
-use crate::engine::{Engine, PageSecret};
+use crate::engine::Engine;
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, GatewayDeps};
 use crate::http::listener::{self, ConnectionInfo, Handle, Inbound, Listener, ListenerSettings, available_workers};

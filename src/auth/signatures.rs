@@ -15,8 +15,8 @@ use http::HeaderName;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::{
-    Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secrets, Segment, TimestampFormat, TransactionId,
-    UnixMillis,
+    Algorithm, CallbackSignature, Encoding, Recipe, RedirectUrl, Secret, Secrets, Segment, TimestampFormat,
+    TransactionId, UnixMillis,
 };
 use crate::wire::time::{read_rfc3339, rfc3339};
 
@@ -340,6 +340,55 @@ pub fn verify_link<'a>(
     }
     let id = TransactionId::parse(id).map_err(|_| LinkRefused)?;
     Ok(Link { id, expires })
+}
+
+/// The default secret of links, used when the rules have no `pages.secret`: 32 bytes in a file beside the store's key.
+#[derive(Debug, Clone)]
+pub struct PageSecret {
+    secret: Secret,
+    /// The content of its file: the secret in base64.
+    file: Secret,
+}
+
+impl PageSecret {
+    /// Signs with this secret.
+    #[must_use]
+    pub fn new(secret: Secret) -> Self {
+        let file = Secret::new(STANDARD.encode(secret.expose()).as_bytes());
+        Self { secret, file }
+    }
+
+    /// Returns a link that is signed with the first of the `configured` secrets, if there are any, and valid before
+    /// `expires`, in Unix seconds.
+    #[must_use]
+    pub fn sign(
+        &self,
+        configured: Option<&Secrets>,
+        public_url: &str,
+        kind: &str,
+        id: TransactionId,
+        expires: i64,
+    ) -> RedirectUrl {
+        let secret = configured.map_or(&self.secret, Secrets::signing);
+        RedirectUrl::new(sign_link(secret, public_url, kind, id, expires))
+    }
+
+    /// Verifies a link of a kind and returns its content; `target` is the path and query exactly as received.
+    ///
+    /// # Errors
+    /// The link was not issued like this, or is too late.
+    pub fn verify(
+        &self,
+        configured: Option<&Secrets>,
+        kind: &str,
+        target: &str,
+        now: UnixMillis,
+    ) -> Result<Link, LinkRefused> {
+        let Some(secrets) = configured else { return verify_link([&self.secret], kind, target, now) };
+        // The file of the default secret may be listed, so that links signed with it stay valid.
+        let default = secrets.verifying().any(|secret| secret.expose() == self.file.expose()).then_some(&self.secret);
+        verify_link(secrets.verifying().chain(default), kind, target, now)
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,20 @@
 //! Creating an operation: one commit for all that belongs to it, after an existing order was ruled out.
 
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::decide::{self, AtCreation};
 use super::repeat::{self, Compared};
-use super::{AtCreation, CreateError, Engine, FailureCause, decide};
+use super::{CreateError, Engine, FailureCause};
 use crate::auth::Caller;
+use crate::auth::signatures;
 use crate::domain::{
-    CreateReply, CreateRequest, Deposit, Direction, Fields, Fingerprint, Kind, MemberFingerprints, Operation, Outcome,
-    ProviderKind, RequestKind, State, TransactionId, UnixMillis, Withdrawal,
+    Amount, CreateReply, CreateRequest, Currency, Deposit, Direction, Fields, Fingerprint, Kind, MemberFingerprints,
+    MerchantId, Operation, Outcome, ProviderKind, RedirectUrl, RequestKind, State, TransactionId, UnixMillis,
+    Withdrawal,
 };
 use crate::error::ApiError;
-use crate::rules::ProviderRules;
+use crate::rules::{GatewayRules, ProviderRules};
 use crate::store::{CreateOutcome, InsertOutcome, NewOperation, RequestFingerprint, V1Request};
 
 /// How often an id is drawn when the one before is taken. With twelve random bits a millisecond and merchant bucket a second
@@ -99,7 +105,7 @@ impl Engine {
         let shop = &accepted.shop;
         let (failure, provider_job) = match accepted.failure {
             Some(cause) => (Some(cause), None),
-            None => match self.provider.at_creation(shop, request.kind.direction(), request.amount, now) {
+            None => match decide::at_creation(&shop.provider, request.kind.direction(), request.amount, now) {
                 AtCreation::Fail => (Some(FailureCause::Provider), None),
                 AtCreation::ScheduleAt(due) => (None, Some(due)),
                 AtCreation::Wait => (None, None),
@@ -189,7 +195,7 @@ impl Engine {
                 success_url: success_url.clone(),
                 pending_url: pending_url.clone(),
                 fail_url: fail_url.clone(),
-                redirect_url: self.page_secret.entry_link(&caller.rules().gateway, id, now),
+                redirect_url: self.entry_link(&caller.rules().gateway, id, now),
             }),
             RequestKind::Withdrawal { account_number, account_channel } => Kind::Withdrawal(Withdrawal {
                 account_number: account_number.clone(),
@@ -197,11 +203,88 @@ impl Engine {
             }),
         }
     }
+
+    /// Signs the entry link of a deposit created at `now`.
+    fn entry_link(&self, gateway: &GatewayRules, id: TransactionId, now: UnixMillis) -> RedirectUrl {
+        let expires = now.plus(gateway.pages.link_lifetime).seconds();
+        self.link(gateway, signatures::ENTRY, id, expires)
+    }
+
+    /// Signs a link of a deposit that is valid before `expires`, in Unix seconds.
+    pub(super) fn link(&self, gateway: &GatewayRules, kind: &str, id: TransactionId, expires: i64) -> RedirectUrl {
+        self.page_secret.sign(gateway.pages.secret.as_ref(), &gateway.server.public_url, kind, id, expires)
+    }
 }
 
 const fn kind_of(provider: &ProviderRules) -> ProviderKind {
     match provider {
         ProviderRules::Sandbox { .. } => ProviderKind::Sandbox,
         ProviderRules::Http(_) => ProviderKind::Http,
+    }
+}
+
+/// The most merchants remembered; then all are forgotten, which costs the store one check for each.
+const REMEMBERED: usize = 65_536;
+
+/// The merchants whose opening balances are known to be posted. The opening balances are part of a merchant's creates and
+/// balance requests until one of them was committed. The store posts them once; this only saves it the check.
+#[derive(Debug, Default)]
+pub(super) struct OpeningBalances {
+    seen: Mutex<HashSet<MerchantId>>,
+}
+
+impl OpeningBalances {
+    /// Returns the opening balances to post with a request of this merchant; `None` when they are posted already.
+    pub(super) fn offered(
+        &self,
+        merchant: &MerchantId,
+        opening: &BTreeMap<Currency, Amount>,
+    ) -> Option<Arc<[(Currency, Amount)]>> {
+        if self.seen().contains(merchant) {
+            return None;
+        }
+        Some(opening.iter().map(|(currency, amount)| (*currency, *amount)).collect())
+    }
+
+    /// Notes that a request with the opening balances was committed.
+    pub(super) fn confirmed(&self, merchant: &MerchantId) {
+        let mut seen = self.seen();
+        if seen.len() >= REMEMBERED {
+            seen.clear();
+        }
+        seen.insert(merchant.clone());
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashSet<MerchantId>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openings_are_offered_until_a_create_confirmed() {
+        let merchant = |name: &str| MerchantId::new(name).unwrap();
+        let amount = Amount::from_hundredths(100).unwrap();
+        let opening = BTreeMap::from([(Currency::new("EUR").unwrap(), amount)]);
+        let openings = OpeningBalances::default();
+        assert!(openings.offered(&merchant("a"), &BTreeMap::new()).unwrap().is_empty());
+        for _ in 0..2 {
+            assert_eq!(*openings.offered(&merchant("a"), &opening).unwrap(), [(Currency::new("EUR").unwrap(), amount)]);
+        }
+        openings.confirmed(&merchant("a"));
+        assert_eq!(openings.offered(&merchant("a"), &opening), None);
+        assert_eq!(openings.offered(&merchant("b"), &opening).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let openings = OpeningBalances::default();
+        for number in 0..=REMEMBERED {
+            openings.confirmed(&MerchantId::new(&format!("m{number}")).unwrap());
+        }
+        assert_eq!(openings.seen().len(), 1);
     }
 }

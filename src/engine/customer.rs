@@ -1,8 +1,10 @@
-//! The next step of a deposit's customer, for the pages that show it (merchant-api-v2, "Customer payment page").
+//! The next step of a deposit's customer, for the pages that show it (merchant-api-v2, "Customer payment page"), and the
+//! links between these pages.
 
 use super::Engine;
-use crate::domain::{BrowserUrl, Instructions, Operation, Preparation, Status};
-use crate::rules::ProviderRules;
+use crate::auth::signatures::{self, Link, LinkRefused};
+use crate::domain::{BrowserUrl, Instructions, Operation, Preparation, RedirectUrl, Status, TransactionId, UnixMillis};
+use crate::rules::{GatewayRules, ProviderRules};
 use crate::store::StoreError;
 
 /// The next step of a deposit's customer.
@@ -57,5 +59,31 @@ impl Engine {
         };
         let reported = self.provider.next_action(provider, operation, self.clock.now());
         Ok(reported.unwrap_or(NextAction::Preparing))
+    }
+
+    /// Signs the link to which the customer of a deposit returns after paying. It is a secret of the customer.
+    #[must_use]
+    pub fn return_link(&self, gateway: &GatewayRules, id: TransactionId, created_at: UnixMillis) -> RedirectUrl {
+        self.link(gateway, signatures::RETURN, id, created_at.plus(gateway.pages.return_lifetime).seconds())
+    }
+
+    /// Signs the link of the sandbox's hosted page; it expires with the entry link that led there.
+    #[must_use]
+    pub fn sandbox_link(&self, gateway: &GatewayRules, entry: Link) -> RedirectUrl {
+        self.link(gateway, signatures::SANDBOX, entry.id, entry.expires)
+    }
+
+    /// Verifies a link of a kind and returns its content; `target` is the path and query exactly as received.
+    ///
+    /// # Errors
+    /// The link was not issued like this, or is too late.
+    pub fn verify_link(
+        &self,
+        gateway: &GatewayRules,
+        kind: &str,
+        target: &str,
+        now: UnixMillis,
+    ) -> Result<Link, LinkRefused> {
+        self.page_secret.verify(gateway.pages.secret.as_ref(), kind, target, now)
     }
 }

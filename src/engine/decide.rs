@@ -1,11 +1,11 @@
 //! Today's rules for a create: pure functions from a request and a snapshot of the rules to an operation that may be
 //! created, pending or FAILED.
 
-use crate::domain::{CreateRequest, Direction, Fields, RequestKind, SchemaFields, UnixMillis};
+use crate::domain::{Amount, CreateRequest, Direction, Fields, RequestKind, SchemaFields, UnixMillis};
 use std::sync::Arc;
 
 use crate::error::RequestError;
-use crate::rules::{ApiKey, FieldProblem, Merchant, PaymentChecks, Shop};
+use crate::rules::{ApiKey, FieldProblem, Merchant, PaymentChecks, ProviderRules, Shop};
 use crate::store::{CreateOutcome, DailyLimit};
 
 /// A request that today's rules accept.
@@ -147,12 +147,42 @@ pub(super) fn daily_limit(checks: &PaymentChecks, request: &CreateRequest<'_>, n
     limited.then(|| DailyLimit { day: now.day(), operations: limits.operations, amount: limits.amount })
 }
 
+/// How a provider begins a new operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtCreation {
+    /// It fails at once: the operation is created FAILED.
+    Fail,
+    /// A job of the durable queue has to request the result at this time.
+    ScheduleAt(UnixMillis),
+    /// It waits for the customer or for a report.
+    Wait,
+}
+
+/// Returns how a provider begins an operation. The sandbox decides by the last two digits of the amount (contract section
+/// 8): withdrawals that get a result by themselves are scheduled after its delay; deposits wait for the customer.
+pub(super) fn at_creation(
+    provider: &ProviderRules,
+    direction: Direction,
+    amount: Amount,
+    now: UnixMillis,
+) -> AtCreation {
+    match provider {
+        ProviderRules::Http(_) => AtCreation::ScheduleAt(now),
+        ProviderRules::Sandbox { delay } => match (amount.cents(), direction) {
+            (1, _) => AtCreation::Fail,
+            (2, _) | (_, Direction::Payin) => AtCreation::Wait,
+            (_, Direction::Payout) => AtCreation::ScheduleAt(now.plus(*delay)),
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::time::Duration;
 
     use super::*;
-    use crate::domain::{Amount, CustomerAccountId, UnixDay};
+    use crate::domain::{CustomerAccountId, UnixDay};
     use crate::rules::{AddressSet, DailyLimits};
     use crate::wire::v2::read_create;
 
@@ -220,5 +250,26 @@ mod tests {
         assert_eq!(limit(Direction::Payin, r#","customer_account_id":null"#), None);
         assert_eq!(limit(Direction::Payin, ""), None);
         assert_eq!(limit(Direction::Payout, r#","customer_account_id":0"#), None);
+    }
+
+    #[test]
+    fn the_last_two_digits_decide_how_the_sandbox_begins() {
+        let sandbox = ProviderRules::Sandbox { delay: Duration::from_secs(1) };
+        let at = |hundredths, direction| {
+            at_creation(&sandbox, direction, Amount::from_hundredths(hundredths).unwrap(), UnixMillis(1_000))
+        };
+        let later = AtCreation::ScheduleAt(UnixMillis(2_000));
+        for (hundredths, deposit, withdrawal) in [
+            (1, AtCreation::Fail, AtCreation::Fail),
+            (1001, AtCreation::Fail, AtCreation::Fail),
+            (1002, AtCreation::Wait, AtCreation::Wait),
+            (1003, AtCreation::Wait, later),
+            (1004, AtCreation::Wait, later),
+            (1000, AtCreation::Wait, later),
+            (1099, AtCreation::Wait, later),
+        ] {
+            assert_eq!(at(hundredths, Direction::Payin), deposit, "{hundredths}");
+            assert_eq!(at(hundredths, Direction::Payout), withdrawal, "{hundredths}");
+        }
     }
 }

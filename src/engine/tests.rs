@@ -18,8 +18,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::HeaderValue;
 
-use super::{Engine, NextAction, PageSecret, Report, Reported};
+use super::{Engine, NextAction, Report, Reported};
 use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
+use crate::auth::signatures::PageSecret;
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{Clock as _, ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{

@@ -14,7 +14,7 @@ pub(super) async fn step(
         NextAction::Finished(status) => return Ok(opened.destination(status)),
         NextAction::Page(url) => return Ok(PageResponse::Away(url)),
         NextAction::SandboxPage => {
-            return Ok(PageResponse::Link(engine.links().sandbox_link(&request.rules.gateway, request.link)));
+            return Ok(PageResponse::Link(engine.sandbox_link(&request.rules.gateway, request.link)));
         }
         NextAction::Preparing => opened.waiting(PageState::Preparing, request, PREPARING_SECONDS),
         NextAction::Stopped => opened.waiting(PageState::Stopped, request, STOPPED_SECONDS),

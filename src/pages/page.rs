@@ -73,8 +73,7 @@ impl PageRequest {
         target: &str,
         now: UnixMillis,
     ) -> Result<Self, AdmissionError> {
-        let link =
-            engine.links().verify(&rules.gateway, kind.segment(), target, now).map_err(|_| AdmissionError::Link)?;
+        let link = engine.verify_link(&rules.gateway, kind.segment(), target, now).map_err(|_| AdmissionError::Link)?;
         Ok(Self {
             kind,
             link,
@@ -210,7 +209,7 @@ impl DepositPage {
         let is_open = request.now < operation.created_at.plus(rules.gateway.pages.return_lifetime);
         let offers_return = is_open && shop.is_none_or(|shop| shop.payin.browser_return);
         let (id, created_at) = (operation.id, operation.created_at);
-        let return_url = offers_return.then(|| engine.links().return_link(&rules.gateway, id, created_at));
+        let return_url = offers_return.then(|| engine.return_link(&rules.gateway, id, created_at));
         Some(Self { operation, deposit, payment, return_url })
     }
 

@@ -112,7 +112,7 @@ impl JobContext {
     fn return_url(&self, rules: &RuleSet, operation: &Operation) -> Option<RedirectUrl> {
         let offers_return = rules.shops.get(&operation.shop).is_some_and(|shop| shop.payin.browser_return);
         let wanted = offers_return && operation.direction() == Direction::Payin;
-        wanted.then(|| self.engine.links().return_link(&rules.gateway, operation.id, operation.created_at))
+        wanted.then(|| self.engine.return_link(&rules.gateway, operation.id, operation.created_at))
     }
 
     /// Records a provider's answer; returns the outcome's label in the metrics.

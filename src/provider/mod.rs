@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome, ProviderKind, UnixMillis};
-use crate::engine::{AtCreation, NextAction, Provider};
-use crate::rules::{ProviderRules, RuleSet, Shop};
+use crate::engine::{NextAction, Provider};
+use crate::rules::{ProviderRules, RuleSet};
 
 pub use worker::{ProviderDeps, ProviderWorker};
 
@@ -30,13 +30,6 @@ pub struct Providers {
 }
 
 impl Provider for Providers {
-    fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation {
-        match &shop.provider {
-            ProviderRules::Sandbox { delay } => at_creation(direction, amount, *delay, now),
-            ProviderRules::Http(_) => AtCreation::ScheduleAt(now),
-        }
-    }
-
     fn next_action(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction> {
         match provider {
             // An operation created for an HTTP provider cannot be paid in the sandbox.
@@ -54,16 +47,6 @@ impl Provider for Providers {
 
 /// How long the preparation of deposits ending in .04 takes, from their creation.
 const SLOW_PREPARATION: Duration = Duration::from_secs(10);
-
-/// Returns how the sandbox begins an operation. Withdrawals that get a result by themselves are scheduled after
-/// `delay`; deposits wait for the customer.
-fn at_creation(direction: Direction, amount: Amount, delay: Duration, now: UnixMillis) -> AtCreation {
-    match (amount.cents(), direction) {
-        (1, _) => AtCreation::Fail,
-        (2, _) | (_, Direction::Payin) => AtCreation::Wait,
-        (_, Direction::Payout) => AtCreation::ScheduleAt(now.plus(delay)),
-    }
-}
 
 /// Returns the result of a withdrawal whose delay is over.
 fn withdrawal_result(amount: Amount) -> Outcome {
@@ -113,24 +96,7 @@ mod tests {
     const CREATED: UnixMillis = UnixMillis(1_780_000_000_000);
 
     #[test]
-    fn the_last_two_digits_decide() {
-        let now = UnixMillis(1_000);
-        let delay = Duration::from_secs(1);
-        let at =
-            |hundredths, direction| at_creation(direction, Amount::from_hundredths(hundredths).unwrap(), delay, now);
-        let later = AtCreation::ScheduleAt(UnixMillis(2_000));
-        for (hundredths, deposit, withdrawal) in [
-            (1, AtCreation::Fail, AtCreation::Fail),
-            (1001, AtCreation::Fail, AtCreation::Fail),
-            (1002, AtCreation::Wait, AtCreation::Wait),
-            (1003, AtCreation::Wait, later),
-            (1004, AtCreation::Wait, later),
-            (1000, AtCreation::Wait, later),
-            (1099, AtCreation::Wait, later),
-        ] {
-            assert_eq!(at(hundredths, Direction::Payin), deposit, "{hundredths}");
-            assert_eq!(at(hundredths, Direction::Payout), withdrawal, "{hundredths}");
-        }
+    fn the_last_two_digits_decide_the_result_of_a_withdrawal() {
         let result = |hundredths| withdrawal_result(Amount::from_hundredths(hundredths).unwrap());
         assert_eq!(result(1004), Outcome::Failed);
         assert_eq!(result(1003), Outcome::Success { payer: None });

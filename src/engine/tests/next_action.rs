@@ -77,3 +77,29 @@ async fn what_a_provider_prepared_is_shown() {
     world.report(&reply, Report::Finished(Outcome::Failed)).await;
     assert_eq!(world.way(&reply, &http).await, NextAction::Finished(Status::Failed));
 }
+
+#[tokio::test]
+async fn a_return_link_lives_from_the_creation_and_is_signed_with_the_first_secret() {
+    let id = TransactionId::parse("123456789").unwrap();
+    let created = UnixMillis(1_735_689_600_999);
+    // Computed with Python's hmac.
+    for (pages, link) in [
+        (
+            "",
+            "/return/123456789?expires=1736294400&signature=6e302917a365eb88b75a23943149f331f0ac6c48f39dce1053b7e7a0e3885134",
+        ),
+        (
+            "secret = [\"new\", \"page-secret\"]\nreturn_lifetime = \"1d\"\n",
+            "/return/123456789?expires=1735776000&signature=4acc081c10b2576f57eac8353fde69f5c395344abd7e054cace2f83c24672e68",
+        ),
+    ] {
+        let gateway = format!(
+            "[server]\npublic_url = \"https://pay.example\"\n[store]\nurl = \"sqlite:../store.db\"\n\
+             keys = [\"file:../store.key\"]\n[pages]\n{pages}"
+        );
+        let world = World::with(&[("gateway.toml", &gateway)]);
+        let made = world.engine.return_link(&world.rules().gateway, id, created);
+        assert_eq!(made.expose(), format!("https://pay.example{link}"));
+        assert_eq!(format!("{made:?}"), "RedirectUrl(..)");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -15,12 +15,14 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
 use super::*;
+use crate::auth::signatures::PageSecret;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::{Clock, ManualClock, Random, SystemClock, SystemRandomness};
-use crate::domain::{Amount, Operation, Secret, UnixMillis};
-use crate::engine::{AtCreation, Engine, NextAction, PageSecret, Provider};
+use crate::domain::{Secret, UnixMillis};
+use crate::engine::Engine;
 use crate::http::listener::{ConnectionInfo, HeadCheck, Peer, Protocol};
-use crate::rules::{KeyEntry, LoadOptions, ProviderRules, RuleSet, Shop, load};
+use crate::provider::Providers;
+use crate::rules::{KeyEntry, LoadOptions, RuleSet, load};
 use crate::store::{Store, StoreUrl, open_store};
 use crate::telemetry::{AccessLine, AccessLog, Metrics};
 use crate::v2::Embedded;
@@ -32,9 +34,6 @@ pub(super) const BODY_LIMIT: usize = 1024;
 
 pub(super) const DEPOSIT: &str = r#"{"order_id":"o-1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb","success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;
 pub(super) const PAYIN: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR"}"#;
-
-/// The amount in hundredths at which the provider panics.
-pub(super) const PANICS: u64 = 1313;
 
 const GATEWAY: &str = r#"
 [server]
@@ -166,33 +165,27 @@ pub(super) fn rule_set() -> Arc<RuleSet> {
     Arc::clone(&RULES)
 }
 
-/// Leaves every operation pending, and panics at one amount.
-struct TestProvider;
-
-impl Provider for TestProvider {
-    fn at_creation(&self, _: &Shop, _: Direction, amount: Amount, _: UnixMillis) -> AtCreation {
-        assert!(amount.hundredths() != PANICS, "a panic for {amount}");
-        AtCreation::Wait
-    }
-
-    fn next_action(&self, _: &ProviderRules, _: &Operation, _: UnixMillis) -> Option<NextAction> {
-        None
-    }
-
-    fn job_stored(&self) {}
-}
-
-/// Every number once.
+/// Every number once. The next number may be made to panic; what is drawn as bytes, such as a request's id, never does.
 #[derive(Default)]
-struct Counting(AtomicU64);
+pub(super) struct Counting {
+    drawn: AtomicU64,
+    pub(super) panics: AtomicBool,
+}
 
 impl Random for Counting {
     fn fill(&self, bytes: &mut [u8]) {
-        let next = self.0.fetch_add(1, Ordering::SeqCst).to_be_bytes();
+        let next = self.drawn.fetch_add(1, Ordering::SeqCst).to_be_bytes();
         bytes.fill(0);
         for (byte, digit) in bytes.iter_mut().rev().zip(next.iter().rev()) {
             *byte = *digit;
         }
+    }
+
+    fn number(&self) -> u64 {
+        assert!(!self.panics.swap(false, Ordering::SeqCst), "a panic for {}", 4711);
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes);
+        u64::from_be_bytes(bytes)
     }
 }
 
@@ -217,6 +210,7 @@ pub(super) struct Fixture {
     pub store: Arc<dyn Store>,
     pub lines: Arc<LogLines>,
     pub metrics: Arc<Metrics>,
+    pub(super) random: Arc<Counting>,
     directory: tempfile::TempDir,
 }
 
@@ -239,7 +233,7 @@ impl Fixture {
             Arc::clone(&store),
             Arc::clone(&clock) as Arc<dyn Clock>,
             Arc::clone(&random) as Arc<dyn Random>,
-            Arc::new(TestProvider),
+            Arc::<Providers>::default(),
             PageSecret::new(Secret::new(b"the-page-secret")),
             Arc::clone(&metrics),
         ));
@@ -249,11 +243,11 @@ impl Fixture {
             service: Arc::new(Embedded::new(Arc::clone(&engine))),
             engine: Some(engine),
             clock,
-            random,
+            random: Arc::clone(&random) as Arc<dyn Random>,
             metrics: Arc::clone(&metrics),
             access_log: Arc::clone(&lines) as Arc<dyn AccessLog>,
         });
-        Self { gateway, store, lines, metrics, directory }
+        Self { gateway, store, lines, metrics, random, directory }
     }
 
     /// A gateway whose store can answer nothing any more.

@@ -1,5 +1,6 @@
 //! The order of admission and the shape of replies, pinned. Bodies are scripted; sockets belong to the listener's tests.
 
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use super::fixture::{Answered, BODY_LIMIT, Call, DEPOSIT, Fixture, NOW, PAYIN, Pieces, rule_set};
@@ -384,8 +385,8 @@ async fn failures_that_pass_say_that_a_repeat_is_safe() {
 #[tokio::test]
 async fn a_panic_is_a_500_without_detail() {
     let fixture = Fixture::new();
-    let panics = DEPOSIT.replace("10.5", "13.13");
-    let answered = fixture.send(Call::v2(Method::POST, "/api/v2/deposits", panics.leak())).await;
+    fixture.random.panics.store(true, Ordering::SeqCst);
+    let answered = fixture.send(Call::deposit()).await;
     assert_eq!(answered.status, 500);
     assert!(!answered.body.contains("a panic for"), "{answered:?}");
     assert_eq!(fixture.send(Call::deposit()).await.status, 200);

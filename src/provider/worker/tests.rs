@@ -11,10 +11,10 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::auth::callers::{Interface, KnownKey};
+use crate::auth::signatures::PageSecret;
 use crate::auth::signatures::sign_v2;
 use crate::clock::{ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, Preparation, Secret, Status, TransactionId};
-use crate::engine::PageSecret;
 use crate::rules::{LoadOptions, load};
 use crate::store::open_store;
 use crate::telemetry::Metrics;
