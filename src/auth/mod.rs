@@ -1,6 +1,5 @@
 //! Authentication: [`Caller`] and [`SignedBody`], the proofs of it, can only be created here.
 
-pub mod addresses;
 pub mod callers;
 pub mod per_address;
 pub mod signatures;

@@ -19,9 +19,8 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 
-use super::context::{GatewayState, RequestContext};
+use super::context::{self, GatewayState, RequestContext};
 use super::listener::HeadCheck;
-use super::request;
 use super::router::{self, MerchantRoute, Route, RouteMatch};
 use crate::auth::callers::{verify_callback, verify_signed_by};
 use crate::auth::signatures::V1Input;
@@ -128,7 +127,7 @@ impl GatewayState {
         no_query_on_post(head)?;
         let forwarded = match self.deps.engine {
             Some(_) => ForwardedHeaders::default(),
-            None => request::forwarded_headers(&context.request_id, &head.headers),
+            None => context::forwarded_headers(&context.request_id, &head.headers),
         };
         let (segment, query) = (segment.into(), head.uri.query().map(Into::into));
         let signature = v2_signature(head);
@@ -183,7 +182,7 @@ impl GatewayState {
         let uri = head.uri.path_and_query().map_or("", |uri| uri.as_str());
         let mut page = PageRequest::verified(engine, &rules, kind, uri, self.deps.clock.now())?;
         if decides {
-            let form = request::read_body(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
+            let form = context::read_body(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
             context.close = false;
             page.decision = Some(Decision::read(&form)?);
         }
@@ -245,9 +244,9 @@ async fn whole_body<B>(context: &mut RequestContext, body: B, limits: &Limits) -
 where
     B: Body<Data = Bytes>,
 {
-    let body = request::read_body(body, limits.body, limits.body_timeout).await?;
+    let body = context::read_body(body, limits.body, limits.body_timeout).await?;
     let read_in = context.stage_ended(Stage::Body);
-    context.body_at_hand = Some(request::was_body_at_hand(body.len(), read_in));
+    context.body_at_hand = Some(context::was_body_at_hand(body.len(), read_in));
     Ok(body)
 }
 

@@ -1,31 +1,36 @@
-//! A request on its way through the gateway: what all requests share, and what is known of one until it is replied to.
+//! A request on its way through the gateway: what all requests share; what every request may carry, which is identifiers
+//! that correlate it with other systems' logs (`X-Request-Id`, `traceparent`), a browser's preferences and a body; and what
+//! is known of it until it is replied to.
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http_body::Body;
+use http_body_util::BodyExt as _;
 use ipnet::IpNet;
+use tokio::time::timeout;
 
 use super::listener::{ConnectionInfo, ConnectionState, Protocol};
-use super::reply::{self, Envelope, Reply};
-use super::request::{self, ClientHints, RequestId};
+use super::reply::{self, Envelope, REQUEST_ID, Reply};
 use super::router;
 use crate::auth::PerAddress;
-use crate::auth::addresses::client_address;
+use crate::auth::callers::client_address;
 use crate::clock::{Clock, Random};
-use crate::domain::CallbackSignature;
+use crate::domain::{CallbackSignature, wide};
 use crate::engine::Engine;
-use crate::error::ApiError;
+use crate::error::{AdmissionError, ApiError};
 use crate::pages::PageReply;
 use crate::rules::{Merchant, RuleSet};
 use crate::store::Store;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
 use crate::v1::V1Frontend;
-use crate::v2::V2Service;
+use crate::v2::{ForwardedHeaders, V2Service};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -108,7 +113,7 @@ pub(super) enum HandlerOutput {
 pub(super) struct RequestContext {
     gateway: Arc<GatewayState>,
     pub(super) rules: Arc<RuleSet>,
-    pub(super) request_id: RequestId,
+    pub(super) request_id: HeaderValue,
     trace: Option<Box<str>>,
     method: Method,
     /// The route's name in logs and metrics.
@@ -153,8 +158,8 @@ impl RequestContext {
         let address = client_address(peer.address, &gateway.trusted_proxies, forwarded);
         Self {
             rules,
-            request_id: RequestId::of(&head.headers, gateway.deps.random.as_ref()),
-            trace: request::trace_id(&head.headers).map(Into::into),
+            request_id: request_id_of(&head.headers, gateway.deps.random.as_ref()),
+            trace: trace_id(&head.headers).map(Into::into),
             method: head.method.clone(),
             route: router::NO_ROUTE,
             address,
@@ -242,7 +247,7 @@ impl RequestContext {
         let (gateway, duration) = (&self.gateway, self.whole.elapsed());
         gateway.deps.metrics.request(self.route, status, duration);
         gateway.deps.access_log.line(&AccessLine {
-            request_id: self.request_id.as_str(),
+            request_id: self.request_id.to_str().unwrap_or_default(),
             merchant: self.merchant.as_ref().map(|merchant| merchant.id.as_str()),
             route: self.route,
             method: method_name(&self.method),
@@ -258,7 +263,7 @@ impl RequestContext {
 
     /// Counts refusals, and logs private causes, which the caller is not shown.
     fn report(&self, failure: &ApiError) {
-        let request_id = || loggable(self.request_id.as_str());
+        let request_id = || loggable(self.request_id.to_str().unwrap_or_default());
         match failure {
             ApiError::Refused(refusal) => self.gateway.deps.metrics.refused(refusal.reason()),
             ApiError::BadEngineReply { cause } => {
@@ -303,4 +308,283 @@ impl Drop for RequestContext {
 fn method_name(method: &Method) -> &str {
     let name = method.as_str();
     if name.len() <= 16 { name } else { "other" }
+}
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Returns the id of a request, which its reply, the log and the requests that are made for it carry: the caller's, if it
+/// sent exactly one, of 1 to 128 visible ASCII characters; otherwise a new one of 32 hexadecimal digits (contract
+/// section 3).
+pub(super) fn request_id_of(headers: &HeaderMap, random: &dyn Random) -> HeaderValue {
+    if let Some(sent) = only(headers, &REQUEST_ID)
+        && (1..=128).contains(&sent.len())
+        && sent.as_bytes().iter().all(u8::is_ascii_graphic)
+    {
+        return sent.clone();
+    }
+    let mut bytes = [0; 16];
+    random.fill(&mut bytes);
+    HeaderValue::try_from(hex::encode(bytes)).expect("digits are a header's value")
+}
+
+/// Returns the trace id of a valid W3C `traceparent`: 32 lowercase hexadecimal digits. Versions after 00 may add fields
+/// after the four known ones.
+pub(super) fn trace_id(headers: &HeaderMap) -> Option<&str> {
+    let text = only(headers, &TRACEPARENT)?.to_str().ok()?;
+    let mut fields = text.split('-');
+    let (version, trace, parent, flags) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let version_fits = version != "ff" && (version != "00" || fields.next().is_none());
+    let shaped = hex(version, 2) && hex(trace, 32) && hex(parent, 16) && hex(flags, 2);
+    let named = [trace, parent].iter().all(|id| id.bytes().any(|digit| digit != b'0'));
+    (version_fits && shaped && named).then_some(trace)
+}
+
+/// Returns the headers that are forwarded with calls to a remote engine (contract section 13): the request's id and its
+/// trace.
+pub(super) fn forwarded_headers(request_id: &HeaderValue, headers: &HeaderMap) -> ForwardedHeaders {
+    let traceparent = trace_id(headers).and(only(headers, &TRACEPARENT)).cloned();
+    ForwardedHeaders { request_id: Some(request_id.clone()), traceparent }
+}
+
+fn hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Returns the value of a header that was sent exactly once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}
+
+/// The headers that decide how a reply to a customer is written.
+#[derive(Debug)]
+pub(super) struct ClientHints {
+    /// `Accept-Language`; empty if it is absent or not text.
+    pub accept_language: Box<str>,
+    /// Whether errors are sent as JSON: `Accept` names JSON and not HTML.
+    pub wants_json: bool,
+}
+
+impl ClientHints {
+    /// Reads the headers of a request.
+    #[must_use]
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let accept = text(header::ACCEPT).collect::<Vec<_>>().join(",").to_ascii_lowercase();
+        let wants_json = accept.contains("application/json") && !accept.contains("text/html");
+        let accept_language = text(header::ACCEPT_LANGUAGE).collect::<Vec<_>>().join(",").into();
+        Self { accept_language, wants_json }
+    }
+}
+
+const TRAILERS: AdmissionError = AdmissionError::Malformed("trailers are not accepted");
+const BROKEN: AdmissionError = AdmissionError::Malformed("the body could not be read");
+
+/// Reads a body whole, within `deadline` for all of it.
+///
+/// # Errors
+/// The body is longer than `limit` bytes, late, cut off, or followed by trailers.
+pub(super) async fn read_body<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, AdmissionError>
+where
+    B: Body<Data = Bytes>,
+{
+    timeout(deadline, collect(body, limit)).await.map_err(|_| AdmissionError::BodyTooSlow)?
+}
+
+/// The most bytes of a refused request's body that are read and discarded, and the longest time that this may take.
+const AT_HAND: usize = 8 * 1024;
+const AT_HAND_IN: Duration = Duration::from_millis(20);
+
+/// Reads and discards the body of a refused request if it is at hand: short, and sent with the head or right behind it. The
+/// connection can then serve the next request. Returns whether the body was at hand.
+pub(super) async fn is_body_at_hand<B>(body: B) -> bool
+where
+    B: Body<Data = Bytes>,
+{
+    body.size_hint().lower() <= wide(AT_HAND) && read_body(body, AT_HAND, AT_HAND_IN).await.is_ok()
+}
+
+/// Reports whether a body of this length that was read in this time was at hand.
+pub(super) const fn was_body_at_hand(length: usize, read_in: Duration) -> bool {
+    length <= AT_HAND && read_in.as_nanos() <= AT_HAND_IN.as_nanos()
+}
+
+/// Collects a body. A single piece, the usual case, is not copied. Several pieces are joined in a buffer of the announced
+/// length: keeping them would keep the larger buffers that they were read into.
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, AdmissionError>
+where
+    B: Body<Data = Bytes>,
+{
+    let announced = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    let mut body = pin!(body);
+    let (mut whole, mut joined) = (Bytes::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let data = frame.map_err(|_| BROKEN)?.into_data().map_err(|_| TRAILERS)?;
+        let arrived = whole.len() + joined.len();
+        if arrived + data.len() > limit {
+            return Err(AdmissionError::BodyTooLarge);
+        }
+        if arrived == 0 && announced == Some(data.len()) {
+            whole = data;
+        } else {
+            if let Some(length) = announced {
+                joined.reserve_exact(length.min(limit).saturating_sub(joined.len()));
+            }
+            joined.extend_from_slice(&data);
+        }
+    }
+    Ok(if joined.is_empty() { whole } else { joined.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use http::HeaderMap;
+    use http_body::{Frame, SizeHint};
+
+    use super::*;
+
+    struct Sevens;
+
+    impl Random for Sevens {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(0x77);
+        }
+    }
+
+    const NEW: &str = "77777777777777777777777777777777";
+
+    fn headers(name: &HeaderName, values: &[&[u8]]) -> HeaderMap {
+        values.iter().map(|value| (name.clone(), HeaderValue::from_bytes(value).unwrap())).collect()
+    }
+
+    #[test]
+    fn a_valid_request_id_is_kept() {
+        let longest = "x".repeat(128);
+        for kept in ["1", "req-42/a:b\"~!", &longest] {
+            let id = request_id_of(&headers(&REQUEST_ID, &[kept.as_bytes()]), &Sevens);
+            assert_eq!(id, kept);
+        }
+    }
+
+    #[test]
+    fn any_other_request_id_is_replaced() {
+        let too_long = "x".repeat(129);
+        for values in
+            [&[][..], &[&b""[..]], &[b"a b"], &[b"a\tb"], &["\u{e9}".as_bytes()], &[too_long.as_bytes()], &[b"a", b"b"]]
+        {
+            let id = request_id_of(&headers(&REQUEST_ID, values), &Sevens);
+            assert_eq!(id, NEW, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_valid_traceparent_names_a_trace() {
+        let trace = |values: &[&[u8]]| trace_id(&headers(&TRACEPARENT, values)).map(str::to_owned);
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        assert_eq!(trace(&[b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]).as_deref(), Some(id));
+        assert_eq!(trace(&[b"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more"]).as_deref(), Some(id));
+        for invalid in [
+            &b""[..],
+            b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+            b"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            b"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            b"00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            b"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            b"00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01",
+            b"0-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        ] {
+            assert_eq!(trace(&[invalid]), None, "{invalid:?}");
+        }
+        let good = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(trace(&[good, good]), None, "sent twice");
+        let forwarded = |values: &[&[u8]]| {
+            forwarded_headers(&HeaderValue::from_static("r"), &headers(&TRACEPARENT, values)).traceparent
+        };
+        assert_eq!(forwarded(&[good]).unwrap().as_bytes(), good);
+        assert_eq!(forwarded(&[b"00-0"]), None, "an invalid traceparent is not forwarded");
+    }
+
+    /// Gives its frames, then ends, breaks off or stays silent. Its length may be announced.
+    struct Script {
+        frames: VecDeque<Frame<Bytes>>,
+        end: End,
+        announced: Option<u64>,
+    }
+
+    enum End {
+        Clean,
+        Broken,
+        Silent,
+    }
+
+    impl Body for Script {
+        type Data = Bytes;
+        type Error = &'static str;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
+            match (self.frames.pop_front(), &self.end) {
+                (Some(frame), _) => Poll::Ready(Some(Ok(frame))),
+                (None, End::Clean) => Poll::Ready(None),
+                (None, End::Broken) => Poll::Ready(Some(Err("broken off"))),
+                (None, End::Silent) => Poll::Pending,
+            }
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            self.announced.map_or_else(SizeHint::default, SizeHint::with_exact)
+        }
+    }
+
+    fn script(pieces: &[&'static str], end: End) -> Script {
+        let frames = pieces.iter().map(|piece| Frame::data(Bytes::from_static(piece.as_bytes()))).collect();
+        Script { frames, end, announced: None }
+    }
+
+    async fn outcome(body: Script) -> Result<Bytes, AdmissionError> {
+        read_body(body, 8, Duration::from_secs(10)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_read_whole() {
+        for pieces in [&[][..], &["1234"], &["12", "34"], &["", "12", "", "34", "", "5678"], &["12345678"]] {
+            assert_eq!(outcome(script(pieces, End::Clean)).await.unwrap(), pieces.concat(), "{pieces:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_in_pieces_takes_no_more_than_its_announced_length() {
+        let data = Bytes::from(vec![b'x'; 1000]);
+        for sizes in [&[1000][..], &[1, 999], &[0, 1000, 0], &[400, 400, 200]] {
+            let mut rest = data.clone();
+            let frames = sizes.iter().map(|size| Frame::data(rest.split_to(*size))).collect();
+            let announced = Script { frames, end: End::Clean, announced: Some(1000) };
+            let body = read_body(announced, 4096, Duration::from_secs(10)).await.unwrap();
+            assert_eq!(body, data, "{sizes:?}");
+            assert_eq!(Vec::from(body).capacity(), 1000, "{sizes:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_bounded_in_size_and_time() {
+        assert_eq!(outcome(script(&["123456789"], End::Clean)).await, Err(AdmissionError::BodyTooLarge));
+        assert_eq!(outcome(script(&["1234", "56789"], End::Silent)).await, Err(AdmissionError::BodyTooLarge));
+        assert_eq!(outcome(script(&["1234"], End::Silent)).await, Err(AdmissionError::BodyTooSlow));
+    }
+
+    #[tokio::test]
+    async fn a_broken_body_and_trailers_are_refused() {
+        assert_eq!(outcome(script(&["1234"], End::Broken)).await, Err(BROKEN));
+        let mut body = script(&["1234"], End::Clean);
+        body.frames.push_back(Frame::trailers(HeaderMap::new()));
+        assert_eq!(outcome(body).await, Err(TRAILERS));
+    }
 }

@@ -15,10 +15,9 @@ use http_body::Body;
 use tokio::runtime::Handle;
 
 use super::admission::{Admitted, MerchantRequest};
-use super::context::{GatewayState, HandlerOutput, RequestContext};
+use super::context::{self, GatewayState, HandlerOutput, RequestContext};
 use super::listener::ConnectionInfo;
 use super::reply::Reply;
-use super::request;
 use super::router::MerchantRoute;
 use crate::callback::relay;
 use crate::domain::Direction;
@@ -62,7 +61,7 @@ impl Gateway {
             {
                 let at_hand = match context.body_at_hand {
                     Some(at_hand) => at_hand,
-                    None => request::is_body_at_hand(body).await,
+                    None => context::is_body_at_hand(body).await,
                 };
                 context.close = !at_hand;
             }

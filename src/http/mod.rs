@@ -6,5 +6,4 @@ mod context;
 pub mod gateway;
 pub mod listener;
 pub mod reply;
-mod request;
 pub mod router;

@@ -8,11 +8,13 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use serde::Serialize;
 
-use super::request::{REQUEST_ID, RequestId};
 use crate::error::{AdmissionError, ApiError, Busy, EngineError, EngineReply};
 use crate::json::write_string;
 use crate::pages::{Html, HtmlPage, PageResponse, Refresh};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
+
+/// The `X-Request-Id` header, which every reply carries.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A finished reply.
 pub type Reply = Response<Full<Bytes>>;
@@ -24,7 +26,7 @@ pub const CALLER_GONE: u16 = 499;
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
     /// `X-Request-Id`.
-    pub request_id: &'a RequestId,
+    pub request_id: &'a HeaderValue,
     /// The merchant of a v1 request, once its signature is proven: replies have the shape and notices of its dialect.
     pub v1_merchant: Option<&'a Merchant>,
     /// Whether the connection closes after this reply, because a body is left unread.
@@ -105,7 +107,7 @@ pub fn failure_page(failure: &ApiError, reader: ErrorFormat<'_>, envelope: &Enve
 }
 
 fn shown(status: StatusCode, page: &HtmlPage, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
-    let request_id = envelope.request_id.as_str();
+    let request_id = envelope.request_id.to_str().unwrap_or_default();
     let Html { text, language, style_source } = page.html(reader.pages, reader.accept_language, request_id);
     let mut reply = for_customers(plain(status, text.into(), envelope));
     let policy = format!(
@@ -333,7 +335,7 @@ fn plain(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
     *reply.status_mut() = status;
     let headers = reply.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REQUEST_ID, envelope.request_id.value());
+    headers.insert(REQUEST_ID, envelope.request_id.clone());
     if envelope.close {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn an_engine_is_reported_in_its_own_words() {
-        let id = RequestId::Sent(HeaderValue::from_static("r"));
+        let id = HeaderValue::from_static("r");
         let envelope = Envelope { request_id: &id, v1_merchant: None, close: false, hsts: false };
         let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
         let retry_after = Some(Duration::from_secs(7));
@@ -496,7 +498,7 @@ mod tests {
         write("merchants/m.toml", "name = \"m\"\n[v1]\ndialect = \"d\"\n");
         let rules = crate::rules::load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
         let merchant = rules.merchants.values().next().unwrap();
-        let id = RequestId::Sent(HeaderValue::from_static("r"));
+        let id = HeaderValue::from_static("r");
         let format = ErrorFormat { pages: &rules.pages, accept_language: "en" };
         for error in marked_failures() {
             for v1_merchant in [None, Some(merchant.as_ref())] {

@@ -47,7 +47,8 @@ pub use self::source::{AdminSource, Pending, SampleRequest};
 
 use self::guard::Guard;
 use self::reply::AdminReply;
-use super::request::{REQUEST_ID, RequestId};
+use super::context::request_id_of;
+use super::reply::REQUEST_ID;
 use crate::clock::Random;
 use crate::domain::Secrets;
 use crate::telemetry::{classic, metrics};
@@ -156,7 +157,7 @@ async fn serve_connection(socket: TcpStream, server: Arc<Server>) {
         async move {
             let (head, _body) = request.into_parts();
             let mut reply = server.answer(local, &head.method, &head.uri, &head.headers).await;
-            reply.headers_mut().insert(REQUEST_ID, RequestId::of(&head.headers, &*server.random).value());
+            reply.headers_mut().insert(REQUEST_ID, request_id_of(&head.headers, &*server.random));
             Ok::<_, std::convert::Infallible>(reply)
         }
     });

@@ -1,10 +1,10 @@
 //! The public listener: TCP sockets, TLS and HTTP, up to one call of a [`Service`] for each request (contract sections
 //! 1 to 3).
 //!
-//! `workers` (accepts, up to the limit of [`ConnectionSlots`]; one thread and one runtime each) -> `connection` (PROXY header, TLS,
-//! time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `head_guard`, which checks every head
-//! and follows every body (`head`) before hyper does; over HTTP/2 the head is checked after h2 has parsed it. Either way the service receives the result as
-//! [`HeadCheck`] beside the [`Peer`], so that one place refuses bad requests.
+//! `connection` (accepts, up to the limit of [`ConnectionSlots`]; PROXY header, TLS, time-outs) -> hyper, or `http2` ->
+//! [`Service`]. Over HTTP/1, hyper reads through `head_guard`, which checks every head and follows every body (`head`)
+//! before hyper does; over HTTP/2 the head is checked after h2 has parsed it. Either way the service receives the result
+//! as [`HeadCheck`] beside the [`Peer`], so that one place refuses bad requests.
 
 mod connection;
 mod head;
@@ -15,7 +15,6 @@ mod settings;
 mod shared;
 pub mod tls;
 mod transport;
-mod workers;
 
 use std::convert::Infallible;
 use std::io;
@@ -32,10 +31,10 @@ use tokio::time::{Instant, timeout};
 
 use shared::{Lifecycle, Shared, WorkerLife};
 
+pub use connection::Watchdog;
 pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
 pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use transport::Inbound;
-pub use workers::Watchdog;
 
 /// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
@@ -103,14 +102,14 @@ impl Listener {
         let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
         let leaving = Arc::new(AtomicBool::new(false));
         let shared = Arc::new(Shared { service, settings, slots: Arc::clone(&slots), leaving: Arc::clone(&leaving) });
-        let (workers, mut runtimes) = workers::start(count, &shared, &lifecycle, &running)?;
+        let (workers, mut runtimes) = connection::start_workers(count, &shared, &lifecycle, &running)?;
 
-        let (runtime, socket) = (workers::runtime()?, self.socket);
+        let (runtime, socket) = (connection::runtime()?, self.socket);
         runtimes.push(runtime.handle().clone());
         thread::Builder::new().name("accept".to_owned()).spawn(move || {
             runtime.block_on(async {
                 match tokio::net::TcpListener::from_std(socket) {
-                    Ok(listener) => workers::run(listener, workers, shared, lifecycle).await,
+                    Ok(listener) => connection::accept_until_drained(listener, workers, shared, lifecycle).await,
                     Err(error) => {
                         tracing::error!(%error, "the listener's socket cannot be registered with its runtime");
                     }
