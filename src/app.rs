@@ -13,9 +13,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -28,11 +25,13 @@ use crate::domain::Secret;
 use crate::engine::Engine;
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, GatewayDeps};
-use crate::http::listener::{self, ConnectionInfo, Handle, Inbound, Listener, ListenerSettings, available_workers};
+use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
-use crate::provider::{CurrentRules, ProviderDeps, ProviderWorker, Providers};
+use crate::provider::{ProviderDeps, ProviderWorker, Providers};
 use crate::remote::{self, Recovery, Remote};
-use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet};
+use crate::rules::{
+    CurrentRules, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
+};
 use crate::store::{Holds, OpenError, Opened, Store, StoreUrl, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::v2::{Embedded, V2Service};
@@ -151,7 +150,7 @@ impl Shared {
     async fn service(&self, engine: Arc<Engine>, providers: Arc<Providers>) -> Result<RunningService, StartError> {
         let (rules, outbound) = (Arc::clone(&self.rules), Arc::clone(&self.outbound));
         let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
-        match (self.rules)().gateway.engine.clone() {
+        match self.rules.load().gateway.engine.clone() {
             EngineRules::Embedded => {
                 let parts = ProviderDeps { engine: Arc::clone(&engine), rules, outbound, providers, clock, random };
                 Ok(RunningService {
@@ -223,11 +222,9 @@ impl Process {
             page_secret,
             Arc::clone(&metrics),
         ));
-        let snapshot = Arc::clone(&rules);
-        let current: CurrentRules = Arc::new(move || snapshot.current());
         let shared = Shared {
             store: Arc::clone(&store),
-            rules: Arc::clone(&current),
+            rules: rules.shared(),
             outbound: Arc::default(),
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
@@ -237,7 +234,7 @@ impl Process {
         let callbacks = shared.callbacks(remote);
         let outbound = shared.outbound;
         let gateway = Gateway::new(GatewayDeps {
-            rules: Arc::new(move || current()),
+            rules: rules.shared(),
             store: Arc::clone(&store),
             engine,
             service,
@@ -254,7 +251,7 @@ impl Process {
             workers,
             trim_idle_after: listener::TRIM_IDLE_AFTER,
         };
-        let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
+        let listener = socket.serve(gateway, settings).map_err(StartError::other)?;
         let operations = Arc::new(Operations::new(operations::OperationsDeps {
             rules: Arc::clone(&rules),
             tls,
@@ -448,19 +445,6 @@ fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Re
             path.display()
         ))),
         Err(error) => Err(StartError::other(error)),
-    }
-}
-
-/// The service of the public listener.
-struct Public(Gateway);
-
-impl listener::Service for Public {
-    fn call(
-        &self,
-        request: Request<Inbound>,
-        arrival: ConnectionInfo,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send {
-        self.0.handle(request, arrival)
     }
 }
 

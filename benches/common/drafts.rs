@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use paybridge::domain::{
-    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, FingerprintInput, FingerprintKey,
-    Kind, MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, SchemaFields, ShopCode, State, TransactionId,
-    UnixMillis,
+    Amount, BrowserUrl, Bucket, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Deposit, Fields,
+    FingerprintInput, FingerprintKey, Kind, MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, SchemaFields,
+    ShopCode, State, TransactionId, UnixMillis,
 };
-use paybridge::store::{CallbackSender, Fields, NewOperation, RequestFingerprint};
+use paybridge::store::{NewOperation, RequestFingerprint};
 
 /// The members that the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 
 use paybridge::clock::SystemRandomness;
-use paybridge::domain::{Outcome, UnixMillis};
+use paybridge::domain::{CallbackSender, Outcome, UnixMillis};
 use paybridge::store::StoreKeys;
 use paybridge::store::sqlite::{SqliteStore, open};
-use paybridge::store::{CallbackSender, CompletionOutcome, InsertOutcome, Store};
+use paybridge::store::{CompletionOutcome, InsertOutcome, Store};
 
 use super::common::say;
 use super::drafts::Drafts;

@@ -75,10 +75,9 @@ impl LiveTls {
         Ok(Self { settings, served, files, refreshing: Mutex::default(), room })
     }
 
-    /// Returns a function that the listener calls for the settings of each new connection.
-    pub fn settings(&self) -> Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync> {
-        let current = Arc::clone(&self.settings);
-        Arc::new(move || current.load_full())
+    /// Returns the settings in force, which the listener reads for each new connection.
+    pub fn settings(&self) -> Arc<ArcSwap<ConnectionRules>> {
+        Arc::clone(&self.settings)
     }
 
     /// Returns when the certificate in use expires, if that is known.

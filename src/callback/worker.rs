@@ -14,9 +14,8 @@ use super::targets::{Backoff, Capacity, CircuitChange, ProbeResult, TargetHealth
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::outbound::Outbound;
-use crate::provider::CurrentRules;
 use crate::remote::Remote;
-use crate::rules::{EngineRules, RuleSet};
+use crate::rules::{CurrentRules, EngineRules, RuleSet};
 use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Store, StoreError};
 use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
@@ -130,7 +129,7 @@ impl CallbackWorker {
     /// Claims and starts the callbacks that are due, as far as there is capacity. Returns how long until more can
     /// start; zero if there may be more now.
     async fn round(&mut self, in_flight: &mut JoinSet<Done>) -> Result<Duration, StoreError> {
-        let rules = (self.rules)();
+        let rules = self.rules.load_full();
         let now = self.context.clock.now();
         // A failure of maintenance must not keep callbacks from being sent.
         if let Err(error) = self.maintain(&rules, now).await {
@@ -209,7 +208,7 @@ impl CallbackWorker {
             }
         };
         let Some((target, health)) = self.tasks.remove(&id) else { return };
-        let callbacks = &(self.rules)().gateway.callbacks;
+        let callbacks = &self.rules.load_full().gateway.callbacks;
         let backoff = Backoff { first: callbacks.first_retry, longest: callbacks.max_retry };
         let now = self.context.clock.now();
         match self.targets.finished((&target, health), probe, backoff, now, self.context.random.number()) {

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use arc_swap::ArcSwap;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -97,23 +98,22 @@ struct Fixture {
     world: World,
     worker: CallbackWorker,
     in_flight: JoinSet<Done>,
-    rules: Arc<Mutex<Arc<RuleSet>>>,
+    rules: CurrentRules,
 }
 
 impl Fixture {
     fn new() -> Self {
         let world = World::with(&[("gateway.toml", CALLBACKS), ("merchants/acme.toml", ACME)]);
-        let rules = Arc::new(Mutex::new(world.rules()));
+        let rules = Arc::new(ArcSwap::new(world.rules()));
         let worker = Self::worker(&world, &rules);
         Self { world, worker, in_flight: JoinSet::new(), rules }
     }
 
-    fn worker(world: &World, rules: &Arc<Mutex<Arc<RuleSet>>>) -> CallbackWorker {
-        let rules = Arc::clone(rules);
+    fn worker(world: &World, rules: &CurrentRules) -> CallbackWorker {
         CallbackWorker::new(CallbackDeps {
             store: Arc::clone(world.engine.store()),
             remote: None,
-            rules: Arc::new(move || Arc::clone(&rules.lock().unwrap())),
+            rules: Arc::clone(rules),
             outbound: Arc::default(),
             clock: Arc::clone(&world.clock) as Arc<dyn Clock>,
             random: Arc::new(SystemRandomness::default()),
@@ -122,7 +122,7 @@ impl Fixture {
     }
 
     fn reload(&self) {
-        *self.rules.lock().unwrap() = self.world.rules();
+        self.rules.store(self.world.rules());
     }
 
     /// Creates an operation that fails at once, with a callback to this address.

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::decide::{self, AtCreation};
 use super::repeat::{self, Compared};
 use super::{CreateError, Engine, FailureCause};
-use crate::auth::Caller;
-use crate::auth::signatures;
+use crate::auth::{Caller, signatures};
 use crate::domain::{
     Amount, CreateReply, CreateRequest, Currency, Deposit, Direction, Fields, Fingerprint, Kind, MemberFingerprints,
     MerchantId, Operation, Outcome, ProviderKind, RedirectUrl, RequestKind, State, TransactionId, UnixMillis,

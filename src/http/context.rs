@@ -25,7 +25,7 @@ use crate::domain::{CallbackSignature, wide};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
 use crate::pages::PageReply;
-use crate::rules::{Merchant, RuleSet};
+use crate::rules::{CurrentRules, Merchant, RuleSet};
 use crate::store::Store;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
@@ -34,23 +34,11 @@ use crate::v2::{ForwardedHeaders, V2Service};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Supplies the rules in force.
-pub trait RuleSource: Send + Sync + 'static {
-    /// Returns the rules in force now. A request calls this once.
-    fn current(&self) -> Arc<RuleSet>;
-}
-
-impl<F: Fn() -> Arc<RuleSet> + Send + Sync + 'static> RuleSource for F {
-    fn current(&self) -> Arc<RuleSet> {
-        self()
-    }
-}
-
 /// What a gateway needs.
 #[derive(Clone)]
 pub struct GatewayDeps {
-    /// The rules.
-    pub rules: Arc<dyn RuleSource>,
+    /// The rules. A request reads them once.
+    pub rules: CurrentRules,
     /// Finds what relayed callbacks are about.
     pub store: Arc<dyn Store>,
     /// Takes providers' reports and serves customers' pages; `None` when the engine is remote, which has its own.
@@ -88,7 +76,7 @@ pub(super) struct GatewayState {
 impl GatewayState {
     /// Reads `[clients]` and `[engine]` now; everything else is read with each request.
     pub(super) fn new(deps: GatewayDeps) -> Self {
-        let rules = deps.rules.current();
+        let rules = deps.rules.load_full();
         let fingerprint_key = deps.store.fingerprint_key().clone();
         Self {
             v1: V1Frontend::new(Arc::clone(&deps.service), fingerprint_key, Arc::clone(&deps.metrics)),

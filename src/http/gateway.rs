@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use super::admission::{Admitted, MerchantRequest};
 use super::context::{self, GatewayState, HandlerOutput, RequestContext};
-use super::listener::ConnectionInfo;
+use super::listener::{ConnectionInfo, Inbound, Service};
 use super::reply::Reply;
 use super::router::MerchantRoute;
 use crate::callback::relay;
@@ -27,7 +27,7 @@ use crate::rules::Endpoint;
 use crate::telemetry::Stage;
 use crate::v2::ServiceCall;
 
-pub use super::context::{GatewayDeps, RuleSource};
+pub use super::context::GatewayDeps;
 
 /// Answers requests. Clones are the same gateway.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl Gateway {
         B: Body<Data = Bytes> + Send,
     {
         let (head, body) = request.into_parts();
-        let rules = self.0.deps.rules.current();
+        let rules = self.0.deps.rules.load_full();
         let head_check = connection.head_check;
         let mut context = RequestContext::begin(Arc::clone(&self.0), rules, &head, connection, !body.is_end_stream());
         let admitted = {
@@ -71,6 +71,12 @@ impl Gateway {
             Ok(work) => SpawnOnDrop::new(perform(Arc::clone(&self.0), context, work)).await,
             Err(failure) => context.finish(Err(failure)),
         }
+    }
+}
+
+impl Service for Gateway {
+    fn call(&self, request: Request<Inbound>, connection: ConnectionInfo) -> impl Future<Output = Reply> + Send {
+        self.handle(request, connection)
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::http::{self, ProviderAnswer, ProviderBody, Unknown};
-use super::{CurrentRules, withdrawal_result};
+use super::withdrawal_result;
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
 use crate::engine::{Engine, Report, Reported};
 use crate::outbound::Outbound;
-use crate::rules::{HttpProvider, ProviderRules, RuleSet};
+use crate::rules::{CurrentRules, HttpProvider, ProviderRules, RuleSet};
 use crate::store::{ProviderJob, Store, StoreError};
 use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
@@ -90,7 +90,7 @@ impl JobContext {
         let (operation, shop) = (&job.operation, &job.operation.shop);
         let fields = self.store().fields(operation.id).await?;
         let fields = fields.ok_or_else(|| StoreError::Corrupt(format!("operation {} has no fields", operation.id)))?;
-        let rules = (self.rules)();
+        let rules = self.rules.load_full();
         let public_url = &rules.gateway.server.public_url;
         let return_url = self.return_url(&rules, operation);
         let body = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };

@@ -9,19 +9,15 @@ mod job;
 mod testing;
 mod worker;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome, ProviderKind, UnixMillis};
 use crate::engine::{NextAction, Provider};
-use crate::rules::{ProviderRules, RuleSet};
+use crate::rules::ProviderRules;
 
 pub use worker::{ProviderDeps, ProviderWorker};
-
-/// Returns the rules in force.
-pub type CurrentRules = Arc<dyn Fn() -> Arc<RuleSet> + Send + Sync>;
 
 /// All providers, behind the engine's [`Provider`] interface.
 #[derive(Debug, Default)]

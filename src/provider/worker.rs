@@ -10,14 +10,14 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 
+use super::Providers;
 use super::in_flight::InFlightLimiter;
 use super::job::{JobContext, JobHandler};
-use super::{CurrentRules, Providers};
 use crate::clock::{Clock, Random};
 use crate::domain::{ShopCode, UnixMillis};
 use crate::engine::Engine;
 use crate::outbound::Outbound;
-use crate::rules::{ProviderRules, RuleSet};
+use crate::rules::{CurrentRules, ProviderRules, RuleSet};
 use crate::store::{Claim, StoreError};
 use crate::telemetry::LogThrottle;
 
@@ -100,7 +100,7 @@ impl ProviderWorker {
 
     /// Claims and starts the jobs that are due. Returns how long until more can start; zero if there may be more now.
     async fn round(&self, in_flight: &mut InFlightJobs) -> Result<Duration, StoreError> {
-        let rules = (self.context.rules)();
+        let rules = self.context.rules.load_full();
         let now = self.context.clock.now();
         let mut wait = LONGEST_WAIT;
         let mut batch = JoinSet::new();

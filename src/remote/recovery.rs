@@ -15,8 +15,7 @@ use super::resolve::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
 use crate::clock::Random;
 use crate::error::ApiError;
-use crate::provider::CurrentRules;
-use crate::rules::RuleSet;
+use crate::rules::{CurrentRules, RuleSet};
 use crate::store::{EntryId, EntryProgress, JournalEntry, StoreError};
 
 /// The most creates sent at once.
@@ -115,7 +114,7 @@ impl Recovery {
     }
 
     async fn page(self: Arc<Self>, page: Vec<JournalEntry>) -> Result<Vec<ApiError>, StoreError> {
-        let rules = (self.rules)();
+        let rules = self.rules.load_full();
         let mut unknown = Vec::new();
         let mut sending = JoinSet::new();
         let mut waiting = page.into_iter();

@@ -48,7 +48,7 @@ pub use pages::{Language, PageState, Pages, TextDirection};
 pub use problems::{Place, Problem, Problems, Severity};
 pub(crate) use raw::duration as read_span;
 pub use read_rules::ReadRules;
-pub use reload::{LiveRules, ReloadOutcome};
+pub use reload::{CurrentRules, LiveRules, ReloadOutcome};
 
 pub use ruleset::{
     CallbackRules, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules, RemoteEngine, RuleSet,

@@ -9,11 +9,14 @@ use super::files::ContentHash;
 use super::{Loader, Problems, RuleSet, restart};
 use crate::clock::Clock;
 
+/// The rule set in force, which a reload replaces.
+pub type CurrentRules = Arc<ArcSwap<RuleSet>>;
+
 /// The rule set in force, which a reload replaces (contract section 2, "Live reload").
 pub struct LiveRules {
     directory: PathBuf,
     clock: Arc<dyn Clock>,
-    current: ArcSwap<RuleSet>,
+    current: CurrentRules,
     /// The set at the start of the process, whose values stay for settings that only a restart changes.
     started: Arc<RuleSet>,
     /// The problems of the last reload; `None` when it succeeded.
@@ -63,7 +66,7 @@ impl LiveRules {
         Self {
             directory: loader.directory().into(),
             clock,
-            current: ArcSwap::new(Arc::clone(&started)),
+            current: Arc::new(ArcSwap::new(Arc::clone(&started))),
             started,
             failure: ArcSwapOption::empty(),
             needs_restart: ArcSwap::default(),
@@ -76,6 +79,12 @@ impl LiveRules {
     #[must_use]
     pub fn current(&self) -> Arc<RuleSet> {
         self.current.load_full()
+    }
+
+    /// Returns the rules in force, for those that read them later.
+    #[must_use]
+    pub fn shared(&self) -> CurrentRules {
+        Arc::clone(&self.current)
     }
 
     /// Returns the rules directory.

@@ -36,7 +36,6 @@ mod transaction;
 mod url;
 pub mod vault;
 
-use crate::domain::{CallbackSender, Fields};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -60,9 +59,9 @@ pub use vault::Rewrapped;
 pub use vault::VaultError;
 
 use crate::domain::{
-    Amount, Balance, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, MemberFingerprints, MerchantId,
-    Operation, OperationView, OrderId, Outcome, Page, Preparation, SchemaFields, ShopCode, Status, StatusRecord,
-    TransactionId, UnixDay, UnixMillis,
+    Amount, Balance, CallbackSender, Currency, Direction, Fields, Fingerprint, FingerprintKey, HistoryQuery,
+    MemberFingerprints, MerchantId, Operation, OperationView, OrderId, Outcome, Page, Preparation, SchemaFields,
+    ShopCode, Status, StatusRecord, TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future that a store method returns.

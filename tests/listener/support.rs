@@ -6,6 +6,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -128,9 +129,9 @@ impl Default for Setup {
 impl Setup {
     pub fn start(self) -> Server {
         let probe = Probe { seen: Arc::default(), gate: Arc::new(Semaphore::new(0)), finished: Arc::default() };
-        let rules = Arc::new(ConnectionRules { limits: self.limits, tls: self.tls.map(Arc::new) });
+        let rules = ConnectionRules { limits: self.limits, tls: self.tls.map(Arc::new) };
         let settings = ListenerSettings {
-            rules: Arc::new(move || Arc::clone(&rules)),
+            rules: Arc::new(ArcSwap::from_pointee(rules)),
             clients: self.clients,
             metrics: Arc::new(Metrics::default()),
             clock: Arc::new(SystemClock),

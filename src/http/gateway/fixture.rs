@@ -8,6 +8,7 @@ use std::sync::{LazyLock, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use governor::RateLimiter;
 use http::request::Builder;
 use http::{HeaderMap, Method};
@@ -15,8 +16,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
 use super::*;
-use crate::auth::signatures::PageSecret;
-use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
+use crate::auth::signatures::{PageSecret, V1Input, sign_v1, sign_v2};
 use crate::clock::{Clock, ManualClock, Random, SystemClock, SystemRandomness};
 use crate::domain::{Secret, UnixMillis};
 use crate::engine::Engine;
@@ -238,7 +238,7 @@ impl Fixture {
             Arc::clone(&metrics),
         ));
         let gateway = Gateway::new(GatewayDeps {
-            rules: Arc::new(move || Arc::clone(&rules)),
+            rules: Arc::new(ArcSwap::new(rules)),
             store: Arc::clone(&store),
             service: Arc::new(Embedded::new(Arc::clone(&engine))),
             engine: Some(engine),

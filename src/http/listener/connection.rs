@@ -207,7 +207,7 @@ async fn serve_to_end<S: Service>(
     mut lifecycle: Lifecycle,
     state: &Arc<ConnectionState>,
 ) {
-    let rules = (shared.settings.rules)();
+    let rules = shared.settings.rules.load_full();
     let opened = {
         // Boxed, so that an idle connection does not keep memory for its handshake.
         let opening = Box::pin(open(socket, from, &rules, &shared.settings.clients));
@@ -404,6 +404,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use arc_swap::ArcSwap;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
     use tokio::runtime::Builder;
@@ -443,9 +444,9 @@ mod tests {
         let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
         let limits = rules.gateway.limits.clone();
         let trim_idle_after = Duration::from_millis(1);
-        let connection_rules = Arc::new(ConnectionRules { limits: limits.clone(), tls: None });
+        let connection_rules = ConnectionRules { limits: limits.clone(), tls: None };
         let settings = ListenerSettings {
-            rules: Arc::new(move || Arc::clone(&connection_rules)),
+            rules: Arc::new(ArcSwap::from_pointee(connection_rules)),
             clients: rules.gateway.clients.clone(),
             metrics: Arc::default(),
             clock: Arc::new(SystemClock),

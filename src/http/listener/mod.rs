@@ -32,7 +32,7 @@ use tokio::time::{Instant, timeout};
 use shared::{Lifecycle, Shared, WorkerLife};
 
 pub use connection::Watchdog;
-pub use settings::{ConnectionRules, ListenerSettings, RulesSource};
+pub use settings::{ConnectionRules, ListenerSettings};
 pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use transport::Inbound;
 

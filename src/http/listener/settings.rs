@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 
 use crate::clock::Clock;
@@ -19,14 +20,11 @@ pub struct ConnectionRules {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
-/// Returns the rules in force.
-pub type RulesSource = Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync>;
-
 /// The settings of a listener.
 #[derive(Clone)]
 pub struct ListenerSettings {
-    /// Called for every connection, so that a reload takes effect.
-    pub rules: RulesSource,
+    /// Read for every connection, so that a reload takes effect.
+    pub rules: Arc<ArcSwap<ConnectionRules>>,
     /// `[clients]`. With `proxy_protocol` and `trusted_proxies`, only those may connect.
     pub clients: ClientRules,
     /// Counts connections.

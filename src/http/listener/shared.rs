@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::settings::{ListenerSettings, RulesSource};
+use super::settings::{ConnectionRules, ListenerSettings};
 use super::transport::Inbound;
 use crate::error::AdmissionError;
 use crate::telemetry::{Metrics, Stopwatch};
@@ -267,7 +268,7 @@ struct Candidate {
 
 /// All slots of a listener.
 pub struct ConnectionSlots {
-    rules: RulesSource,
+    rules: Arc<ArcSwap<ConnectionRules>>,
     metrics: Arc<Metrics>,
     /// Whether the last accept succeeded.
     accepting: AtomicBool,
@@ -289,7 +290,7 @@ struct Table {
 impl ConnectionSlots {
     /// Creates the slots of a listener, all free.
     #[must_use]
-    pub fn new(rules: RulesSource, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub fn new(rules: Arc<ArcSwap<ConnectionRules>>, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
             rules,
             metrics,
@@ -302,7 +303,7 @@ impl ConnectionSlots {
     /// Takes a slot for a new connection, evicting another one if necessary. Returns `None` if every connection is
     /// busy.
     pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
-        let limit = (self.rules)().limits.connections;
+        let limit = self.rules.load().limits.connections;
         let mut table = self.table();
         if table.open() >= limit {
             let authenticated = table.evict()?;
@@ -335,7 +336,7 @@ impl ConnectionSlots {
         if !self.accepting.load(Ordering::Acquire) {
             return Err("connections cannot be accepted");
         }
-        let limit = (self.rules)().limits.connections;
+        let limit = self.rules.load().limits.connections;
         let table = self.table();
         let room = table.open() < limit || table.candidates().next().is_some();
         if room { Ok(()) } else { Err("all connections that limits.connections allows are busy") }
@@ -451,8 +452,8 @@ mod tests {
         let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
         let mut limits = rules.gateway.limits.clone();
         limits.connections = connections;
-        let rules = Arc::new(ConnectionRules { limits, tls: None });
-        ConnectionSlots::new(Arc::new(move || Arc::clone(&rules)), Arc::default())
+        let rules = ConnectionRules { limits, tls: None };
+        ConnectionSlots::new(Arc::new(ArcSwap::from_pointee(rules)), Arc::default())
     }
 
     /// Longer than the resolution of idle times, which is a millisecond.

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
 use crate::auth::callers::{Interface, KnownKey};
-use crate::auth::signatures::PageSecret;
-use crate::auth::signatures::sign_v2;
+use crate::auth::signatures::{PageSecret, sign_v2};
 use crate::clock::{ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, Preparation, Secret, Status, TransactionId};
 use crate::rules::{LoadOptions, load};
@@ -70,7 +70,7 @@ impl Fake {
 
 struct World {
     directory: tempfile::TempDir,
-    rules: Arc<Mutex<Arc<RuleSet>>>,
+    rules: CurrentRules,
     clock: Arc<ManualClock>,
     engine: Arc<Engine>,
     worker: ProviderWorker,
@@ -88,9 +88,9 @@ impl World {
         );
         put("rules/shops/card.toml", &format!("currency = \"EUR\"\n[provider]\n{provider}"));
         put("rules/shops/other.toml", &format!("currency = \"EUR\"\n[provider]\n{SANDBOX}"));
-        let rules = Arc::new(Mutex::new(read(directory.path())));
+        let rules = Arc::new(ArcSwap::new(read(directory.path())));
         let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
-        let store_rules = rules.lock().unwrap().gateway.store.clone();
+        let store_rules = rules.load().gateway.store.clone();
         let store =
             open_store(&store_rules, Arc::new(SystemClock), random.clone(), Arc::clone(&metrics)).unwrap().store;
         let clock = Arc::new(ManualClock::at(START));
@@ -105,10 +105,9 @@ impl World {
             page_secret,
             metrics,
         ));
-        let current = Arc::clone(&rules);
         let worker = ProviderWorker::new(ProviderDeps {
             engine: Arc::clone(&engine),
-            rules: Arc::new(move || Arc::clone(&current.lock().unwrap())),
+            rules: Arc::clone(&rules),
             outbound: Arc::default(),
             providers,
             clock: Arc::clone(&clock) as _,
@@ -120,11 +119,11 @@ impl World {
     /// Gives the shop another provider.
     fn provider(&self, provider: &str) {
         put(self.directory.path(), "rules/shops/card.toml", &format!("currency = \"EUR\"\n[provider]\n{provider}"));
-        *self.rules.lock().unwrap() = read(self.directory.path());
+        self.rules.store(read(self.directory.path()));
     }
 
     async fn create(&self, direction: Direction, order_id: &str) -> TransactionId {
-        let rules = Arc::clone(&self.rules.lock().unwrap());
+        let rules = self.rules.load_full();
         let sign = |body: &[u8]| sign_v2(&Secret::new(b"s"), body);
         let key = KnownKey::find(&rules, Interface::V2, "k").unwrap().admit("127.0.0.1".parse().unwrap()).unwrap();
         let (caller, _) = key.verify_v2(Bytes::new(), sign(b"").as_bytes()).unwrap();
@@ -224,7 +223,7 @@ async fn the_jobs_of_a_removed_shop_wait_for_it() {
     let text = fs::read_to_string(&merchant).unwrap();
     fs::write(&merchant, text.replace("[shops.card]\n", "").replace("\"card\"", "\"other\"")).unwrap();
     fs::remove_file(world.directory.path().join("rules/shops/card.toml")).unwrap();
-    *world.rules.lock().unwrap() = read(world.directory.path());
+    world.rules.store(read(world.directory.path()));
     world.round().await;
     assert_eq!((world.status(id).await, world.due_in().await), (Status::Pending, Some(60_000)));
 }
