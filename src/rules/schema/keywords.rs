@@ -9,11 +9,8 @@ use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
+use super::fields::{FieldNumber, FieldValue, FieldsJson};
 use super::problem::AllowedValues;
-use super::value::{FieldNumber, FieldValue, FieldsJson};
-
-/// The keyword's name.
-pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
 
 /// `uniqueItems` with its value, in time that depends only on the size of the array. The library's implementation puts
 /// elements into a hash table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.

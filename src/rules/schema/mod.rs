@@ -1,10 +1,10 @@
 //! The JSON Schema of a shop's `fields`, compiled once per rule set. [`check`] checks its structure, then the library
-//! compiles it with the project's own [`keywords`]. It is applied to a [`value`], and refusals are worded by [`words`].
+//! compiles it with the project's own [`keywords`]. It is applied to [`fields`], and refusals are worded by [`words`].
 
 mod check;
+mod fields;
 mod keywords;
 mod problem;
-mod value;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,17 +17,19 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use self::check::{CheckedMembers, MOST_PROBLEMS};
-use self::keywords::{UNIQUE_ITEMS, allowed_list, unique_items};
-pub use self::problem::FieldProblem;
-pub(super) use self::problem::{ALLOWED_LIST, AllowedValues, SchemaProblem};
-pub(super) use self::value::FieldValue;
+pub(super) use self::fields::FieldValue;
+use self::fields::FieldsJson;
+pub use self::fields::FieldsSchema;
 #[cfg(test)]
-pub(super) use self::value::given;
-use self::value::{FieldsJson, Whole, numbers_fit};
+pub(super) use self::fields::given;
+use self::keywords::{allowed_list, unique_items};
+pub use self::problem::FieldProblem;
+use self::problem::UNIQUE_ITEMS;
+pub(super) use self::problem::{ALLOWED_LIST, AllowedValues, SchemaProblem};
 use self::words::{field_problem, segment_text};
 use super::json_places::Places;
 use super::problems::Span;
-use crate::domain::{self, CUSTOMER_FIELDS, Direction, KeptFields, MERCHANT_USER_IP, MerchantId};
+use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
 use crate::names::{did_you_mean, quoted};
 
 /// The allowed-value lists of a rule set.
@@ -44,21 +46,6 @@ impl AllowedLists {
     pub(super) fn own_of(&self, name: &str) -> impl Iterator<Item = (&String, &AllowedValues)> {
         self.own.get(name).into_iter().flatten()
     }
-}
-
-/// A compiled schema of `fields`.
-#[derive(Debug)]
-pub struct FieldsSchema {
-    kept: Arc<[Box<str>]>,
-    defaults: Map<String, Value>,
-    /// Whether the schema's `required` names `merchant_user_ip`.
-    requires_ip: bool,
-    /// Whether any other part of the schema names `merchant_user_ip`. If not, the member is left out of what is
-    /// validated.
-    names_ip: bool,
-    common: Validator<FieldsJson>,
-    /// For merchants with lists of their own.
-    own: HashMap<MerchantId, Validator<FieldsJson>>,
 }
 
 /// A problem in the text of a schema, and its place.
@@ -131,60 +118,6 @@ impl FieldsSchema {
             }
         }
         Ok(Self { kept: kept.into_iter().collect(), defaults, requires_ip, names_ip, common, own })
-    }
-
-    /// Returns the names of the members that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
-    #[must_use]
-    pub fn kept(&self) -> &Arc<[Box<str>]> {
-        &self.kept
-    }
-
-    /// Checks the `fields` of a request, reduced to what the schema keeps, for a merchant. Returns the members that the
-    /// schema's defaults add, as the JSON text of an object.
-    ///
-    /// # Errors
-    /// The first member that the schema refuses, or that holds a number which it cannot be compared with.
-    pub fn check_fields(&self, merchant: &MerchantId, fields: &KeptFields<'_>) -> Result<Box<str>, FieldProblem> {
-        if let Some(member) = fields.members().find(|member| !numbers_fit(&member.value)) {
-            let reason = "holds a number that is out of range".to_owned();
-            return Err(FieldProblem { path: member.name.clone().into_owned(), reason });
-        }
-        let members = fields.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));
-        let defaults = self.check(merchant, members)?;
-        Ok(if defaults.is_empty() { "{}".into() } else { Value::Object(defaults).to_string().into() })
-    }
-
-    /// Validates members for a merchant, whose own allowed-value lists replace the common ones. The caller has already
-    /// removed members that are not kept and a `null` `merchant_user_ip`. Returns the members that the schema's
-    /// defaults add, as an object.
-    ///
-    /// # Errors
-    /// The first member that the schema refuses.
-    pub(crate) fn check<'a>(
-        &'a self,
-        merchant: &MerchantId,
-        members: impl Iterator<Item = (&'a str, FieldValue<'a>)>,
-    ) -> Result<Map<String, Value>, FieldProblem> {
-        // Room for all members and defaults, so that the vector does not grow.
-        let mut whole = Whole(Vec::with_capacity(members.size_hint().0 + self.defaults.len()));
-        whole.0.extend(members);
-        if self.requires_ip && !whole.names(MERCHANT_USER_IP) {
-            return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into() });
-        }
-        let added: Vec<_> = self.defaults.iter().filter(|(name, _)| !whole.names(name)).collect();
-        if !self.names_ip {
-            whole.0.retain(|(name, _)| *name != MERCHANT_USER_IP);
-        }
-        whole.0.extend(added.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value))));
-        let added = || added.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
-        let whole = FieldValue::Whole(&whole);
-        let validator = self.own.get(merchant).unwrap_or(&self.common);
-        if validator.is_valid(whole) {
-            return Ok(added());
-        }
-        // The error is taken from a sorted object, so that it does not depend on the order of the members as sent.
-        validator.validate(FieldValue::Given(&whole.to_value())).map_err(|error| field_problem(&error))?;
-        Ok(added())
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// The keyword's name.
+pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
 /// The keyword that names an allowed-value list (contract section 2).
 pub(in crate::rules) const ALLOWED_LIST: &str = "x-allowed-list";
 

@@ -4,8 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::LocationSegment;
 
-use super::keywords::UNIQUE_ITEMS;
-use super::problem::FieldProblem;
+use super::problem::{FieldProblem, UNIQUE_ITEMS};
 
 const OTHER_MEMBERS: &str = "must have no other members than those agreed for this shop";
 

@@ -1,12 +1,89 @@
-//! `fields` as the validator reads them, without copying: members from the request body, defaults from the schema.
+//! Applies a compiled schema to the `fields` of a request. The validator reads them without copying: members from the
+//! request body, defaults from the schema.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object};
-use serde_json::{Map, Number};
+use jsonschema::{JsonType, Validator};
+use serde_json::{Map, Number, Value};
 
+use super::problem::FieldProblem;
+use super::words::field_problem;
+use crate::domain::{KeptFields, MERCHANT_USER_IP, MerchantId};
 use crate::json;
+
+/// A compiled schema of `fields`.
+#[derive(Debug)]
+pub struct FieldsSchema {
+    pub(super) kept: Arc<[Box<str>]>,
+    pub(super) defaults: Map<String, Value>,
+    /// Whether the schema's `required` names `merchant_user_ip`.
+    pub(super) requires_ip: bool,
+    /// Whether any other part of the schema names `merchant_user_ip`. If not, the member is left out of what is
+    /// validated.
+    pub(super) names_ip: bool,
+    pub(super) common: Validator<FieldsJson>,
+    /// For merchants with lists of their own.
+    pub(super) own: HashMap<MerchantId, Validator<FieldsJson>>,
+}
+
+impl FieldsSchema {
+    /// Returns the names of the members that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
+    #[must_use]
+    pub fn kept(&self) -> &Arc<[Box<str>]> {
+        &self.kept
+    }
+
+    /// Checks the `fields` of a request, reduced to what the schema keeps, for a merchant. Returns the members that the
+    /// schema's defaults add, as the JSON text of an object.
+    ///
+    /// # Errors
+    /// The first member that the schema refuses, or that holds a number which it cannot be compared with.
+    pub fn check_fields(&self, merchant: &MerchantId, fields: &KeptFields<'_>) -> Result<Box<str>, FieldProblem> {
+        if let Some(member) = fields.members().find(|member| !numbers_fit(&member.value)) {
+            let reason = "holds a number that is out of range".to_owned();
+            return Err(FieldProblem { path: member.name.clone().into_owned(), reason });
+        }
+        let members = fields.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));
+        let defaults = self.check(merchant, members)?;
+        Ok(if defaults.is_empty() { "{}".into() } else { Value::Object(defaults).to_string().into() })
+    }
+
+    /// Validates members for a merchant, whose own allowed-value lists replace the common ones. The caller has already
+    /// removed members that are not kept and a `null` `merchant_user_ip`. Returns the members that the schema's
+    /// defaults add, as an object.
+    ///
+    /// # Errors
+    /// The first member that the schema refuses.
+    pub(crate) fn check<'a>(
+        &'a self,
+        merchant: &MerchantId,
+        members: impl Iterator<Item = (&'a str, FieldValue<'a>)>,
+    ) -> Result<Map<String, Value>, FieldProblem> {
+        // Room for all members and defaults, so that the vector does not grow.
+        let mut whole = Whole(Vec::with_capacity(members.size_hint().0 + self.defaults.len()));
+        whole.0.extend(members);
+        if self.requires_ip && !whole.names(MERCHANT_USER_IP) {
+            return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into() });
+        }
+        let added: Vec<_> = self.defaults.iter().filter(|(name, _)| !whole.names(name)).collect();
+        if !self.names_ip {
+            whole.0.retain(|(name, _)| *name != MERCHANT_USER_IP);
+        }
+        whole.0.extend(added.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value))));
+        let added = || added.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
+        let whole = FieldValue::Whole(&whole);
+        let validator = self.own.get(merchant).unwrap_or(&self.common);
+        if validator.is_valid(whole) {
+            return Ok(added());
+        }
+        // The error is taken from a sorted object, so that it does not depend on the order of the members as sent.
+        validator.validate(FieldValue::Given(&whole.to_value())).map_err(|error| field_problem(&error))?;
+        Ok(added())
+    }
+}
 
 /// The JSON representation that validators of `fields` use.
 pub(super) struct FieldsJson;
@@ -17,7 +94,7 @@ pub(crate) enum FieldValue<'a> {
     /// A value of a request body.
     Read(&'a json::Value<'a>),
     /// A value of a rule file, or any other `serde_json` value.
-    Given(&'a serde_json::Value),
+    Given(&'a Value),
     /// The name of a member, as a string.
     Name(&'a str),
     /// The whole of `fields`.
@@ -36,7 +113,7 @@ impl Whole<'_> {
 
 /// Returns the members of a `serde_json` object as field values.
 #[cfg(test)]
-pub(crate) fn given(members: &Map<String, serde_json::Value>) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
+pub(crate) fn given(members: &Map<String, Value>) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
     members.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value)))
 }
 
@@ -65,7 +142,7 @@ impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
             FieldValue::Read(json::Value { node: json::Node::Object(json::Object(members)), .. }) => {
                 Some(Members::Read(members))
             }
-            FieldValue::Given(serde_json::Value::Object(members)) => Some(Members::Given(members)),
+            FieldValue::Given(Value::Object(members)) => Some(Members::Given(members)),
             FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) => None,
         }
     }
@@ -73,7 +150,7 @@ impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
     fn as_array(&self) -> Option<Elements<'a>> {
         match *self {
             FieldValue::Read(json::Value { node: json::Node::Array(elements), .. }) => Some(Elements::Read(elements)),
-            FieldValue::Given(serde_json::Value::Array(elements)) => Some(Elements::Given(elements)),
+            FieldValue::Given(Value::Array(elements)) => Some(Elements::Given(elements)),
             FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
     }
@@ -81,7 +158,7 @@ impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
     fn as_string(&self) -> Option<Cow<'a, str>> {
         match *self {
             FieldValue::Read(json::Value { node: json::Node::String(text), .. }) => Some(Cow::Borrowed(text)),
-            FieldValue::Given(serde_json::Value::String(text)) => Some(Cow::Borrowed(text)),
+            FieldValue::Given(Value::String(text)) => Some(Cow::Borrowed(text)),
             FieldValue::Name(text) => Some(Cow::Borrowed(text)),
             FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Whole(_) => None,
         }
@@ -92,7 +169,7 @@ impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
             FieldValue::Read(json::Value { node: json::Node::Number, raw }) => {
                 number(raw).map(Cow::Owned).map(FieldNumber)
             }
-            FieldValue::Given(serde_json::Value::Number(number)) => Some(FieldNumber(Cow::Borrowed(number))),
+            FieldValue::Given(Value::Number(number)) => Some(FieldNumber(Cow::Borrowed(number))),
             FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
     }
@@ -100,7 +177,7 @@ impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
     fn as_boolean(&self) -> Option<bool> {
         match *self {
             FieldValue::Read(json::Value { node: json::Node::Bool(flag), .. })
-            | FieldValue::Given(serde_json::Value::Bool(flag)) => Some(*flag),
+            | FieldValue::Given(Value::Bool(flag)) => Some(*flag),
             FieldValue::Read(_) | FieldValue::Given(_) | FieldValue::Name(_) | FieldValue::Whole(_) => None,
         }
     }
@@ -129,14 +206,14 @@ impl<'a> Node<'a, FieldsJson> for FieldValue<'a> {
         }
     }
 
-    fn equals_value(&self, expected: &serde_json::Value) -> bool {
+    fn equals_value(&self, expected: &Value) -> bool {
         match (self.as_string(), expected) {
-            (Some(text), serde_json::Value::String(expected)) => text == *expected,
+            (Some(text), Value::String(expected)) => text == *expected,
             _ => jsonschema::json::cmp::equal(&self.to_value(), expected),
         }
     }
 
-    fn to_value(&self) -> Cow<'a, serde_json::Value> {
+    fn to_value(&self) -> Cow<'a, Value> {
         match *self {
             FieldValue::Given(value) => Cow::Borrowed(value),
             FieldValue::Name(text) => Cow::Owned(text.into()),
@@ -164,7 +241,7 @@ fn number(raw: &str) -> Option<Number> {
 }
 
 /// Reports whether a schema can be applied to every number of a value.
-pub(super) fn numbers_fit(value: &json::Value<'_>) -> bool {
+fn numbers_fit(value: &json::Value<'_>) -> bool {
     /// A number of this length without an exponent always fits.
     const PLAIN: usize = 200;
     match &value.node {
@@ -181,7 +258,7 @@ pub(super) fn numbers_fit(value: &json::Value<'_>) -> bool {
 pub(super) enum Members<'a> {
     Whole(&'a [(&'a str, FieldValue<'a>)]),
     Read(&'a [json::Member<'a>]),
-    Given(&'a Map<String, serde_json::Value>),
+    Given(&'a Map<String, Value>),
 }
 
 impl<'a> Object<'a, FieldsJson> for Members<'a> {
@@ -239,7 +316,7 @@ impl<'a> Iterator for MembersIter<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Elements<'a> {
     Read(&'a [json::Value<'a>]),
-    Given(&'a [serde_json::Value]),
+    Given(&'a [Value]),
 }
 
 impl<'a> Array<'a, FieldsJson> for Elements<'a> {
@@ -264,7 +341,7 @@ impl<'a> Array<'a, FieldsJson> for Elements<'a> {
 /// An iterator over the elements of an array.
 pub(super) enum ElementsIter<'a> {
     Read(std::slice::Iter<'a, json::Value<'a>>),
-    Given(std::slice::Iter<'a, serde_json::Value>),
+    Given(std::slice::Iter<'a, Value>),
 }
 
 impl<'a> Iterator for ElementsIter<'a> {
