@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::domain::InvalidValue;
-use crate::json::Nameable;
+use crate::names::Nameable;
 
 /// What stopped a request.
 #[derive(Debug)]

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
+use crate::names::Nameable;
+
 /// The deepest nesting; the object of the body is level 1.
 pub const MAX_DEPTH: usize = 32;
 
@@ -490,34 +492,6 @@ fn write_escape(out: &mut String, byte: u8) {
             out.push(char::from(b'0' + (other >> 4)));
             out.push(char::from_digit(u32::from(other & 0xf), 16).unwrap_or('0'));
         }
-    }
-}
-
-/// A member's name that a caller made up, fit to be shown back: overlong names, names with control
-/// characters or invisible ones and names that could hold a card number are described instead of echoed.
-#[derive(Debug, Clone, Copy)]
-pub struct Nameable<'a>(pub &'a str);
-
-impl<'a> Nameable<'a> {
-    /// Returns the name, or a placeholder for one that cannot be shown.
-    #[must_use]
-    pub fn shown(self) -> &'a str {
-        let name = self.0;
-        // Most names are lowercase ASCII; the others need more checks.
-        let usual = name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'_' | b'.'));
-        if usual && (1..=128).contains(&name.len()) {
-            return name;
-        }
-        let shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() && c != '"' || c == ' ';
-        let plain = (1..=128).contains(&name.chars().count()) && name.chars().all(shown) && name.trim() == name;
-        let digits = name.chars().filter(|c| c.is_numeric()).count();
-        if plain && digits < 12 { name } else { "(a member whose name cannot be shown)" }
-    }
-}
-
-impl fmt::Display for Nameable<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.shown())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Names in messages: how they are shown, and which known name was probably meant.
 
+use std::fmt;
+
 /// The longest name that is compared with others, in bytes.
 const LONGEST: usize = 80;
 
@@ -30,6 +32,34 @@ fn within<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, allowed: usi
     let known = known.into_iter().filter(|candidate| candidate.len() <= LONGEST);
     let near = known.map(|candidate| (strsim::osa_distance(name, candidate), candidate));
     near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, candidate)| candidate)
+}
+
+/// A member's name that a caller made up, fit to be shown back: overlong names, names with control
+/// characters or invisible ones and names that could hold a card number are described instead of echoed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nameable<'a>(pub(crate) &'a str);
+
+impl<'a> Nameable<'a> {
+    /// Returns the name, or a placeholder for one that cannot be shown.
+    #[must_use]
+    pub(crate) fn shown(self) -> &'a str {
+        let name = self.0;
+        // Most names are lowercase ASCII; the others need more checks.
+        let usual = name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'_' | b'.'));
+        if usual && (1..=128).contains(&name.len()) {
+            return name;
+        }
+        let shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() && c != '"' || c == ' ';
+        let plain = (1..=128).contains(&name.chars().count()) && name.chars().all(shown) && name.trim() == name;
+        let digits = name.chars().filter(|c| c.is_numeric()).count();
+        if plain && digits < 12 { name } else { "(a member whose name cannot be shown)" }
+    }
+}
+
+impl fmt::Display for Nameable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shown())
+    }
 }
 
 #[cfg(test)]

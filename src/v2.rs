@@ -14,7 +14,7 @@ use crate::domain::{
 };
 use crate::engine::{CreateError, Engine};
 use crate::error::{ApiError, RequestError};
-use crate::json::Nameable;
+use crate::names::Nameable;
 use crate::rules::ApiKey;
 use crate::store::V1Request;
 use crate::wire::v2 as wire;

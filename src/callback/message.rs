@@ -1,10 +1,10 @@
 //! Composes and signs callbacks, anew for each attempt, by the rules in force then.
 
-use crate::domain::{CallbackSender, CallbackUrl, MerchantId, OperationView, OrderId, Status, UnixMillis};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Uri};
 
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2, sign_webhook};
+use crate::domain::{CallbackSender, CallbackUrl, MerchantId, OperationView, OrderId, Status, UnixMillis};
 use crate::json::write_string;
 use crate::remote;
 use crate::rules::{Merchant, RuleSet};

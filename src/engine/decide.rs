@@ -1,9 +1,9 @@
 //! Today's rules for a create: pure functions from a request and a snapshot of the rules to an operation that may be
 //! created, pending or FAILED.
 
-use crate::domain::{Amount, CreateRequest, Direction, Fields, RequestKind, SchemaFields, UnixMillis};
 use std::sync::Arc;
 
+use crate::domain::{Amount, CreateRequest, Direction, Fields, RequestKind, SchemaFields, UnixMillis};
 use crate::error::RequestError;
 use crate::rules::{ApiKey, FieldProblem, Merchant, PaymentChecks, ProviderRules, Shop};
 use crate::store::{CreateOutcome, DailyLimit};

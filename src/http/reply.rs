@@ -302,15 +302,8 @@ struct ErrorValues<'a> {
 /// Writes an error in the dialect's shape where it has one, else in the default one (contract sections 3 and 4).
 fn error_body(status: StatusCode, message: &str, dialect: Option<&Dialect>) -> Bytes {
     let values = ErrorValues { code: status.as_u16(), message };
-    match dialect.and_then(|dialect| dialect.replies.render("error", &values)) {
-        Some(Ok(body)) => return body.into(),
-        Some(Err(cause)) => {
-            let dialect = dialect.map_or("", |dialect| &dialect.name);
-            tracing::error!(%cause, dialect, "the dialect's error template failed; the default shape was sent");
-        }
-        None => {}
-    }
-    default_error(&values).into()
+    let in_dialect = dialect.and_then(|dialect| dialect.rendered("error", || &values));
+    in_dialect.unwrap_or_else(|| default_error(&values).into())
 }
 
 fn default_error(ErrorValues { code, message }: &ErrorValues<'_>) -> String {

@@ -12,7 +12,7 @@ use crate::domain::{Direction, OrderId};
 use crate::error::{ApiError, EngineError, EngineReply};
 use crate::store::V1Lookup;
 use crate::v2::{of_other_version, reserved};
-use crate::wire::members::read_object;
+use crate::wire::v2::read_object;
 
 impl Remote {
     /// Forwards a create, unless its `order_id` belongs to v1: to an operation in the journal, or to one of the old service.

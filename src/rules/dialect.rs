@@ -6,7 +6,9 @@ pub(super) mod template;
 use std::fmt;
 use std::io::{self, Write};
 
+use bytes::Bytes;
 use http::Method;
+use serde::Serialize;
 
 use crate::domain::{Recipe, Status};
 use crate::json::{self, JsonError};
@@ -92,6 +94,24 @@ pub struct Replies {
     names: Vec<Box<str>>,
 }
 
+impl Dialect {
+    /// Renders the template of a reply or callback, if there is one. When the template fails, the default shape is used: the
+    /// operation exists, and the merchant has to learn of it.
+    #[must_use]
+    pub fn rendered<T: Serialize>(&self, name: &str, values: impl FnOnce() -> T) -> Option<Bytes> {
+        if !self.replies.has(name) {
+            return None;
+        }
+        match self.replies.render(name, &values())? {
+            Ok(body) => Some(body.into()),
+            Err(cause) => {
+                tracing::error!(%cause, dialect = %self.name, "a reply has its default shape");
+                None
+            }
+        }
+    }
+}
+
 impl Replies {
     /// Takes templates that are named after replies (`payin`, `payout`, `status`, `balance`, `transactions`, `error`,
     /// `callback`).
@@ -103,7 +123,7 @@ impl Replies {
 
     /// Reports whether the dialect has a template for a reply.
     #[must_use]
-    pub fn has(&self, name: &str) -> bool {
+    fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| **known == *name)
     }
 
@@ -113,7 +133,7 @@ impl Replies {
     ///
     /// # Errors
     /// The template failed for these values, or did not render JSON; the text names the template, never a value.
-    pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
+    pub fn render(&self, name: &str, values: &impl Serialize) -> Option<Result<String, String>> {
         if !self.has(name) {
             return None;
         }
@@ -148,7 +168,7 @@ const LONGEST_REPLY: usize = 4 << 20;
 /// Renders a template; fails when the result is longer than [`LONGEST_REPLY`].
 pub(super) fn render_bounded(
     template: &minijinja::Template<'_, '_>,
-    values: &impl serde::Serialize,
+    values: &impl Serialize,
 ) -> Result<String, minijinja::Error> {
     let mut text = Bounded(Vec::new());
     template.render_captured_to(minijinja::value::Serde(values), &mut text)?;

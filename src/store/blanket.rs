@@ -1,22 +1,21 @@
 //! Implements [`Store`] for every [`Backend`].
 
-use crate::domain::{
-    Amount, Balance, Currency, Direction, Fields, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView,
-    OrderId, Outcome, Page, Preparation, ShopCode, StatusRecord, TransactionId, UnixMillis,
-};
 use std::sync::Arc;
 
 use super::backend::Backend;
 use super::complete::{self, Completion};
 use super::create::{self, Home, InsertedRow, OrderRow};
 use super::rows::context::merchant_number;
-use super::rows::preparation;
-
 use super::rows::operation::{NewRow, opened_fields, sealed_payer};
+use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _};
 use super::{
     Audit, AuditProgress, Claim, CompletionOutcome, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
     ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
+};
+use crate::domain::{
+    Amount, Balance, Currency, Direction, Fields, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView,
+    OrderId, Outcome, Page, Preparation, ShopCode, StatusRecord, TransactionId, UnixMillis,
 };
 
 impl<B: Backend> Store for B {

@@ -4,27 +4,30 @@
 //! differing members found: from the operation that the first body created, and from short hashes of the few members that
 //! it does not store as they were sent.
 
-use crate::domain::{
-    AccountNumber, CallbackSender, CallbackUrl, CustomerIp, Direction, Fingerprint, FingerprintInput, FingerprintKey,
-    MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId, RETURN_USER_URL as RETURN_URL,
-    SchemaFields, canonical, dropped_members,
-};
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use serde::Serialize;
 
+use super::V1Frontend;
 use super::translate::{TranslateError, translate};
-use super::{V1Frontend, reply};
 use crate::auth::SignedBody;
+use crate::domain::{
+    AccountNumber, CallbackSender, CallbackUrl, CreateReply, CustomerIp, Direction, Fingerprint, FingerprintInput,
+    FingerprintKey, MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId,
+    RETURN_USER_URL as RETURN_URL, RedirectUrl, SchemaFields, canonical, dropped_members,
+};
 use crate::engine::{CreateError, EarlierRequest};
 use crate::error::ApiError;
 use crate::json::{self, Member, Node, Object, Value};
-use crate::rules::{CallbackStyle, Merchant};
+use crate::rules::{CallbackStyle, Dialect, Merchant};
 use crate::store::V1Request;
 use crate::telemetry::{Stage, Stopwatch};
 use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
-use crate::wire::members::present;
-use crate::wire::v1::{MEMBERS, OPTIONAL, PAYMENT_DATA, UserId, UserIpPlace, V1Create, payment_data, read_create};
+use crate::wire::v1::{
+    self as wire, MEMBERS, OPTIONAL, PAYMENT_DATA, UserId, UserIpPlace, V1Create, payment_data, read_create,
+};
+use crate::wire::v2::present;
 
 impl V1Frontend {
     /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Errors name members in v1 words.
@@ -54,7 +57,7 @@ impl V1Frontend {
             }
         };
         let created = created.map_err(|refusal| self.in_v1_words(refusal, &create))?;
-        Ok(reply::created(&call.caller.merchant().v1.dialect, direction, &created))
+        Ok(created_reply(&call.caller.merchant().v1.dialect, direction, &created))
     }
 
     /// Translates a create by the merchant's rules: the v2 body, and what is stored of the v1 one.
@@ -320,6 +323,25 @@ fn stored_object(text: &str) -> Object<'_> {
         Ok(Value { node: Node::Object(object), .. }) => object,
         _ => Object::default(),
     }
+}
+
+#[derive(Serialize)]
+struct CreatedValues<'a> {
+    transaction_id: &'a str,
+    external_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirect_url: Option<&'a str>,
+}
+
+/// Writes the body of a create's 200 reply.
+pub(super) fn created_reply(dialect: &Dialect, direction: Direction, made: &CreateReply) -> Bytes {
+    let external_id = made.order_id.as_str();
+    let redirect_url = made.redirect_url.as_ref().map(RedirectUrl::expose);
+    let values = || CreatedValues { transaction_id: &made.transaction_id, external_id, redirect_url };
+    dialect.rendered(direction.as_str(), values).unwrap_or_else(|| match redirect_url {
+        Some(redirect_url) => wire::payin_reply(&made.transaction_id, external_id, redirect_url).into(),
+        None => wire::payout_reply(&made.transaction_id, external_id).into(),
+    })
 }
 
 #[cfg(test)]

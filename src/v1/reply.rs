@@ -1,23 +1,16 @@
-//! v1 replies, and the bodies of v1 callbacks: the dialect's template where it has one, else the default shape.
+//! v1 replies to what reads operations, and the bodies of v1 callbacks: the dialect's template where it has one, else the
+//! default shape.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::domain::{Balance, CreateReply, Currency, Decimals, Direction, OperationView, Page, RedirectUrl};
+use crate::domain::{Balance, Currency, Decimals, OperationView, Page};
 use crate::rules::{Dialect, StatusWords};
 use crate::wire::time::rfc3339;
 use crate::wire::v1 as wire;
 use crate::wire::v1_lists::{PagePlace, balance_reply, transactions_reply};
-
-#[derive(Serialize)]
-struct CreatedValues<'a> {
-    transaction_id: &'a str,
-    external_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    redirect_url: Option<&'a str>,
-}
 
 #[derive(Serialize)]
 struct StatusValues<'a> {
@@ -31,18 +24,6 @@ struct StatusValues<'a> {
     #[serde(rename = "type")]
     direction: &'a str,
     created_at: String,
-}
-
-/// Writes the body of a create's 200 reply.
-#[must_use]
-pub fn created(dialect: &Dialect, direction: Direction, made: &CreateReply) -> Bytes {
-    let external_id = made.order_id.as_str();
-    let redirect_url = made.redirect_url.as_ref().map(RedirectUrl::expose);
-    let values = || CreatedValues { transaction_id: &made.transaction_id, external_id, redirect_url };
-    rendered(dialect, direction.as_str(), values).unwrap_or_else(|| match redirect_url {
-        Some(redirect_url) => wire::payin_reply(&made.transaction_id, external_id, redirect_url).into(),
-        None => wire::payout_reply(&made.transaction_id, external_id).into(),
-    })
 }
 
 impl<'a> StatusValues<'a> {
@@ -64,7 +45,8 @@ impl<'a> StatusValues<'a> {
 /// Writes the body of a status reply.
 pub(super) fn status(dialect: &Dialect, shown: &OperationView) -> Bytes {
     let values = || StatusValues::of(shown, &dialect.statuses);
-    rendered(dialect, "status", values)
+    dialect
+        .rendered("status", values)
         .unwrap_or_else(|| wire::status_reply(shown, dialect.statuses.word(shown.status)).into())
 }
 
@@ -73,7 +55,8 @@ pub(super) fn status(dialect: &Dialect, shown: &OperationView) -> Bytes {
 #[must_use]
 pub fn callback(dialect: &Dialect, shown: &OperationView) -> Bytes {
     let values = || StatusValues::of(shown, &dialect.statuses);
-    rendered(dialect, "callback", values)
+    dialect
+        .rendered("callback", values)
         .unwrap_or_else(|| wire::callback_body(shown, dialect.statuses.word(shown.status)).into())
 }
 
@@ -102,7 +85,7 @@ pub(super) fn balance(dialect: &Dialect, balances: &BTreeMap<Currency, Balance>)
             .collect(),
     };
     let default = || balance_reply(balances.iter().map(|(currency, balance)| (*currency, *balance)));
-    rendered(dialect, "balance", values).unwrap_or_else(|| default().into())
+    dialect.rendered("balance", values).unwrap_or_else(|| default().into())
 }
 
 #[derive(Serialize)]
@@ -123,23 +106,7 @@ pub(super) fn transactions(dialect: &Dialect, page: &Page<OperationView>, place:
         has_more: page.has_more,
     };
     let default = || transactions_reply(page, place, |shown| statuses.word(shown.status));
-    rendered(dialect, "transactions", values).unwrap_or_else(|| default().into())
-}
-
-/// Renders the dialect's template of a reply, if it has one. When the template fails, the default shape is used: the operation
-/// exists, and the merchant has to learn of it.
-fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -> T) -> Option<Bytes> {
-    if !dialect.replies.has(name) {
-        return None;
-    }
-    match dialect.replies.render(name, &values()) {
-        Some(Ok(body)) => Some(body.into()),
-        Some(Err(cause)) => {
-            tracing::error!(%cause, dialect = %dialect.name, "a reply has its default shape");
-            None
-        }
-        None => None,
-    }
+    dialect.rendered("transactions", values).unwrap_or_else(|| default().into())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Writes the body of a request to a provider (docs/providers.md).
 
-use crate::domain::{Fields, Kind, MERCHANT_USER_IP, Operation, RedirectUrl, UnixMillis};
 use std::fmt::Write as _;
 
+use crate::domain::{Fields, Kind, MERCHANT_USER_IP, Operation, RedirectUrl, UnixMillis};
 use crate::json::{self, Node, write_string};
 
 /// The content of a request to a provider. It holds account numbers and a customer's link, so it has no `Debug`.

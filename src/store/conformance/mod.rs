@@ -12,15 +12,15 @@ mod outbox;
 mod reservations;
 mod statuses;
 
-use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Fields, Fingerprint, HistoryQuery, Kind,
-    MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
-};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::domain::{
+    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Fields, Fingerprint, HistoryQuery, Kind,
+    MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
+};
 use crate::store::{
     Audit, CreateOutcome, InsertOutcome, NewOperation, RequestFingerprint, SchemaFields, Store, Stored,
 };

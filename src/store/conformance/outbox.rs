@@ -1,10 +1,10 @@
 //! The outbox: queues, leases, tries, announcements and expiry.
 
-use crate::domain::{CallbackSender, Direction, Outcome};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::*;
+use crate::domain::{CallbackSender, Direction, Outcome};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord,
     CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, ExpireRequest, NotKept, PendingCreate,

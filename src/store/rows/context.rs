@@ -1,13 +1,13 @@
 //! Contexts: the properties that many operations share, such as merchant, API key and shop. Each is stored once, as a
 //! row of `contexts`.
 
-use crate::domain::{
-    CallbackSender, Direction, FingerprintInput, FingerprintKey, MerchantId, ProviderKind, SchemaFields, ShopCode,
-};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use crate::domain::{
+    CallbackSender, Direction, FingerprintInput, FingerprintKey, MerchantId, ProviderKind, SchemaFields, ShopCode,
+};
 use crate::store::NewOperation;
 
 /// The most contexts remembered; when there are more, all are forgotten. Rules and API keys give rise to a few for each

@@ -13,7 +13,6 @@
 mod audit;
 mod backend;
 pub mod backup;
-mod checkpoints;
 mod connection;
 pub(super) mod copying;
 mod failures;

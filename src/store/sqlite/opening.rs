@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex};
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
-use super::checkpoints::Checkpointer;
-
-use super::connection::{self, Checkpoint, ConnectionRole, Readers, StoreFile};
+use super::connection::{self, Checkpoint, Checkpointer, ConnectionRole, Readers, StoreFile};
 use super::lists::{LONGEST, ListTurns};
 use super::writer::{LogOwner, Writer};
 use super::{SqliteStore, schema, tasks};

@@ -1,17 +1,5 @@
 //! The conformance suite over SQLite, and what only a file can show: keys, modes, sealing, failing disks.
 
-mod beside;
-mod history;
-mod journal;
-mod lists;
-mod log;
-mod outbox;
-mod tampered;
-
-use crate::domain::{
-    AccountNumber, Amount, Balance, Currency, Detail, Direction, Fields, Instructions, Outcome, Page, Preparation,
-    Secret, TransactionId, UnixMillis,
-};
 use std::fs;
 use std::future::Future;
 use std::io::Write as _;
@@ -27,6 +15,10 @@ use super::failures::Faults;
 use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
+use crate::domain::{
+    AccountNumber, Amount, Balance, Currency, Detail, Direction, Fields, Instructions, Outcome, Page, Preparation,
+    Secret, TransactionId, UnixMillis,
+};
 use crate::store::conformance::{
     CARD, NOW, PAYER, TestBackend, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
@@ -35,6 +27,14 @@ use crate::store::{
     AuditProgress, Claim, CompletionOutcome, Holds, InsertOutcome, NewOperation, OpenError, Opened, OrderLookup,
     SchemaFields, Store, StoreError, StoreKeys, Stored,
 };
+
+mod beside;
+mod history;
+mod journal;
+mod lists;
+mod log;
+mod outbox;
+mod tampered;
 
 /// A store in a temporary directory.
 struct Place(TempDir);

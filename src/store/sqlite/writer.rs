@@ -19,8 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::checkpoints::{Checkpointer, LogLength};
-use super::connection::{self, Checkpoint, ConnectionRole, StoreFile};
+use super::connection::{self, Checkpoint, Checkpointer, ConnectionRole, LogLength, StoreFile};
 use super::failures::{self, FailureLog};
 use crate::store::StoreError;
 use crate::telemetry::{Metrics, Stopwatch};

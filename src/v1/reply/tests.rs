@@ -8,8 +8,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::domain::{Amount, OrderId, Status, UnixMillis};
+use crate::domain::{Amount, CreateReply, Direction, OrderId, RedirectUrl, Status, UnixMillis};
 use crate::rules::{LoadOptions, load, reply_samples};
+use crate::v1::create::created_reply;
 
 /// A dialect with these templates, which is checked as the gateway checks it.
 fn dialect(replies: &[(&str, &str)]) -> Arc<Dialect> {
@@ -57,8 +58,8 @@ fn real(dialect: &Dialect, external_id: &str) -> Vec<(&'static str, Value)> {
     let page = |items: &[OperationView]| transactions(dialect, &Page { items: items.to_vec(), has_more: true }, place);
     let balances = |codes: &[&str]| codes.iter().map(|code| (Currency::new(code).unwrap(), balance)).collect();
     let replies = [
-        ("payin", created(dialect, Direction::Payin, &made(external_id, Some("https://pay.example/pay/77?a=b")))),
-        ("payout", created(dialect, Direction::Payout, &made(external_id, None))),
+        ("payin", created_reply(dialect, Direction::Payin, &made(external_id, Some("https://pay.example/pay/77?a=b")))),
+        ("payout", created_reply(dialect, Direction::Payout, &made(external_id, None))),
         ("status", status(dialect, &shown[0])),
         ("status", status(dialect, &shown[1])),
         ("balance", super::balance(dialect, &balances(&[]))),

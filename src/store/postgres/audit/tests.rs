@@ -1,14 +1,14 @@
 //! Audits of damaged stores.
 
-use crate::domain::{
-    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Secret,
-    Status, UnixDay, UnixMillis,
-};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
 use crate::clock::{SystemClock, SystemRandomness};
+use crate::domain::{
+    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Secret,
+    Status, UnixDay, UnixMillis,
+};
 use crate::store::conformance::{
     CARD, DOUBTED_AT, NOW, PAYER, audited as clean, created, deposit, engine_answer, intended, intent, merchant, order,
     status_update, withdrawal,
