@@ -17,9 +17,8 @@ use crate::clock::{Clock, Random};
 use crate::domain::{Operation, UnixMillis};
 use crate::error::{ApiError, RequestError};
 use crate::rules::ProviderRules;
-use crate::store::{Store, StoreError};
+use crate::store::{OpeningBalances, Store, StoreError};
 use crate::telemetry::Metrics;
-use create::OpeningBalances;
 
 pub use customer::NextAction;
 pub use decide::{AcceptedRequest, FailureCause, check_rules};

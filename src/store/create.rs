@@ -5,6 +5,9 @@
 //! into the table `homes` decides between create, repeat and reservation. A home is released in one case only: a remote
 //! engine has certainly refused the create (see [`cancel`](super::journal::moves::cancel)).
 
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use super::callbacks::NewCallback;
 use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::rows::{CorruptRow, Transaction};
@@ -317,6 +320,43 @@ pub(super) async fn reserve<R: HomeRows>(
         }
     }
     Ok(reservations)
+}
+
+/// The most merchants remembered; then all are forgotten, which costs the store one check for each.
+const REMEMBERED: usize = 65_536;
+
+/// The merchants whose opening balances are known to be posted. The opening balances are part of a merchant's creates and
+/// balance requests until one of them was committed. The store posts them once; this only saves it the check.
+#[derive(Debug, Default)]
+pub struct OpeningBalances {
+    seen: Mutex<HashSet<MerchantId>>,
+}
+
+impl OpeningBalances {
+    /// Returns the opening balances to post with a request of this merchant; `None` when they are posted already.
+    pub fn offered(
+        &self,
+        merchant: &MerchantId,
+        opening: &BTreeMap<Currency, Amount>,
+    ) -> Option<Arc<[(Currency, Amount)]>> {
+        if self.seen().contains(merchant) {
+            return None;
+        }
+        Some(opening.iter().map(|(currency, amount)| (*currency, *amount)).collect())
+    }
+
+    /// Notes that a request with the opening balances was committed.
+    pub fn confirmed(&self, merchant: &MerchantId) {
+        let mut seen = self.seen();
+        if seen.len() >= REMEMBERED {
+            seen.clear();
+        }
+        seen.insert(merchant.clone());
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashSet<MerchantId>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
 pub use copy::CopyError;
+pub use create::OpeningBalances;
 pub use journal::{
     EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, V1Lookup,
