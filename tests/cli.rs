@@ -346,7 +346,7 @@ fn shell_words(line: &str) -> Vec<String> {
 fn help_completions_and_bad_usage() {
     let root = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| run_in(root.path(), arguments, "");
-    for command in ["serve", "check", "translate", "sign", "certs", "completions"] {
+    for command in ["serve", "check", "translate", "sign", "certs", "completions", "man"] {
         let ran = run(&[command, "--help"]);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{command}");
         assert!(ran.out.contains("Usage:") && ran.out.len() > 200, "{command} --help teaches nothing:\n{}", ran.out);

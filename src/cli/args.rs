@@ -75,12 +75,32 @@ pub enum Command {
         /// The shell to complete for
         shell: Shell,
     },
+    /// Print the manual page of a command, or write all of them
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(Man),
 }
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   paybridge completions bash > ~/.local/share/bash-completion/completions/paybridge
   paybridge completions fish > ~/.config/fish/completions/paybridge.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  paybridge man | man -l -
+  paybridge man store copy | man -l -
+  paybridge man --dir ~/.local/share/man/man1";
+
+/// `paybridge man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The command; without one, paybridge itself
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+    /// Write the pages of all commands into this directory, which must exist
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "command")]
+    pub dir: Option<PathBuf>,
+}
 
 /// `paybridge serve`.
 #[derive(Debug, Args)]

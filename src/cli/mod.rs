@@ -12,6 +12,7 @@ pub mod import_ids;
 pub mod input;
 pub mod lines;
 pub mod listen;
+pub mod man;
 mod outcome;
 pub mod progress;
 pub mod schema;
@@ -78,6 +79,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
             clap_complete::generate(shell, &mut Arguments::command(), "paybridge", &mut script);
             Ok(out.write_all(&script)?)
         }
+        Command::Man(args) => man::run(&args, out),
     }
 }
 

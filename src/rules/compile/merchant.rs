@@ -64,7 +64,7 @@ raw_table! {
 }
 
 raw_table! {
-    /// `[shops.<code>]`.
+    /// What the merchant may do in a shop.
     struct RawShopAccess {
         /// Whether deposits are enabled.
         payin: bool = true,

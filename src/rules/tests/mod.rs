@@ -14,7 +14,7 @@ mod hostile_templates;
 mod inspect;
 mod page_tests;
 mod providers;
-mod readme;
+mod reference;
 mod reload;
 mod rendering;
 mod schemas;
