@@ -27,7 +27,7 @@ const WITHDRAWALS: &str = "/api/v2/withdrawals";
 const TRANSACTION: &str = "/api/v2/transactions/{transaction_id}";
 
 fn document() -> Value {
-    serde_json::from_str(include_str!("../api/openapi.json")).unwrap()
+    serde_json::from_str(include_str!("../docs/openapi.json")).unwrap()
 }
 
 /// Follows a reference inside the document.
@@ -72,7 +72,7 @@ fn assert_valid(document: &Value, schema: &Value, value: &Value) {
 async fn every_binary_serves_the_document() {
     let gateway = Gateway::start(&Rules::default());
     let (status, body) = gateway.admin_get("/api/openapi.json").unwrap();
-    assert_eq!((status, body.as_str()), (200, include_str!("../api/openapi.json")));
+    assert_eq!((status, body.as_str()), (200, include_str!("../docs/openapi.json")));
 }
 
 #[tokio::test]
@@ -246,7 +246,7 @@ fn succeeds(command: &mut Command) {
 #[test]
 fn the_document_is_valid_by_the_meta_schema() {
     let Some(validator) = tool("openapi-spec-validator") else { return };
-    succeeds(Command::new(validator).arg("api/openapi.json").current_dir(env!("CARGO_MANIFEST_DIR")));
+    succeeds(Command::new(validator).arg("docs/openapi.json").current_dir(env!("CARGO_MANIFEST_DIR")));
 }
 
 /// The gateway that schemathesis meets: the default shop takes any `fields`, so that what the document says is all there is.
@@ -271,7 +271,7 @@ fn schemathesis(config: &str, mode: &str) {
         .arg("--config-file")
         .arg(here.join(config))
         .args(["--no-color", "run"])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("api/openapi.json"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/openapi.json"))
         .args(["--url", &format!("https://localhost:{}", gateway.public.port()), "--seed", SEED])
         .args(["--mode", mode, "--max-examples", &examples, "--tls-verify"])
         .arg(gateway.root.path().join("certs/ca.pem"))

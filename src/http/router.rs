@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_document_of_the_interface_has_the_paths_and_methods_of_the_table() {
-        let document: Value = serde_json::from_str(include_str!("../../api/openapi.json")).unwrap();
+        let document: Value = serde_json::from_str(include_str!("../../docs/openapi.json")).unwrap();
         let paths = document["paths"].as_object().unwrap();
         let documented: BTreeSet<(String, String)> = paths
             .iter()

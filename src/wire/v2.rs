@@ -583,7 +583,7 @@ mod tests {
 
     #[test]
     fn the_document_of_the_interface_has_the_members_that_are_read() {
-        let document: serde_json::Value = serde_json::from_str(include_str!("../../api/openapi.json")).unwrap();
+        let document: serde_json::Value = serde_json::from_str(include_str!("../../docs/openapi.json")).unwrap();
         let schema = |name: &str| document["components"]["schemas"][name].clone();
         let keys = |value: &serde_json::Value| -> BTreeSet<String> {
             value["properties"].as_object().unwrap().keys().cloned().collect()

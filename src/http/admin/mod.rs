@@ -76,7 +76,7 @@ const OPENMETRICS: &str = "application/openmetrics-text";
 
 /// The `OpenAPI` document of the v2 interface, as this binary serves it. It is written by hand; tests compare it with
 /// the code.
-const OPENAPI: &str = include_str!("../../../api/openapi.json");
+const OPENAPI: &str = include_str!("../../../docs/openapi.json");
 
 /// The error of an admin address that cannot be bound.
 #[derive(Debug, thiserror::Error)]

@@ -77,7 +77,7 @@ fn key_reference() -> String {
     let mut page = "# Rule keys\n\n\
         Every key of every rule file, with its default, for operators who look one up. [rules.md](rules.md) explains how the\n\
         files work together, and the [forms of values](rules.md#values). A change holds from the next request, unless the\n\
-        table says that it takes effect after a restart.\n\n\
+        description of the table states that a restart is needed.\n\n\
         This page is generated from the types that read the files: `PAYBRIDGE_WRITE_DOCS=1 cargo test --lib key_reference`.\n\n"
         .to_owned();
     let titles = FileKind::ALL.map(|kind| {
