@@ -6,6 +6,7 @@ mod compile;
 mod describe;
 mod dialect;
 mod diff;
+mod effects;
 mod elsewhere;
 mod files;
 mod inspect;
@@ -28,13 +29,15 @@ mod stamp;
 mod tests;
 mod validity;
 mod watch;
+mod watched;
 
 pub use describe::{FileKind, file_schema};
 #[cfg(test)]
 pub(crate) use dialect::samples::samples as reply_samples;
 
 pub use dialect::{Dialect, Endpoint, Replies, StatusWords};
-pub use diff::{Audience, Change, Effect, Group, diff};
+pub use diff::{Audience, Change, Group, diff};
+pub use effects::Effect;
 pub use inspect::{Inspection, inspect};
 
 pub use limits::AddressSet;

@@ -3,12 +3,10 @@
 //! The system reports changes in the directories of these files; polling finds changes that it does not report. In both
 //! cases the files are read once their writers have finished ([`Pending`]).
 
-use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
-use std::fs;
+use std::collections::HashSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -17,7 +15,7 @@ use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RemoveKind, R
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::time::Instant;
 
-use super::files;
+use super::watched::{WatchedPlaces, is_file};
 use crate::telemetry::Stopwatch;
 
 /// How long files must be unchanged before they are read: saving in an editor makes several changes.
@@ -42,15 +40,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// The most written paths, and the most vanished paths, that are tracked for one change.
 const MOST_FOLLOWED: usize = 10_000;
-
-/// The most links that are followed for one path.
-const MOST_LINKS: usize = 40;
-
-/// The most entries of a directory that are checked for links.
-const MOST_ENTRIES: usize = 100_000;
-
-/// The depth of a rules directory: `lists/<merchant>/<name>.txt`.
-const DEPTH: usize = 3;
 
 /// Whether this system reports the closing of a written file.
 const CLOSES_ARE_REPORTED: bool = cfg!(any(target_os = "linux", target_os = "android"));
@@ -137,7 +126,7 @@ impl Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    places: Arc<Places>,
+    places: Arc<WatchedPlaces>,
     pending: Option<Pending>,
     /// Whether to read the paths again.
     refresh: bool,
@@ -356,15 +345,15 @@ impl Worker {
 
     /// Watches exactly the directories that the paths lead to.
     fn watch(&mut self) {
-        let places = Arc::new(Places::of(&self.known));
+        let places = Arc::new(WatchedPlaces::of(&self.known));
         self.watch_places(&places);
         // A directory created after its parent was read and before it was watched is not in the result.
-        if Places::of(&self.known) != *places {
+        if WatchedPlaces::of(&self.known) != *places {
             self.shared.state().relinked = true;
         }
     }
 
-    fn watch_places(&mut self, places: &Arc<Places>) {
+    fn watch_places(&mut self, places: &Arc<WatchedPlaces>) {
         // Set before watching begins, so that the first event finds it.
         self.shared.state().places = Arc::clone(places);
         let receiver = Arc::clone(&self.shared);
@@ -409,130 +398,6 @@ impl Worker {
     }
 }
 
-/// The watched directories and the names in them that matter. Their paths contain no links, as those of events.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Places(HashMap<PathBuf, Names>);
-
-/// The names in a directory that matter.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Names {
-    /// Whether names of rule files count, and directories and links that may hold rule files.
-    rules: bool,
-    /// The names of files that are watched individually, and of links and directories that lead to something watched.
-    named: HashSet<OsString>,
-}
-
-impl Places {
-    /// Follows all links from `paths` and within rules directories. Reads directories.
-    fn of(paths: &[PathBuf]) -> Self {
-        let mut follower = Follower::default();
-        // Without a current directory a relative path has no target.
-        for path in paths.iter().filter_map(|path| std::path::absolute(path).ok()) {
-            let end = follower.end(&path);
-            if end.is_dir() {
-                follower.rules(&end, DEPTH);
-            }
-        }
-        follower.places
-    }
-
-    fn at(&self, path: &Path) -> Option<&Names> {
-        self.0.get(path.parent()?)
-    }
-
-    /// Reports whether a path is in a directory of rule files.
-    fn in_rules(&self, path: &Path) -> bool {
-        self.at(path).is_some_and(|names| names.rules)
-    }
-
-    /// Reports whether a path is watched individually, or leads to something watched.
-    fn names(&self, path: &Path) -> bool {
-        self.at(path).zip(path.file_name()).is_some_and(|(names, name)| names.named.contains(name))
-    }
-
-    /// Reports whether the content of a path, or of its target, is read.
-    fn reads(&self, path: &Path) -> bool {
-        let is_rule = || path.file_name().and_then(|name| name.to_str()).is_some_and(files::is_rule_name);
-        self.names(path) || (self.in_rules(path) && is_rule())
-    }
-}
-
-/// Follows links, those of each directory only once.
-#[derive(Debug, Default)]
-struct Follower {
-    places: Places,
-    /// The resolved paths of directories.
-    ends: HashMap<PathBuf, PathBuf>,
-}
-
-impl Follower {
-    /// Resolves an absolute path, existing or missing, and watches the result and every link on the way.
-    fn end(&mut self, path: &Path) -> PathBuf {
-        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
-        let known = self.ends.get(directory).cloned();
-        let at = known.unwrap_or_else(|| self.walk(PathBuf::new(), directory));
-        self.ends.insert(directory.to_owned(), at.clone());
-        let end = self.walk(at, Path::new(name));
-        self.add(&end);
-        end
-    }
-
-    /// Resolves `path` from `at`, which is known to be free of links.
-    fn walk(&mut self, mut at: PathBuf, path: &Path) -> PathBuf {
-        let mut ahead = parts(path);
-        let mut links = 0;
-        while let Some(part) = ahead.pop() {
-            match part.components().next() {
-                Some(Component::ParentDir) => drop(at.pop()),
-                Some(Component::Normal(name)) => {
-                    let next = at.join(name);
-                    match fs::read_link(&next) {
-                        Ok(target) if links < MOST_LINKS => {
-                            links += 1;
-                            self.add(&next);
-                            ahead.extend(parts(&target));
-                        }
-                        _ => at = next,
-                    }
-                }
-                Some(root) => at.push(root),
-                None => {}
-            }
-        }
-        at
-    }
-
-    /// Watches a path by its name in its directory. When the directory is missing, its nearest existing ancestor is
-    /// used.
-    fn add(&mut self, place: &Path) {
-        for place in place.ancestors() {
-            let (Some(directory), Some(name)) = (place.parent(), place.file_name()) else { return };
-            if directory.is_dir() {
-                self.places.0.entry(directory.to_owned()).or_default().named.insert(name.to_owned());
-                return;
-            }
-        }
-    }
-
-    /// Watches a directory of rule files and its subdirectories. Dot-names are reached only by links.
-    fn rules(&mut self, directory: &Path, depth: usize) {
-        self.places.0.entry(directory.to_owned()).or_default().rules = true;
-        for entry in fs::read_dir(directory).into_iter().flatten().take(MOST_ENTRIES).flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
-            let end = if kind.is_symlink() {
-                self.end(&entry.path())
-            } else if kind.is_dir() && !entry.file_name().as_encoded_bytes().starts_with(b".") {
-                entry.path()
-            } else {
-                continue;
-            };
-            if depth > 1 && end.is_dir() {
-                self.rules(&end, depth - 1);
-            }
-        }
-    }
-}
-
 fn is_not_found(error: &notify::Error) -> bool {
     if let notify::ErrorKind::Io(error) = &error.kind {
         return error.kind() == io::ErrorKind::NotFound;
@@ -540,19 +405,9 @@ fn is_not_found(error: &notify::Error) -> bool {
     matches!(error.kind, notify::ErrorKind::PathNotFound)
 }
 
-/// Returns the components of a path in reverse order.
-fn parts(path: &Path) -> Vec<PathBuf> {
-    let parts = path.components().filter(|part| *part != Component::CurDir);
-    parts.rev().map(|part| PathBuf::from(part.as_os_str())).collect()
-}
-
-/// Reports whether a path is a regular file.
-fn is_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use notify::event::{CreateKind, DataChange, Flag, MetadataKind};
@@ -584,7 +439,7 @@ mod tests {
             fs::write(at.join("rules/merchants/m.toml"), "").unwrap();
             fs::write(at.join("rules/merchants/m.toml~"), "").unwrap();
             symlink("merchants", at.join("rules/dialects")).unwrap();
-            let places = Arc::new(Places::of(&[at.join("rules"), at.join("tls.crt")]));
+            let places = Arc::new(WatchedPlaces::of(&[at.join("rules"), at.join("tls.crt")]));
             Self { directory, start: Instant::now(), state: State { places, ..State::default() } }
         }
 
@@ -709,7 +564,7 @@ mod tests {
         symlink("../certs/./loop", at.join("certs/loop")).unwrap();
         symlink("rules", at.join("link")).unwrap();
         let paths = ["link", "certs/../certs/tls.crt", "certs/loop", "missing/deep/x.key"].map(|name| at.join(name));
-        let places = Places::of(&paths);
+        let places = WatchedPlaces::of(&paths);
         let mut watched: Vec<_> = places.0.keys().map(|path| path.strip_prefix(&at).unwrap().to_owned()).collect();
         watched.sort();
         let rules = ["rules", "rules/..1", "rules/..1/shops", "rules/merchants"];

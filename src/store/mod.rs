@@ -17,6 +17,7 @@
 mod audit;
 mod backend;
 mod blanket;
+mod callback_id;
 mod callbacks;
 mod complete;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
+pub use callback_id::{CallbackId, CallbackSubject};
 pub use copy::CopyError;
 pub use create::OpeningBalances;
 pub use journal::{
@@ -50,9 +52,9 @@ pub use journal::{
 pub use open::{StoreSettings, open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};
 pub use outbox::{
-    CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
-    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, Outbox, OutboxSize,
-    RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
+    CallbackClaim, CallbackCursor, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
+    CallbackRecord, CallbackState, CallbackTarget, CallbackTry, ExpireRequest, Outbox, OutboxSize, RelayTarget,
+    Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use secret_file::{StoreKeys, secret_file};
 pub use url::{PostgresTls, PostgresUrl, StoreUrl};

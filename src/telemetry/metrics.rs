@@ -7,7 +7,7 @@ use std::fmt::{self, Debug};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -15,49 +15,18 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::labels::{
+    BATCH_SIZES, COMMIT_SECONDS, CreatedFailed, Histograms, LabelCounters, OTHER, OutcomeName, PROVIDER_SECONDS,
+    PageName, RELOAD_SECONDS, REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus,
+    STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
+};
 use super::slots::Slots;
 use crate::domain::{Direction, UnixMillis, wide};
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The label value for everything beyond a full table.
-const OTHER: &str = "other";
-
-/// From 100 microseconds (a durable create over loopback takes a few hundred) to 10 seconds (the longest time-out).
-const REQUEST_SECONDS: [f64; 15] =
-    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-
-/// From a microsecond (a signature takes less) to 10 seconds (a body's deadline).
-const STAGE_SECONDS: [f64; 15] = [
-    0.000_001,
-    0.000_002_5,
-    0.000_01,
-    0.000_025,
-    0.000_1,
-    0.000_25,
-    0.001,
-    0.002_5,
-    0.01,
-    0.025,
-    0.1,
-    0.25,
-    1.0,
-    2.5,
-    10.0,
-];
-
-/// From a provider in the same room to the longest time-out of a provider.
-const PROVIDER_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
-
-const COMMIT_SECONDS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
-
-/// From a few unchanged files to more than a second, which is how long a save may take to come into force.
-const RELOAD_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-
 const SECONDS_A_DAY: f64 = 86_400.0;
-
-const BATCH_SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
 /// The state of the rules on disk, compared with those in force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,130 +39,11 @@ pub struct RulesState {
     pub needs_restart: usize,
 }
 
-/// A stage of a request whose latency is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// From the request head to a known caller.
-    Admission,
-    /// Reading the body.
-    Body,
-    /// Verifying the signature.
-    Signature,
-    /// Translating v1 to v2.
-    Translate,
-    /// The engine, including the commit.
-    Engine,
-}
-
-impl Stage {
-    const ALL: [Self; 5] = [Self::Admission, Self::Body, Self::Signature, Self::Translate, Self::Engine];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admission => "admission",
-            Self::Body => "body",
-            Self::Signature => "signature",
-            Self::Translate => "translate",
-            Self::Engine => "engine",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteStatus {
-    route: &'static str,
-    status: u16,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Route {
-    route: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StageName {
-    stage: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PageName {
-    page: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CreatedFailed {
-    direction: &'static str,
-    cause: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReloadResult {
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Receiver {
-    receiver: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShopName {
-    shop: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShopOutcome {
-    shop: String,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Version {
-    version: String,
-}
-
-type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
-
-/// The metrics of a route.
-#[derive(Debug)]
-struct RouteHandles {
-    duration: Histogram,
-    statuses: Slots<u16, Counter, 24>,
-}
-
-/// A family of counters with one label, whose values are words fixed in the code.
-#[derive(Debug)]
-struct LabelCounters<L> {
-    label: fn(&'static str) -> L,
-    family: Family<L, Counter>,
-    handles: Slots<&'static str, Counter, 32>,
-}
-
-impl<L: Clone + Eq + std::hash::Hash> LabelCounters<L> {
-    fn new(label: fn(&'static str) -> L) -> Self {
-        Self { label, family: Family::default(), handles: Slots::new() }
-    }
-
-    fn count(&self, word: &'static str) {
-        self.handles.find(word, OTHER, |word| self.family.get_or_create_owned(&(self.label)(word))).inc();
-    }
-}
-
 /// All metrics of the process.
 pub struct Metrics {
     registry: Registry,
     requests: Family<RouteStatus, Counter>,
-    request_duration: Histograms<Route>,
+    request_duration: Histograms<RouteName>,
     routes: Slots<&'static str, RouteHandles, 24>,
     stages: [Histogram; Stage::ALL.len()],
     refusals: LabelCounters<Reason>,
@@ -208,14 +58,14 @@ pub struct Metrics {
     commit_duration: Histogram,
     commit_failures: Counter,
     created_failed: Family<CreatedFailed, Counter>,
-    provider_jobs: LabelCounters<Outcome>,
+    provider_jobs: LabelCounters<OutcomeName>,
     provider_requests: Family<ShopOutcome, Counter>,
     provider_request_duration: Histograms<ShopName>,
-    engine_requests: LabelCounters<Outcome>,
+    engine_requests: LabelCounters<OutcomeName>,
     engine_request_duration: Histogram,
     journal_recovering: Gauge,
     journal_late_answers: Counter,
-    callback_tries: LabelCounters<Outcome>,
+    callback_tries: LabelCounters<OutcomeName>,
     callback_duration: Histogram,
     callbacks_given_up: Counter,
     callbacks_pending: Gauge,
@@ -260,14 +110,14 @@ impl Default for Metrics {
             commit_duration: Histogram::new(COMMIT_SECONDS),
             commit_failures: Counter::default(),
             created_failed: Family::default(),
-            provider_jobs: LabelCounters::new(|outcome| Outcome { outcome }),
+            provider_jobs: LabelCounters::new(|outcome| OutcomeName { outcome }),
             provider_requests: Family::default(),
             provider_request_duration: Family::new_with_constructor(|| Histogram::new(PROVIDER_SECONDS)),
-            engine_requests: LabelCounters::new(|outcome| Outcome { outcome }),
+            engine_requests: LabelCounters::new(|outcome| OutcomeName { outcome }),
             engine_request_duration: Histogram::new(PROVIDER_SECONDS),
             journal_recovering: Gauge::default(),
             journal_late_answers: Counter::default(),
-            callback_tries: LabelCounters::new(|outcome| Outcome { outcome }),
+            callback_tries: LabelCounters::new(|outcome| OutcomeName { outcome }),
             callback_duration: Histogram::new(PROVIDER_SECONDS),
             callbacks_given_up: Counter::default(),
             callbacks_pending: Gauge::default(),
@@ -415,7 +265,7 @@ impl Metrics {
     /// Counts a request that was replied to.
     pub fn request(&self, route: &'static str, status: u16, duration: Duration) {
         let handles = self.routes.find(route, OTHER, |route| RouteHandles {
-            duration: self.request_duration.get_or_create_owned(&Route { route }),
+            duration: self.request_duration.get_or_create_owned(&RouteName { route }),
             statuses: Slots::new(),
         });
         handles.duration.observe(duration.as_secs_f64());

@@ -3,6 +3,7 @@
 pub mod access;
 mod cards;
 pub mod classic;
+mod labels;
 pub mod logs;
 pub mod metrics;
 mod slots;
@@ -11,7 +12,8 @@ mod throttle;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use cards::without_cards;
+pub use labels::Stage;
 pub use logs::Logs;
-pub use metrics::{Metrics, RulesState, Stage};
+pub use metrics::{Metrics, RulesState};
 pub use stopwatch::Stopwatch;
 pub use throttle::LogThrottle;

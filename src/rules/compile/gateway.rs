@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::{HeaderName, Uri};
+use http::HeaderName;
 use toml::Spanned;
 
-use super::{Context, FileContext};
+use super::{Context, FileContext, origin_of};
 use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, Secrets, is_host, service_url};
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
@@ -493,12 +493,4 @@ impl RawTls {
             client_ca: self.client_ca.get().map(|path| here.relative(path)),
         }
     }
-}
-
-/// Returns the host and port of an `https` URL without a path, normalised.
-fn origin_of(url: &str) -> Option<(String, u16)> {
-    let uri: Uri = url.parse().ok()?;
-    let host = uri.host()?.to_ascii_lowercase();
-    let port = uri.port_u16().unwrap_or(443);
-    uri.path().trim_matches('/').is_empty().then(|| (host.trim_end_matches('.').to_owned(), port))
 }

@@ -190,6 +190,14 @@ pub(super) fn folded(path: &Path) -> PathBuf {
     folded
 }
 
+/// Returns the host and port of an `https` URL without a path, normalised.
+fn origin_of(url: &str) -> Option<(String, u16)> {
+    let uri: http::Uri = url.parse().ok()?;
+    let host = uri.host()?.to_ascii_lowercase();
+    let port = uri.port_u16().unwrap_or(443);
+    uri.path().trim_matches('/').is_empty().then(|| (host.trim_end_matches('.').to_owned(), port))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
