@@ -1,5 +1,6 @@
 //! The proof types of authentication, in the order in which a request gets them (contract section 3, steps 4 to 6):
-//! [`KnownKey`], [`AdmittedKey`], [`Caller`] with [`SignedBody`]. Each is created only from the one before.
+//! [`KnownKey`], [`AdmittedKey`], [`Caller`] with [`SignedBody`]. Each is created only from the one before. And the address
+//! from which a request comes, behind trusted proxies ([`client_address`]).
 //!
 //! They contain the whole rule set with its API keys, so their `Debug` shows only the merchant and the address.
 
