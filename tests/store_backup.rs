@@ -52,10 +52,10 @@ fn restore(gateway: &Gateway, copy: &Path) {
     std::fs::copy(copy, data.join("paybridge.db")).unwrap();
 }
 
-type Told = Arc<Mutex<Vec<(Create, String, Value)>>>;
+type Creates = Arc<Mutex<Vec<(Create, String, Value)>>>;
 
 /// Creates without a pause, and remembers what was answered.
-fn keep_creating(gateway: &Gateway, reported: &Told) -> tokio::task::JoinHandle<()> {
+fn keep_creating(gateway: &Gateway, reported: &Creates) -> tokio::task::JoinHandle<()> {
     let (client, reported) = (gateway.client(), Arc::clone(reported));
     tokio::spawn(async move {
         for (number, kind) in CREATES.into_iter().cycle().enumerate() {
@@ -70,7 +70,7 @@ fn keep_creating(gateway: &Gateway, reported: &Told) -> tokio::task::JoinHandle<
 async fn a_gateway_starts_on_a_backup_that_was_made_while_creates_ran() {
     let mut gateway = Gateway::start_on_file(&Rules::default());
     let copy = shelf(&gateway).join("copy.db");
-    let reported = Told::default();
+    let reported = Creates::default();
     let creating = keep_creating(&gateway, &reported);
     let answered = || reported.lock().unwrap().len();
     eventually("some creates", async || (answered() >= 40).then_some(())).await;

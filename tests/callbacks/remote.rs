@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::receiver::{Play as Told, Receiver, trusting};
-use crate::scripted::{Asked, Play, Scripted, created, error};
+use crate::receiver::{Play as ReceiverPlay, Receiver, trusting};
+use crate::scripted::{EngineRequest, Play, Scripted, created, error};
 use crate::support::bodies::with;
 use crate::support::http2::Http2;
 use crate::support::request::{ACME, ACME_V2, BETA, GAMMA, Key, hmac_hex};
@@ -47,7 +47,7 @@ fn reported(external_id: &str, id: &str, status: &str) -> Value {
 
 /// The path of the relay address that an engine was given.
 #[track_caller]
-fn relay(gateway: &Gateway, asked: &Asked) -> String {
+fn relay(gateway: &Gateway, asked: &EngineRequest) -> String {
     let url = asked.json()["callback_url"].as_str().unwrap().to_owned();
     let origin = format!("https://localhost:{}", gateway.public.port());
     url.strip_prefix(&origin).unwrap_or_else(|| panic!("{url} is not below {origin}")).to_owned()
@@ -251,7 +251,8 @@ impl Pair {
 
 #[tokio::test]
 async fn results_of_a_second_gateway_come_through() {
-    let receiver = Receiver::start(|_, before| if before == 0 { Told::Say(500) } else { Told::Say(200) });
+    let receiver =
+        Receiver::start(|_, before| if before == 0 { ReceiverPlay::Say(500) } else { ReceiverPlay::Say(200) });
     let Pair { engine, gateway } = Pair::start(&receiver);
     let id = create(&gateway, &Request::payout(&ACME, &payout(&receiver, "paid"))).await;
     let tries = receiver.got(&path("paid"), 2).await;
@@ -276,7 +277,7 @@ async fn results_of_a_second_gateway_come_through() {
 /// What was announced is on disk before it is answered: neither end's death loses or doubles it.
 #[tokio::test]
 async fn what_was_announced_survives_kill_9_of_either() {
-    let receiver = Receiver::start(|_, before| if before < 2 { Told::Hang } else { Told::Say(200) });
+    let receiver = Receiver::start(|_, before| if before < 2 { ReceiverPlay::Hang } else { ReceiverPlay::Say(200) });
     let Pair { mut engine, mut gateway } = Pair::start(&receiver);
     let id = create(&gateway, &Request::payout(&ACME, &payout(&receiver, "killed"))).await;
     receiver.got(&path("killed"), 1).await;

@@ -25,7 +25,7 @@ pub struct Order {
 
 /// One reply.
 #[derive(Debug, Clone, Copy)]
-pub struct Told {
+pub struct Attempt {
     pub gateway: usize,
     pub at: Instant,
     pub took: Duration,
@@ -36,7 +36,7 @@ pub struct Told {
 pub struct Load {
     pub clients: Vec<Client>,
     pub orders: Mutex<Vec<Order>>,
-    pub reported: Mutex<Vec<Told>>,
+    pub reported: Mutex<Vec<Attempt>>,
     pub stop: AtomicBool,
 }
 
@@ -46,7 +46,7 @@ impl Load {
     }
 
     /// What was told since then.
-    pub fn since(&self, began: Instant) -> Vec<Told> {
+    pub fn since(&self, began: Instant) -> Vec<Attempt> {
         self.reported.lock().unwrap().iter().filter(|reported| reported.at >= began).copied().collect()
     }
 
@@ -76,7 +76,7 @@ impl Load {
             let began = Instant::now();
             let reply = connection.send(&request).await;
             let acknowledged = reply.status == 200;
-            let reported = Told { gateway, at: Instant::now(), took: began.elapsed(), acknowledged };
+            let reported = Attempt { gateway, at: Instant::now(), took: began.elapsed(), acknowledged };
             self.reported.lock().unwrap().push(reported);
             if acknowledged {
                 return reply;

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cluster::{Cluster, TTL};
-use load::{Load, Order, Told};
+use load::{Attempt, Load, Order};
 use support::request::{ACME, ACME_V2};
 use support::stored::Create;
 use support::tools::say;
@@ -106,7 +106,7 @@ fn round(cluster: &mut Cluster, gateways: &[Gateway], load: &Load, blow: Blow) {
     let led =
         within(ELECTION, "another leader", || cluster.leader().filter(|new| *new != leader).map(|_| Instant::now()));
     for number in 0..GATEWAYS {
-        let here = |reported: &&Told| reported.gateway == number && reported.acknowledged;
+        let here = |reported: &&Attempt| reported.gateway == number && reported.acknowledged;
         within(30, "creates go on", || (load.since(led).iter().filter(here).count() > 50).then_some(()));
     }
     within(30, "every gateway is ready", || gateways.iter().all(|gateway| readiness(gateway) == 200).then_some(()));
@@ -166,7 +166,7 @@ async fn assert_reported_alike(load: &Load) {
     }
 }
 
-fn tell_round(blow: Blow, began: Instant, led: Instant, reported: &[Told]) {
+fn tell_round(blow: Blow, began: Instant, led: Instant, reported: &[Attempt]) {
     let acknowledged: Vec<_> = std::iter::once(began)
         .chain(reported.iter().filter(|reported| reported.acknowledged).map(|reported| reported.at))
         .collect();
@@ -185,7 +185,7 @@ fn tell_round(blow: Blow, began: Instant, led: Instant, reported: &[Told]) {
     assert!(longest(reported, true).max(longest(reported, false)) < LONGEST, "a reply took longer than {LONGEST:?}");
 }
 
-fn longest(reported: &[Told], acknowledged: bool) -> Duration {
+fn longest(reported: &[Attempt], acknowledged: bool) -> Duration {
     reported
         .iter()
         .filter(|reported| reported.acknowledged == acknowledged)

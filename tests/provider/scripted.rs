@@ -25,13 +25,13 @@ pub enum Play {
 
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ProviderRequest {
     pub path: String,
     pub headers: HashMap<String, String>,
     pub body: String,
 }
 
-impl Asked {
+impl ProviderRequest {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -40,7 +40,7 @@ impl Asked {
 #[derive(Clone)]
 pub struct Scripted {
     pub address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ProviderRequest>>>,
     go_on: Arc<watch::Sender<bool>>,
 }
 
@@ -65,8 +65,8 @@ impl Scripted {
     }
 
     /// What was asked about an operation, in order.
-    pub fn asked(&self, id: &str) -> Vec<Asked> {
-        let of_it = |asked: &&Asked| asked.json()["transaction_id"] == id;
+    pub fn asked(&self, id: &str) -> Vec<ProviderRequest> {
+        let of_it = |asked: &&ProviderRequest| asked.json()["transaction_id"] == id;
         self.asked.lock().unwrap().iter().filter(of_it).cloned().collect()
     }
 
@@ -118,7 +118,7 @@ fn named(stated: &str, id: &str) -> String {
     stated.replacen('{', &format!("{{\"transaction_id\":\"{id}\","), 1)
 }
 
-async fn take_request(stream: &mut TcpStream, received: &mut Vec<u8>) -> Option<Asked> {
+async fn take_request(stream: &mut TcpStream, received: &mut Vec<u8>) -> Option<ProviderRequest> {
     loop {
         let mut headers = [httparse::EMPTY_HEADER; 32];
         let mut head = httparse::Request::new(&mut headers);
@@ -132,7 +132,7 @@ async fn take_request(stream: &mut TcpStream, received: &mut Vec<u8>) -> Option<
             if received.len() >= end {
                 let body = text(&received[start..end]);
                 received.drain(..end);
-                return Some(Asked { path, headers, body });
+                return Some(ProviderRequest { path, headers, body });
             }
         }
         let mut chunk = [0; 4096];

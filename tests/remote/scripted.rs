@@ -37,7 +37,7 @@ pub enum Play {
 
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct EngineRequest {
     pub method: String,
     pub path: String,
     /// Lower-case names, in the order sent.
@@ -45,7 +45,7 @@ pub struct Asked {
     pub body: String,
 }
 
-impl Asked {
+impl EngineRequest {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -65,29 +65,29 @@ impl Asked {
     }
 }
 
-type Script = dyn Fn(&Asked, usize) -> Play + Send + Sync;
+type Script = dyn Fn(&EngineRequest, usize) -> Play + Send + Sync;
 
 #[derive(Clone)]
 pub struct Scripted {
     pub address: SocketAddr,
     directory: Arc<TempDir>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<EngineRequest>>>,
     real: Option<Client>,
     kept: Arc<watch::Sender<usize>>,
 }
 
 impl Scripted {
     /// An engine that plays by the request and how many came before.
-    pub async fn start(play: impl Fn(&Asked, usize) -> Play + Send + Sync + 'static) -> Self {
+    pub async fn start(play: impl Fn(&EngineRequest, usize) -> Play + Send + Sync + 'static) -> Self {
         Self::serve(play, None).await
     }
 
     /// The same before a real one.
-    pub async fn before(real: &Gateway, play: impl Fn(&Asked, usize) -> Play + Send + Sync + 'static) -> Self {
+    pub async fn before(real: &Gateway, play: impl Fn(&EngineRequest, usize) -> Play + Send + Sync + 'static) -> Self {
         Self::serve(play, Some(real.client())).await
     }
 
-    async fn serve(play: impl Fn(&Asked, usize) -> Play + Send + Sync + 'static, real: Option<Client>) -> Self {
+    async fn serve(play: impl Fn(&EngineRequest, usize) -> Play + Send + Sync + 'static, real: Option<Client>) -> Self {
         let (directory, acceptor) = certified(&[b"http/1.1"]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -113,7 +113,7 @@ impl Scripted {
     }
 
     /// What was asked, in order.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<EngineRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -200,7 +200,7 @@ pub fn certified(alpn: &[&[u8]]) -> (TempDir, TlsAcceptor) {
     (directory, TlsAcceptor::from(Arc::new(config)))
 }
 
-async fn take_request(stream: &mut TlsStream<TcpStream>, received: &mut Vec<u8>) -> Option<Asked> {
+async fn take_request(stream: &mut TlsStream<TcpStream>, received: &mut Vec<u8>) -> Option<EngineRequest> {
     loop {
         let mut headers = [httparse::EMPTY_HEADER; 32];
         let mut head = httparse::Request::new(&mut headers);
@@ -213,7 +213,7 @@ async fn take_request(stream: &mut TlsStream<TcpStream>, received: &mut Vec<u8>)
                 let (method, path) = (head.method.unwrap().to_owned(), head.path.unwrap().to_owned());
                 let body = text(&received[start..end]);
                 received.drain(..end);
-                return Some(Asked { method, path, headers, body });
+                return Some(EngineRequest { method, path, headers, body });
             }
         }
         let mut chunk = [0; 4096];

@@ -47,7 +47,7 @@ async fn a_slow_engine_is_a_504_and_not_asked_twice() {
     send(&gateway, &Request::deposit(&ACME, &bodies::deposit("n-1"))).await.expect(504);
     assert_eq!(id_of(&payin(&gateway, &bodies::payin("in-1")).await), "7");
     let asked = engine.asked();
-    assert_eq!(asked[0], super::scripted::Asked { headers: asked[0].headers.clone(), ..asked[3].clone() });
+    assert_eq!(asked[0], super::scripted::EngineRequest { headers: asked[0].headers.clone(), ..asked[3].clone() });
 }
 
 #[tokio::test]
