@@ -19,11 +19,12 @@ const STATUS_CODES: &[&str] =
 /// Where amounts pass: no binary floats there, tests included.
 const MONEY: &[&str] = &["domain", "engine", "wire", "v1", "v2", "store", "remote", "provider"];
 
-/// The most lines of a file before its tests.
-const MAX_LINES: usize = 500;
+/// The most lines of a file.
+const MAX_LINES: usize = 800;
 
-/// The most lines of a file that has nothing but tests.
-const MAX_TEST_LINES: usize = 700;
+/// The most lines of a file before its tests, and of one that has nothing but tests.
+const MAX_CODE: usize = 500;
+const MAX_TESTS: usize = 700;
 
 struct Source {
     /// Below `src/`, with slashes.
@@ -247,9 +248,9 @@ fn nothing_unfinished_is_left() {
                 strays.push(format!("src/{}:{}: {}", source.name, number + 1, line.trim()));
             }
         }
-        let lines = source.code().count();
-        if lines > if source.is_test() { MAX_TEST_LINES } else { MAX_LINES } {
-            strays.push(format!("src/{}: {lines} lines", source.name));
+        let (lines, code) = (source.text.lines().count(), source.code().count());
+        if lines > MAX_LINES || code > if source.is_test() { MAX_TESTS } else { MAX_CODE } {
+            strays.push(format!("src/{}: {lines} lines, {code} before its tests", source.name));
         }
     }
     assert_none("unfinished or overlong", &strays);
