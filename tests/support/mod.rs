@@ -8,6 +8,7 @@ pub mod client;
 pub mod gateway;
 pub mod http2;
 pub mod postgres;
+pub mod receiver;
 pub mod reply;
 pub mod request;
 pub mod rules;

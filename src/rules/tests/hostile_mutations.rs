@@ -47,7 +47,7 @@ fn shipped() -> Vec<(String, Vec<u8>)> {
         }
     }
     for name in ["meridian", "strand"] {
-        let bytes = fs::read(repository(&format!("tests/dialects/{name}.toml"))).unwrap();
+        let bytes = fs::read(repository(&format!("tests/it/dialects/{name}.toml"))).unwrap();
         files.push((format!("dialects/{name}.toml"), bytes));
     }
     files.sort();

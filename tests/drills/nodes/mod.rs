@@ -1,0 +1,205 @@
+//! Several gateways on one PostgreSQL database: they start at once, one after the other is killed under load while rules are
+//! reloaded, and nothing that was acknowledged is lost or doubled, every callback is sent, and nothing waits longer than a
+//! lease. `PAYBRIDGE_LONG=1` kills many more.
+//!
+//! Where PostgreSQL is not installed the tests say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
+mod trouble;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::bodies::with;
+use crate::support::postgres::{Database, Server, server};
+use crate::support::receiver::{Receiver, trusting};
+use crate::support::request::{ACME, ACME_V2};
+use crate::support::stored::Create;
+use crate::support::{Client, Gateway, Request, Rules, eventually, text};
+
+/// So many gateways.
+const NODES: usize = 3;
+
+/// Callers who create without pause.
+const CALLERS: usize = 9;
+
+/// Gateways on one database.
+struct Nodes {
+    gateways: Vec<Gateway>,
+    database: Arc<Database>,
+}
+
+impl Nodes {
+    /// Starts them all at once, on a database that is empty.
+    fn start(server: &Server, rules: &Rules) -> Self {
+        let database = Arc::new(server.database());
+        let mut gateways: Vec<_> =
+            (0..NODES).map(|_| Gateway::prepare_on(rules, Some(Arc::clone(&database)))).collect();
+        gateways.iter_mut().for_each(Gateway::spawn);
+        for gateway in &mut gateways {
+            assert!(gateway.wait_ready(), "a node did not start:\n{}", gateway.log());
+        }
+        Self { gateways, database }
+    }
+
+    fn clients(&self) -> Vec<Client> {
+        self.gateways.iter().map(Gateway::client).collect()
+    }
+}
+
+/// What one caller knows of one create.
+#[derive(Debug, Clone)]
+struct Order {
+    id: String,
+    kind: Create,
+    body: Value,
+    reply: Value,
+}
+
+/// What callers share.
+struct Load {
+    clients: Vec<Client>,
+    orders: Mutex<Vec<Order>>,
+    answered: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// Creates one order after the other, each until it is acknowledged, at whichever node answers.
+async fn call(load: Arc<Load>, receiver: Arc<Receiver>, caller: usize) {
+    const KINDS: [Create; 3] = [Create::Withdrawal, Create::Deposit, Create::Withdrawal];
+    let kind = KINDS[caller % KINDS.len()];
+    let mut node = caller;
+    let mut connection = None;
+    for number in 0.. {
+        if load.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let id = format!("{caller}-{number}");
+        // Whole amounts succeed, and those of 1 hundredth fail.
+        let amount = format!("{}.{:02}", 1 + number % 90, u8::from(number % 5 == 0));
+        let body = with(kind.body(&id), "amount", Some(serde_json::from_str(&amount).unwrap()));
+        let body = with(body, "callback_url", Some(json!(receiver.url(&format!("/cb/{id}")))));
+        loop {
+            if connection.is_none() {
+                connection = load.clients[node % NODES].try_connect().await;
+            }
+            let request = kind.request(&ACME, body.to_string());
+            let reply = match &mut connection {
+                Some(connection) => connection.try_send(&request).await,
+                None => None,
+            };
+            if let Some(reply) = reply {
+                let reply = reply.expect(200).json();
+                load.answered.fetch_add(1, Ordering::Relaxed);
+                load.orders.lock().unwrap().push(Order { id, kind, body, reply });
+                break;
+            }
+            // Its node was killed: nobody knows what became of the order, and it is asked for at the next one.
+            connection = None;
+            node += 1;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Kills one node after the other and starts it again, and has the rules of the others read anew.
+async fn disturb(nodes: &mut Nodes, load: &Load, rounds: usize) {
+    for round in 0..rounds {
+        let before = load.answered.load(Ordering::Relaxed);
+        let victim = round % NODES;
+        nodes.gateways[victim].kill();
+        let shop = nodes.gateways[(victim + 1) % NODES].rules_dir().join("shops/card-eur.toml");
+        let rules = std::fs::read_to_string(&shop).unwrap();
+        std::fs::write(&shop, format!("{rules}# {round}\n")).unwrap();
+        nodes.gateways[(victim + 2) % NODES].signal(Signal::HUP);
+        eventually("the others go on", async || (load.answered.load(Ordering::Relaxed) > before + 30).then_some(()))
+            .await;
+        nodes.gateways[victim].restart();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_are_killed_lose_and_double_nothing() {
+    let Some(server) = server() else { return };
+    let receiver = Arc::new(Receiver::good());
+    let rules = Rules::default()
+        .with("callbacks", &trusting(&[&receiver.ca()]))
+        .with("callbacks", "first_retry = \"100ms\"\nmax_retry = \"400ms\"\ntimeout = \"2s\"")
+        .edit("shops/card-eur.toml", "50ms", "20ms");
+    let mut nodes = Nodes::start(server, &rules);
+    let load = Arc::new(Load {
+        clients: nodes.clients(),
+        orders: Mutex::default(),
+        answered: AtomicUsize::default(),
+        stop: AtomicBool::default(),
+    });
+    let callers: Vec<_> =
+        (0..CALLERS).map(|caller| tokio::spawn(call(Arc::clone(&load), Arc::clone(&receiver), caller))).collect();
+    eventually("the load gets going", async || (load.answered.load(Ordering::Relaxed) > 20).then_some(())).await;
+    let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 40 } else { 4 };
+    disturb(&mut nodes, &load, rounds).await;
+    load.stop.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    let orders = load.orders.lock().unwrap().clone();
+    assert_found_once(&nodes, &orders).await;
+    assert_reported(&nodes, &receiver, &orders).await;
+    assert_nothing_is_left(&nodes).await;
+    for gateway in &nodes.gateways {
+        let checked = gateway.store_check();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    }
+}
+
+/// Every order is there once, says the same at every node, and was answered alike wherever it is asked for again.
+async fn assert_found_once(nodes: &Nodes, orders: &[Order]) {
+    let clients = nodes.clients();
+    let mut ids = HashSet::new();
+    for (number, order) in orders.iter().enumerate() {
+        let id = text(&order.reply, "transaction_id");
+        assert!(ids.insert(id.to_owned()), "two orders have one transaction: {order:?}");
+        let client = &clients[number % NODES];
+        let record = client.send(&Request::status(&ACME_V2, id)).await.expect(200).json();
+        assert_eq!(text(&record, "order_id"), order.id);
+        if number % 10 == 0 {
+            let again = order.kind.create(client, &ACME, &order.body).await.json();
+            assert_eq!(again, order.reply, "a repeat of {order:?}");
+        }
+    }
+    let stored: usize = nodes.database.sql("SELECT count(*) FROM operations").parse().unwrap();
+    assert_eq!(stored, orders.len(), "rows and orders");
+}
+
+/// Every withdrawal has its result, and its merchant was told so: under one name, whoever sent it and however often.
+async fn assert_reported(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
+    let client = nodes.gateways[0].client();
+    let mut reported: HashMap<String, String> = HashMap::new();
+    for order in orders.iter().filter(|order| order.kind == Create::Withdrawal) {
+        let path = format!("/cb/{}", order.id);
+        let calls = receiver.got(&path, 1).await;
+        let record = Request::status(&ACME_V2, text(&order.reply, "transaction_id"));
+        let record = client.send(&record).await.expect(200).json();
+        assert_ne!(text(&record, "status"), "PENDING", "{path} was called");
+        for callback in calls {
+            assert_eq!(callback.json(), json!({ "order_id": order.id }), "{path}");
+            let name = reported.entry(path.clone()).or_insert_with(|| callback.id().to_owned());
+            assert_eq!(name, callback.id(), "one callback of {path}");
+        }
+    }
+}
+
+/// What was queued is done, also what a dead node had claimed.
+async fn assert_nothing_is_left(nodes: &Nodes) {
+    eventually("the queues are empty", async || {
+        let left = nodes.database.sql(
+            "SELECT count(*) FROM tasks t LEFT JOIN operations o ON o.bucket = t.bucket AND o.transaction_id = t.key \
+             LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE t.kind = 1 OR x.direction = 1",
+        );
+        (left == "0").then_some(())
+    })
+    .await;
+}
