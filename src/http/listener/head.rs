@@ -169,11 +169,7 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if !is_host(host) {
         return Err(HOST_MALFORMED);
     }
-    // The URI type drops a fragment silently; a fragment is never part of a target.
-    if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
-        return Err(TARGET);
-    }
-    let uri = Uri::try_from(target).map_err(|_| TARGET)?;
+    let uri = target_uri(target).ok_or(TARGET)?;
     if target.starts_with('/') || (target == "*" && method == "OPTIONS") {
         return Ok(());
     }
@@ -182,6 +178,13 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     }
     let same = uri.authority().is_some_and(|authority| authority.as_str().as_bytes().eq_ignore_ascii_case(host));
     if same { Ok(()) } else { Err("the request target and Host name different hosts") }
+}
+
+/// Parses a request target. The URI type takes text beyond ASCII and drops a fragment silently; neither is ever part of a
+/// target.
+fn target_uri(target: &str) -> Option<Uri> {
+    let is_plain = target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+    Uri::try_from(target).ok().filter(|_| is_plain)
 }
 
 /// The method in the log when none was received, or an invalid one.
@@ -193,7 +196,7 @@ fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
     const DROPPED: [&str; 7] =
         ["host", "content-length", "transfer-encoding", "connection", "expect", "upgrade", "trailer"];
     let method = request.method.filter(|method| Method::from_bytes(method.as_bytes()).is_ok()).unwrap_or(NO_METHOD);
-    let target = request.path.filter(|path| path.starts_with('/') && Uri::try_from(*path).is_ok()).unwrap_or("/");
+    let target = request.path.filter(|path| path.starts_with('/') && target_uri(path).is_some()).unwrap_or("/");
     let mut head = Vec::with_capacity(512);
     for part in [method, " ", target, " HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\n"] {
         head.extend_from_slice(part.as_bytes());
@@ -626,6 +629,9 @@ mod tests {
         for nothing in ["", "G", "\0\0", "G\u{e9}T / HTTP/1.1\r\n"] {
             let refused = refuse_partial(nothing.as_bytes(), bare_line_end());
             assert!(refused.replacement.starts_with(b"- / HTTP/1.1\r\n"), "no method was read: {nothing:?}");
+        }
+        for whole in ["GET /\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n"] {
+            assert!(check(whole.as_bytes()).unwrap_err().replacement.starts_with(b"GET / HTTP/1.1\r\n"), "{whole:?}");
         }
         for partial in ["", "G", "\0\0", "POST /a", "POST /a HTTP/1.1\r\nX: y\n", "GET a HTTP/1.1\r\n"] {
             let refused = refuse_partial(partial.as_bytes(), bare_line_end());
