@@ -1,5 +1,5 @@
 //! The documents hold: links and anchors lead somewhere, long pages have contents, examples are well formed, and the commands
-//! that README.md and the pages for merchants show work as they are shown.
+//! that README.md and the pages for merchants and moves show work as they are shown.
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support;
 use crate::support::tools::{in_path, output, root, without_detours};
-use crate::support::{Gateway, Rules};
+use crate::support::{self, Gateway, Rules, eventually};
 
 /// The directories that hold documents, relative to the repository.
 const DIRECTORIES: [&str; 5] = ["", "certs", "docs", "rules", "examples"];
@@ -197,8 +196,8 @@ fn commands(page: &str) -> Vec<String> {
     lines.map(|lines| lines.join("\n")).filter(|block| block != "paybridge listen").collect()
 }
 
-#[test]
-fn the_order_of_the_readme_goes_from_its_request_to_its_callback() {
+#[tokio::test]
+async fn the_order_of_the_readme_goes_from_its_request_to_its_callback() {
     if in_path("curl", ".ci/run clients").is_none() {
         return;
     }
@@ -206,7 +205,8 @@ fn the_order_of_the_readme_goes_from_its_request_to_its_callback() {
     assert!(blocks(&readme, "sh").contains(&"cargo run --release -- serve"));
     assert!(blocks(&readme, "sh").contains(&"cargo test"));
     let (gateway, port) = shipped();
-    assert!(gateway.log().contains("curl --cacert certs/ca.pem "), "the line to paste: {}", gateway.log());
+    let to_paste = async || gateway.log().contains("curl --cacert certs/ca.pem ").then_some(());
+    eventually("the line to paste", to_paste).await;
 
     let mut commands = commands(&readme);
     assert_eq!(commands.len(), 3);
@@ -222,6 +222,20 @@ fn the_order_of_the_readme_goes_from_its_request_to_its_callback() {
     }
     let status = run(&gateway, &last);
     assert!(status.contains("\"SUCCESS\"") && status.contains("\"411111******1111\""), "{status}");
+}
+
+#[test]
+fn the_commands_of_a_move_work() {
+    if in_path("curl", ".ci/run clients").is_none() {
+        return;
+    }
+    let (gateway, _) = shipped();
+    let page = page("docs/migration.md");
+    let [explain, import, create] = commands(&page).try_into().unwrap();
+    let explained = run(&gateway, &explain);
+    assert!(explained.contains("success_url"), "{explained}");
+    let shown = blocks(&page, "json").into_iter().next().unwrap();
+    assert_eq!(run(&gateway, &format!("{import}\n{create}")).lines().last().unwrap(), shown);
 }
 
 #[test]
