@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the examples with the tools that will read them, or with those tools' schemas. `.ci/run examples` installs the tools.
-# A check whose tool is missing is reported and skipped; with PAYBRIDGE_REQUIRE_TOOLS=1 it fails.
+# A check whose tool is missing is reported and skipped; with PAYBRIDGE_REQUIRE_TOOLS=1 it fails. PAYBRIDGE_BIN names a binary to
+# check the rules with, else one is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -151,7 +152,11 @@ END
 }
 
 check_rules() {
-    cargo run --locked --quiet -- check --no-secrets --rules "$1"
+    if [ -n "${PAYBRIDGE_BIN:-}" ]; then
+        "$PAYBRIDGE_BIN" check --no-secrets --rules "$1"
+    else
+        cargo run --locked --quiet -- check --no-secrets --rules "$1"
+    fi
 }
 
 for check in systemd_unit compose_file image kubernetes_manifests patroni_configuration rules; do

@@ -11,10 +11,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::request::{ACME, ACME_LIMITED, ACME_NOWHERE};
 use crate::support::stored::Create;
-use crate::support::{Gateway, Key, Reply, Request, Rules, deposit, text, withdrawal};
+use crate::support::{self, Gateway, Key, Reply, Request, Rules, deposit, text, withdrawal};
 
 /// Every run makes the same requests.
 const SEED: &str = "20261121";
@@ -261,7 +260,7 @@ fn schemathesis(config: &str, mode: &str) {
     let Some(program) = tool("schemathesis") else { return };
     let gateway = Gateway::start(&plain_rules());
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/schemathesis");
-    let examples = std::env::var("PAYBRIDGE_SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| "100".to_owned());
+    let examples = std::env::var("PAYBRIDGE_SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| "50".to_owned());
     say(&format!("schemathesis {config}: {examples} cases an operation, seed {SEED}"));
     let mut command = Command::new(program);
     command
