@@ -12,11 +12,10 @@ use paybridge::rules::{self, LoadOptions};
 use paybridge::store::open_beside;
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::request::{ACME, ACME_V2};
 use crate::support::stored::{CREATES, Create};
-use crate::support::{Client, Gateway, Request, Rules, eventually, text};
+use crate::support::{self, Client, Gateway, Request, Rules, eventually, text};
 
 /// What one caller knows of one create.
 #[derive(Debug, Clone)]

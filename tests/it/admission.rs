@@ -1,11 +1,10 @@
 //! Admission over the wire: who gets in, what is refused before a body is parsed, and in which order (contract section
 //! 3). What concerns connections rather than requests is in `connections.rs`.
-use crate::support;
 use crate::support::http2::Http2;
 use crate::support::reply::assert_same;
 use crate::support::request::{ACME, ACME_LIMITED, ACME_NOWHERE, Key, PROTOCOLS, Signing, unix_now};
 use crate::support::stored::{CREATES, Create};
-use crate::support::{Gateway, Protocol, Request, Rules, deposit, payin};
+use crate::support::{self, Gateway, Protocol, Request, Rules, deposit, payin};
 
 /// A key that no merchant has.
 const STRANGER: Key = Key { name: "nobody-knows", v1: Some("a-guess-of-mine"), v2: Some("a-guess-of-mine") };

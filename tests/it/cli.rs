@@ -3,10 +3,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support;
 use crate::support::request::ACME;
 use crate::support::rules::write_file;
-use crate::support::{Client, Gateway, Reply, Request, Rules, deposit, payin, text};
+use crate::support::{self, Client, Gateway, Reply, Request, Rules, deposit, payin, text};
 
 struct Ran {
     code: Option<i32>,

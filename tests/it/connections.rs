@@ -11,12 +11,11 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::support;
 use crate::support::http2::Http2;
 use crate::support::request::{ACME, ACME_NOWHERE, PROTOCOLS};
 use crate::support::rules::write_file;
 use crate::support::stored::Create;
-use crate::support::{Client, Connection, Gateway, Reply, Request, Rules, deposit, eventually, payin};
+use crate::support::{self, Client, Connection, Gateway, Reply, Request, Rules, deposit, eventually, payin};
 
 fn statuses(replies: &[Reply]) -> Vec<u16> {
     replies.iter().map(|reply| reply.status).collect()

@@ -3,13 +3,12 @@
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::http2::Http2;
 use crate::support::reply::assert_same;
 use crate::support::request::ACME;
 use crate::support::stored::Create;
-use crate::support::{Client, Gateway, Request, Rules, text};
+use crate::support::{self, Client, Gateway, Request, Rules, text};
 
 const KINDS: [(Create, &str); 2] = [(Create::Payin, "payin"), (Create::Payout, "payout")];
 

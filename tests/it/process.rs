@@ -6,11 +6,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::net::UnixDatagram;
 
-use crate::support;
 use crate::support::request::ACME;
 use crate::support::rules::write_file;
 use crate::support::stored::Create;
-use crate::support::{Connection, Gateway, Request, Rules, deposit, eventually, payin};
+use crate::support::{self, Connection, Gateway, Request, Rules, deposit, eventually, payin, within};
 
 /// A request whose body is half sent.
 async fn in_flight(gateway: &Gateway, id: &str) -> (Connection, Vec<u8>) {
@@ -173,9 +172,7 @@ async fn the_service_manager_is_reported_what_the_process_does() {
 async fn a_certificate_is_renewed_and_a_wrong_one_is_shown() {
     let gateway = Gateway::start(&Rules::default());
     let certs = gateway.root.path().join("certs");
-    let host = gateway.admin;
-    let reload = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    assert_eq!(gateway.admin_request(&reload).unwrap().0, 200);
+    gateway.reload();
     let metrics = || gateway.admin_get("/metrics").unwrap().1;
     assert!(!metrics().contains("certificate_reloads_total{"), "the same pair is no reload: {}", metrics());
     let error = || {
@@ -185,7 +182,7 @@ async fn a_certificate_is_renewed_and_a_wrong_one_is_shown() {
     write_file(&certs.join("server.pem"), "no certificate\n");
     let shown = eventually("the wrong certificate is shown", async || error()).await;
     assert!(shown.contains("server.pem holds no PEM certificate"), "{shown}");
-    assert_eq!(gateway.admin_request(&reload).unwrap().0, 422);
+    assert_eq!(gateway.try_reload().0, 422);
     gateway.client().send(&Request::payin(&ACME, &payin("old-certificate"))).await.expect(200);
 
     let renew = |directory: &Path, end: i32| {
@@ -211,9 +208,9 @@ async fn a_certificate_is_renewed_and_a_wrong_one_is_shown() {
     rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
     eventually("the other files serve", async || gateway.log().contains("2122-01-01").then_some(())).await;
     eventually("they are watched", async || {
+        // What is written before they are watched is not noticed.
         renew(&elsewhere, 2020);
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        gateway.log().contains("has expired").then_some(())
+        within(Duration::from_millis(500), async || gateway.log().contains("has expired").then_some(())).await
     })
     .await;
 }

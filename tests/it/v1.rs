@@ -1,12 +1,11 @@
 //! v1 over the wire: creates, repeats, refusals and the status, as contract sections 4 and 5 word them.
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::reply::assert_same;
 use crate::support::request::{ACME, ACME_LIMITED, ACME_PLAIN_ONLY, ACME_V2, BETA, GAMMA, PROTOCOLS};
 use crate::support::stored::Create;
-use crate::support::{Gateway, Request, Rules, eventually, payin, payout, text};
+use crate::support::{self, Gateway, Request, Rules, eventually, payin, payout, text};
 
 const KINDS: [(Create, &str); 2] = [(Create::Payin, "payin"), (Create::Payout, "payout")];
 

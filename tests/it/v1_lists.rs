@@ -2,13 +2,12 @@
 //! (contract section 4).
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::client::Connection;
 use crate::support::reply::assert_same;
 use crate::support::request::{ACME, ACME_PLAIN_ONLY, ACME_V2, BETA, GAMMA, Key, PROTOCOLS};
 use crate::support::stored::Create;
-use crate::support::{Client, Gateway, Reply, Request, Rules, eventually, payin, payout, text};
+use crate::support::{self, Client, Gateway, Reply, Request, Rules, eventually, payin, payout, text};
 
 /// A history question, percent-encoding left to the caller.
 fn history(key: &Key, query: &str) -> Request {

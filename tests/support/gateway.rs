@@ -257,6 +257,27 @@ impl Gateway {
         Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
     }
 
+    /// Has the rules loaded now: status and body.
+    #[track_caller]
+    pub fn try_reload(&self) -> (u16, String) {
+        let head = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.admin);
+        self.admin_request(&head).expect("a reply")
+    }
+
+    /// Has the rules loaded, which must be good.
+    #[track_caller]
+    pub fn reload(&self) {
+        let (status, body) = self.try_reload();
+        assert_eq!(status, 200, "{body}");
+    }
+
+    /// Writes the whole directory of rules anew and has it loaded.
+    #[track_caller]
+    pub fn reload_with(&self, rules: &Rules) {
+        rules.write(self.root.path(), self.public.port(), self.admin.port());
+        self.reload();
+    }
+
     /// Runs a statement on the store behind the gateway's back.
     pub fn tamper(&self, sql: &str) {
         match &self.database {

@@ -3,6 +3,10 @@
 #![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 pub mod bodies;
 pub mod client;
 pub mod gateway;
@@ -32,13 +36,18 @@ pub fn text<'a>(value: &'a serde_json::Value, member: &str) -> &'a str {
 }
 
 /// Polls until the condition holds, for at most 30 s.
-pub async fn eventually<T>(what: &str, mut condition: impl AsyncFnMut() -> Option<T>) -> T {
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+pub async fn eventually<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>) -> T {
+    within(Duration::from_secs(30), condition).await.unwrap_or_else(|| panic!("never happened: {what}"))
+}
+
+/// Polls until the condition holds; `None` when it does not in this time.
+pub async fn within<T>(span: Duration, mut condition: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + span;
     loop {
-        if let Some(value) = condition().await {
+        let value = condition().await;
+        if value.is_some() || Instant::now() > deadline {
             return value;
         }
-        assert!(tokio::time::Instant::now() < deadline, "never happened: {what}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -18,11 +18,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::fs::statvfs;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The free memory, in bytes, that lets a server keep its files there.
+const ROOM: u64 = 4 << 30;
 
 /// The superuser of every server here.
 const USER: &str = "paybridge";
@@ -314,9 +318,13 @@ fn guard(directory: &Path, programs: &Path, port: u16, settings: &[&str]) -> Chi
     started.unwrap_or_else(|error| panic!("no shell starts in {} as the server's user: {error}", directory.display()))
 }
 
-/// A new directory, the server's own. The guard removes it.
+/// A new directory, the server's own, in memory where there is room: a database is three hundred files, which a file system on
+/// a disk is slow to make and remove. The guard removes it.
 fn directory() -> PathBuf {
-    let directory = tempfile::Builder::new().prefix("paybridge-postgres-").tempdir().unwrap().keep();
+    let memory = Path::new("/dev/shm");
+    let roomy = statvfs(memory).is_ok_and(|found| found.f_bavail * found.f_frsize >= ROOM);
+    let parent = if roomy { memory.to_owned() } else { std::env::temp_dir() };
+    let directory = tempfile::Builder::new().prefix("paybridge-postgres-").tempdir_in(parent).unwrap().keep();
     if let Some((user, group)) = humble_user() {
         chown(&directory, Some(user), Some(group)).unwrap();
     }

@@ -8,7 +8,7 @@ use paybridge::store::{CallbackState, TryOutcome};
 
 use crate::callbacks::book::Book;
 use crate::callbacks::verify::assert_v2;
-use crate::callbacks::{QUICK, create, eventually, reload, rules, withdrawal};
+use crate::callbacks::{QUICK, create, eventually, rules, withdrawal};
 use crate::support::bodies::with;
 use crate::support::receiver::{Identity, Manner, Play, Receiver};
 use crate::support::request::ACME;
@@ -92,7 +92,7 @@ async fn what_the_rules_allow_is_called_from_then_on() {
         .await;
     }
     assert_eq!(receiver.connections(), 0);
-    reload(&gateway, &rules(&[&receiver], QUICK));
+    gateway.reload_with(&rules(&[&receiver], QUICK));
     let reported = receiver.got("/late/0", 1).await;
     assert_v2(&reported[0], ACME.v2.unwrap(), "order-0");
     receiver.got("/late/1", 1).await;

@@ -6,7 +6,7 @@ use paybridge::store::CallbackState;
 
 use crate::callbacks::book::Book;
 use crate::callbacks::verify::{V1, assert_v1, assert_v2};
-use crate::callbacks::{a_while, create, path, quick, reload, rules, withdraw, withdrawal};
+use crate::callbacks::{a_while, create, path, quick, rules, withdraw, withdrawal};
 use crate::support::bodies::with;
 use crate::support::receiver::{Play, Receiver};
 use crate::support::request::{ACME, ACME_V2, BETA, KEYS, Key};
@@ -50,7 +50,7 @@ async fn the_first_secret_signs_from_the_next_try_on() {
     let translated = receiver.got(&path("translated"), 1).await;
     assert_v2(&native[0], ACME.v2.unwrap(), "native");
     assert_v1(&translated[0], &V1, &ACME, &reported("translated", &id));
-    reload(&gateway, &rotated(before));
+    gateway.reload_with(&rotated(before));
     let native = receiver.got(&path("native"), 2).await;
     let translated = receiver.got(&path("translated"), 2).await;
     assert_v2(&native[1], ROTATED.v2.unwrap(), "native");
@@ -73,7 +73,7 @@ async fn a_key_that_is_gone_is_confirmed_in_for_by_its_merchants_first() {
     let id = create(&gateway, &Request::payout(&ACME, &payout(&receiver, "translated"))).await;
     assert_v2(&receiver.got(&path("native"), 1).await[0], ACME_V2.v2.unwrap(), "native");
     receiver.got(&path("translated"), 1).await;
-    reload(&gateway, &others);
+    gateway.reload_with(&others);
     let native = receiver.got(&path("native"), 2).await;
     assert_v2(&native[1], ACME.v2.unwrap(), "native");
     let translated = receiver.got(&path("translated"), 2).await;
@@ -90,7 +90,7 @@ async fn a_merchant_that_is_away_is_reported_when_it_is_back() {
     create(&gateway, &Request::withdrawal(&BETA, &body)).await;
     let reported = receiver.got(&path("away"), 1).await;
     std::fs::remove_file(gateway.rules_dir().join("merchants/beta.toml")).unwrap();
-    reload(&gateway, &before.clone().without("merchants/beta.toml").without("shops/beta-only.toml"));
+    gateway.reload_with(&before.clone().without("merchants/beta.toml").without("shops/beta-only.toml"));
     let book = Book::of(&gateway);
     // Its next try falls into the time when nobody could sign it.
     let due = book.received(&reported[0]).await.0.due;
@@ -100,7 +100,7 @@ async fn a_merchant_that_is_away_is_reported_when_it_is_back() {
     })
     .await;
     assert_eq!(receiver.count(), 1, "nobody signs for a merchant that is gone");
-    reload(&gateway, &before);
+    gateway.reload_with(&before);
     let reported = receiver.got(&path("away"), 2).await;
     assert_v2(&reported[1], BETA.v2.unwrap(), "away");
     assert_eq!(reported[0].id(), reported[1].id());

@@ -19,12 +19,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::http2::Http2;
 use crate::support::receiver::{Manner, Play, Received, Receiver, trusting};
 use crate::support::request::{ACME, BETA, Key, hmac_hex};
-use crate::support::{Gateway, Reply, Request, Rules, eventually, text};
+use crate::support::{self, Gateway, Reply, Request, Rules, eventually, text};
 
 /// What signs links in the tests' rules, so that a test can go the way of a customer.
 const PAGES: &str = "pages-hush-2Vw-7Kd-4Rt-8Bn-1Qx-5";
@@ -119,15 +118,6 @@ async fn a_while(gateway: &Gateway) {
     let body = with(support::payout(&order_id), "callback_url", Some(receiver.plain_url("/while").into()));
     create(gateway, &Request::payout(&BETA, &body)).await;
     receiver.got("/while", 5).await;
-}
-
-/// Writes the whole directory anew and has it loaded.
-#[track_caller]
-fn reload(gateway: &Gateway, rules: &Rules) {
-    rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
-    let request = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin);
-    let (status, body) = gateway.admin_request(&request).expect("an answer");
-    assert_eq!(status, 200, "{body}");
 }
 
 /// Asserts that tries are of one callback: one id, one body, one after the other.

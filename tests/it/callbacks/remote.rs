@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::callbacks::verify::{V1, assert_v1, assert_v2};
-use crate::callbacks::{QUICK, a_while, assert_all, assert_one, create, decide, path, reload, rules};
+use crate::callbacks::{QUICK, a_while, assert_all, assert_one, create, decide, path, rules};
 use crate::remote::scripted::{EngineRequest, Play, Scripted, created, error};
 use crate::support::bodies::with;
 use crate::support::http2::Http2;
@@ -149,9 +149,9 @@ async fn what_an_engine_announces_is_proved_first() {
     assert_eq!(receiver.count(), 1, "and told once");
 }
 
-/// Several retries' time, where no second receiver can be had.
+/// Waits as long as several tries take at another gateway, since this one's engine knows no second order.
 async fn a_while_here() {
-    tokio::time::sleep(std::time::Duration::from_millis(1200)).await;
+    a_while(&Gateway::start(&rules(&[], QUICK))).await;
 }
 
 #[tokio::test]
@@ -242,9 +242,7 @@ impl Pair {
         let file = engine.rules_dir().join("gateway.toml");
         let text = std::fs::read_to_string(&file).unwrap();
         std::fs::write(&file, text.replace(&trusting(&[&roots[0]]), &trust)).unwrap();
-        let ask = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", engine.admin);
-        let (status, body) = engine.admin_request(&ask).unwrap();
-        assert_eq!(status, 200, "{body}");
+        engine.reload();
         Self { engine, gateway }
     }
 }
@@ -327,10 +325,10 @@ async fn a_merchant_that_is_away_is_reported_when_it_is_back() {
     create(&gateway, &Request::payout(&BETA, &payout(&receiver, "one"))).await;
     let good = announced(&BETA, &relay(&gateway, &engine.asked()[0]), "one");
     std::fs::remove_file(gateway.rules_dir().join("merchants/beta.toml")).unwrap();
-    reload(&gateway, &all.clone().without("merchants/beta.toml").without("shops/beta-only.toml"));
+    gateway.reload_with(&all.clone().without("merchants/beta.toml").without("shops/beta-only.toml"));
     let reply = announce(&gateway, &good).await;
     assert!([401, 404].contains(&reply.status), "nobody can tell whether it is true: {reply:?}");
-    reload(&gateway, &all);
+    gateway.reload_with(&all);
     assert_eq!(announce(&gateway, &good).await.status, 200);
     assert_v1(&receiver.got(&path("one"), 1).await[0], &V1, &BETA, &reported("one", "7", "SUCCESS"));
 }

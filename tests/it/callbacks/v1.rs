@@ -195,7 +195,7 @@ async fn a_dialect_that_changes_is_followed() {
     let id = create(&gateway, &Request::payout(&ACME, &payout(&receiver, "moving", "7.25"))).await;
     let tries = receiver.got(&path("moving"), 1).await;
     assert_v1(&tries[0], &V1, &ACME, &reported("moving", &id, "SUCCESS", "7.25"));
-    crate::callbacks::reload(&gateway, &meridian(&receiver));
+    gateway.reload_with(&meridian(&receiver));
     let tries = receiver.got(&path("moving"), 2).await;
     assert_eq!(tries[0].id(), tries[1].id());
     assert_v1(&tries[1], &MERIDIAN, &ACME, &reported("moving", &id, MERIDIAN.words[0], "7.25"));

@@ -4,12 +4,11 @@ use rustix::process::Signal;
 
 use crate::pages::browser::{assert_state, location, open, page, press, request, visit};
 use crate::pages::{
-    Deposit, FAIL_URL, PREPARING, SECRET, SUCCESS_URL, books, ended, eventually, reload, rules, rules_with, target,
+    Deposit, FAIL_URL, PREPARING, SECRET, SUCCESS_URL, books, ended, eventually, rules, rules_with, target,
 };
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::request::{ACME, BETA, PROTOCOLS, hmac_hex, unix_now};
-use crate::support::{Gateway, Request, Rules, text};
+use crate::support::{self, Gateway, Request, Rules, text};
 
 /// What v1 calls the entry link of a payin.
 async fn payin_link(gateway: &Gateway, order_id: &str) -> String {
@@ -38,7 +37,7 @@ async fn an_entry_link_is_signed_over_its_path_and_query() {
     }
 }
 
-/// Not a reload, not a restart, not another secret and not another name of the gateway changes what a repeat is told.
+/// Not a not a restart, not another secret and not another name of the gateway changes what a repeat is told.
 // keeps P039
 #[tokio::test]
 async fn a_repeat_gets_the_same_link_whatever_has_changed() {
@@ -49,7 +48,7 @@ async fn a_repeat_gets_the_same_link_whatever_has_changed() {
     let renamed = changed.clone().with("server", "public_url = \"https://pay.acme.example\"");
     for (round, edited) in [rules(), changed, renamed].iter().enumerate() {
         if round < 2 {
-            reload(&gateway, edited);
+            gateway.reload_with(edited);
         } else {
             edited.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
             gateway.signal(Signal::TERM);
@@ -96,7 +95,7 @@ async fn a_page_that_prepares_comes_again_and_then_leads_on() {
         assert!(document.text().contains("Acme Ltd"), "{}", document.text());
         assert!(document.return_link().starts_with("/return/"));
     }
-    reload(&gateway, &rules().edit("shops/slow-eur.toml", "6h", "1ms"));
+    gateway.reload_with(&rules().edit("shops/slow-eur.toml", "6h", "1ms"));
     let hosted = open(&gateway, &deposit.entry).await;
     assert!(target(location(&hosted)).starts_with(&format!("/sandbox/{}?", deposit.id)), "{hosted:?}");
     let reply = open(&gateway, &reported.entry).await;
@@ -228,7 +227,7 @@ async fn a_shop_that_is_gone_leaves_nobody_stranded() {
     let hosted = target(location(&open(&gateway, &deposits[1].entry).await));
     let gone = rules().without("shops/beta-only.toml");
     std::fs::remove_file(gateway.rules_dir().join("shops/beta-only.toml")).unwrap();
-    reload(&gateway, &gone.edit("merchants/beta.toml", "[shops.beta-only]\npayin = true\npayout = true\n", ""));
+    gateway.reload_with(&gone.edit("merchants/beta.toml", "[shops.beta-only]\npayin = true\npayout = true\n", ""));
     let document = page(&open(&gateway, &deposits[0].entry).await, 200);
     assert_state(&document, "stopped");
     document.assert_shows("10.50", "EUR");

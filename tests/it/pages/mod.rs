@@ -19,10 +19,9 @@ mod strangers;
 
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::request::{ACME, Key, hmac_hex, unix_now};
-use crate::support::{Gateway, Reply, Request, Rules, eventually, text};
+use crate::support::{self, Gateway, Reply, Request, Rules, eventually, text};
 
 /// What signs links in the tests' rules, so that a test can sign what the gateway never would.
 const SECRET: &str = "pages-hush-2Vw-7Kd-4Rt-8Bn-1Qx-5";
@@ -140,15 +139,6 @@ async fn balance(gateway: &Gateway, key: &Key) -> String {
 async fn books(gateway: &Gateway, key: &Key) -> (String, String) {
     let rows = gateway.client().send(&Request::v1_get(key, "/api/v1/transactions?per_page=200")).await.expect(200);
     (balance(gateway, key).await, rows.text())
-}
-
-/// Writes the whole directory anew and has it loaded.
-#[track_caller]
-fn reload(gateway: &Gateway, rules: &Rules) {
-    rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
-    let request = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin);
-    let (status, body) = gateway.admin_request(&request).expect("an answer");
-    assert_eq!(status, 200, "{body}");
 }
 
 /// Waits until a link has ended.

@@ -2,7 +2,7 @@
 
 use crate::pages::browser::{assert_state, location, open, page, press, request, visit};
 use crate::pages::{
-    Deposit, FAIL_URL, PENDING_URL, PREPARING, SECRET, SUCCESS_URL, books, ended, eventually, expires, reload, rules,
+    Deposit, FAIL_URL, PENDING_URL, PREPARING, SECRET, SUCCESS_URL, books, ended, eventually, expires, rules,
     rules_with,
 };
 use crate::support::request::{ACME, PROTOCOLS, hmac_hex, unix_now};
@@ -108,7 +108,7 @@ async fn a_shop_may_offer_no_return() {
     let kept = Deposit::of_shop(&gateway, PREPARING, "another shop", "10.50").await;
     let hosted = Deposit::create(&gateway, "hosted", "10.50").await.link("sandbox");
     let issued = offered(&gateway, &deposits[0]).await;
-    reload(&gateway, &without_return());
+    gateway.reload_with(&without_return());
     for deposit in &deposits {
         let document = page(&open(&gateway, &deposit.entry).await, 200);
         assert!(document.return_links().is_empty(), "{:?}", document.return_links());
@@ -122,6 +122,6 @@ async fn a_shop_may_offer_no_return() {
     assert_state(&document, "success");
     assert!(document.return_links().is_empty() && paid.all("refresh").is_empty(), "{paid:?}");
 
-    reload(&gateway, &rules());
+    gateway.reload_with(&rules());
     assert_eq!(offered(&gateway, &deposits[0]).await, issued);
 }

@@ -1,7 +1,7 @@
 //! Two page secrets at a time: links of the old one live on while it is listed, and new ones are signed by the first.
 
 use crate::pages::browser::{assert_state, location, open, page};
-use crate::pages::{Deposit, PENDING_URL, reload, rules_with};
+use crate::pages::{Deposit, PENDING_URL, rules_with};
 use crate::support::request::hmac_hex;
 use crate::support::{Gateway, Rules};
 
@@ -45,7 +45,7 @@ async fn links_of_the_old_secret_live_while_it_is_listed() {
     assert!(gateway.wait_ready(), "{}", gateway.log());
     let old = issued(&gateway, "old", OLD).await;
 
-    reload(&gateway, &rules(&["new", "old"]));
+    gateway.reload_with(&rules(&["new", "old"]));
     assert_holds(&gateway, &old).await;
     let new = issued(&gateway, "new", NEW).await;
     assert_holds(&gateway, &new).await;
@@ -54,14 +54,14 @@ async fn links_of_the_old_secret_live_while_it_is_listed() {
     // Whoever comes by an old link goes on by new ones.
     assert_signed(&page(&open(&gateway, &old.0.entry).await, 200).return_link(), NEW);
 
-    reload(&gateway, &rules(&["new"]));
+    gateway.reload_with(&rules(&["new"]));
     assert_holds(&gateway, &new).await;
     for link in [&old.0.entry, &old.1] {
         assert_state(&page(&open(&gateway, link).await, 403), "refused");
     }
     old.0.assert_status(&gateway, "PENDING").await;
 
-    reload(&gateway, &rules(&["old", "new"]));
+    gateway.reload_with(&rules(&["old", "new"]));
     assert_holds(&gateway, &old).await;
     assert_holds(&gateway, &new).await;
     for secret in [OLD, NEW] {

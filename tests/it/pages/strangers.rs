@@ -103,7 +103,7 @@ async fn a_merchants_name_is_text() {
     let harmless = page(&open(&gateway, &deposit.entry).await, 200);
     assert!(harmless.text().contains("Acme Ltd"));
     for hostile in HOSTILE.iter().filter(|text| text.is_ascii() && !text.contains('\t')) {
-        crate::pages::reload(&gateway, &named(hostile));
+        gateway.reload_with(&named(hostile));
         let document = page(&open(&gateway, &deposit.entry).await, 200);
         assert_eq!(document.shape, harmless.shape, "{hostile:?}");
         assert!(document.text().contains(hostile), "{hostile:?} is shown as it is: {}", document.text());

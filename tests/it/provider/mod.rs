@@ -10,10 +10,9 @@ mod way_back;
 
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::request::{ACME, hmac_hex};
-use crate::support::{Gateway, Reply, Request, Rules, eventually, text};
+use crate::support::{self, Gateway, Reply, Request, Rules, eventually, text};
 
 /// The secret of the tests' providers.
 const SECRET: &str = "provider-hush-5Tg";

@@ -7,10 +7,9 @@ use super::scripted::{Play, Scripted};
 use super::{
     SECRET, becomes, counted, create, logged, metric, payin, payout, report, report_request, rules, shop, status,
 };
-use crate::support;
 use crate::support::request::hmac_hex;
 use crate::support::rules::write_file;
-use crate::support::{Gateway, deposit, eventually, text, withdrawal};
+use crate::support::{self, Gateway, deposit, eventually, text, withdrawal};
 
 const SUCCESS: &str = r#"{"status":"SUCCESS"}"#;
 const FAILED: &str = r#"{"status":"FAILED"}"#;
@@ -176,11 +175,9 @@ async fn secrets_are_rotated_without_a_refused_request() {
         (format!("[\"next\", \"{SECRET}\"]"), "next", "other"),
         ("[\"next\"]".to_owned(), "next", SECRET),
     ] {
-        let loads = metric(&gateway, r#"paybridge_reloads_total{result="accepted"}"#);
         let file = shop(&provider.url(), &format!("secret = {list}"));
         write_file(&gateway.rules_dir().join("shops/card-eur.toml"), &file);
-        gateway.signal(Signal::HUP);
-        counted(&gateway, r#"paybridge_reloads_total{result="accepted"}"#, loads + 1).await;
+        gateway.reload();
         number += 1;
         let id = payin(&gateway, &format!("d-{number}"), "1").await;
         provider.was_asked(&id, 1).await;
@@ -212,9 +209,7 @@ async fn a_shop_that_is_switched_off_still_takes_reports() {
     provider.was_asked(&id, 1).await;
     let file = format!("active = false\n{}", shop(&provider.url(), ""));
     write_file(&gateway.rules_dir().join("shops/card-eur.toml"), &file);
-    let loads = metric(&gateway, r#"paybridge_reloads_total{result="accepted"}"#);
-    gateway.signal(Signal::HUP);
-    counted(&gateway, r#"paybridge_reloads_total{result="accepted"}"#, loads + 1).await;
+    gateway.reload();
     report(&gateway, &id, json!({ "status": "SUCCESS" })).await.expect(200);
     assert_eq!(status(&gateway, &id).await, "SUCCESS");
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::scripted::{Play, Scripted};
 use super::{payin, payout, rules};
 use crate::support::request::hmac_hex;
-use crate::support::{Gateway, Rules, text};
+use crate::support::{Gateway, text};
 
 const PAGE_SECRET: &str = "page-hush-8Rk";
 const PENDING: &str = r#"{"status":"PENDING"}"#;
@@ -13,14 +13,6 @@ const PENDING: &str = r#"{"status":"PENDING"}"#;
 /// Not now.
 fn busy() -> Play {
     Play::Bytes(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec())
-}
-
-/// Writes rules, and asks for their reload.
-fn put_in_force(gateway: &Gateway, rules: &Rules) {
-    rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
-    let request = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin);
-    let (status, body) = gateway.admin_request(&request).unwrap();
-    assert_eq!(status, 200, "{body}");
 }
 
 /// Asserts that the way back is the deposit's own, in force for so many seconds from its creation.
@@ -59,7 +51,7 @@ async fn whether_a_shop_wants_its_customers_back_counts_when_the_provider_is_ask
     let id = payin(&gateway, "d-1", "10").await;
     provider.was_asked(&id, 1).await;
     assert!(provider.asked(&id)[0].json().get("return_url").is_none());
-    put_in_force(&gateway, &start("[payin]\nbrowser_return = true"));
+    gateway.reload_with(&start("[payin]\nbrowser_return = true"));
     // One may have been under way when the rules changed.
     provider.was_asked(&id, provider.asked(&id).len() + 2).await;
     assert_way_back(&gateway, &provider.asked(&id).last().unwrap().json(), 7 * 24 * 3600);

@@ -8,8 +8,7 @@ mod traffic;
 
 use serde_json::Value;
 
-use crate::support;
-use crate::support::{Gateway, Rules};
+use crate::support::{self, Gateway, Rules};
 
 /// What a reload or a look at the rules is answered with.
 #[track_caller]
@@ -22,8 +21,7 @@ fn rules(gateway: &Gateway) -> Value {
 /// Asks the admin listener for a reload: status and body.
 #[track_caller]
 fn reload(gateway: &Gateway) -> (u16, Value) {
-    let request = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin);
-    let (status, body) = gateway.admin_request(&request).expect("an answer");
+    let (status, body) = gateway.try_reload();
     (status, serde_json::from_str(&body).unwrap())
 }
 

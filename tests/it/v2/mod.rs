@@ -13,12 +13,11 @@ mod urls;
 
 use serde_json::{Value, json};
 
-use crate::support;
 use crate::support::bodies::with;
 use crate::support::reply::assert_same;
 use crate::support::request::{ACME, ACME_PLAIN_ONLY, ACME_V2, BETA, PROTOCOLS};
 use crate::support::stored::{CREATES, Create};
-use crate::support::{Client, Gateway, Reply, Request, Rules, deposit, eventually, payin, text, withdrawal};
+use crate::support::{self, Client, Gateway, Reply, Request, Rules, deposit, eventually, payin, text, withdrawal};
 
 const KINDS: [Create; 2] = [Create::Deposit, Create::Withdrawal];
 
