@@ -1,5 +1,6 @@
 //! kill -9 under load: nothing that was acknowledged is lost, nothing is doubled, what was pending comes to its result,
 //! and the books are right. `PAYBRIDGE_LONG=1` runs many more rounds, `PAYBRIDGE_SEED` repeats a run.
+
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,6 @@
 //! Admission over the wire: who gets in, what is refused before a body is parsed, and in which order (contract section
 //! 3). What concerns connections rather than requests is in `connections.rs`.
+
 use crate::support::http2::Http2;
 use crate::support::reply::assert_same;
 use crate::support::request::{ACME, ACME_LIMITED, ACME_NOWHERE, Key, PROTOCOLS, Signing, unix_now};

@@ -1,5 +1,6 @@
 //! What must not be found by a byte search: card numbers, `fields`, secrets and signatures, in the store's files, alive
 //! and dead, and in the log at its most talkative.
+
 use rustix::process::Signal;
 use serde_json::json;
 

@@ -1,4 +1,5 @@
 //! The command line: what is printed where, and the exit codes.
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,5 +1,6 @@
 //! Connections over the wire: TLS, framing, deadlines, and what a server must refuse before it is a request (contract
 //! section 3, steps 1 and "what hyper leaves to its user").
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Odd and hostile v1 clients, byte by byte (contract section 3): each row is what one of them sends over a connection of
 //! its own, followed by a good question; what comes back tells whether the oddity was taken, refused, or refused with the
 //! connection, and what is refused is not stored.
+
 use crate::support::request::{ACME, hmac_hex, unix_now};
 use crate::support::stored::Create;
 use crate::support::{Client, Gateway, Request, Rules, payin};

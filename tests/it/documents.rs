@@ -1,5 +1,6 @@
 //! The documents hold: links and anchors lead somewhere, long pages have contents, examples are well formed, and the commands
 //! that README.md and the pages for merchants and moves show work as they are shown.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,6 @@
 //! Shop fields over the wire: schemas of either direction, lists, defaults, customer fields and the customer's address
 //! (merchant-api-v2, "Shop fields"; contract section 2, "shops").
+
 use serde_json::{Value, json};
 
 use crate::support::bodies::with;

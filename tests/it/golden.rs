@@ -4,6 +4,7 @@
 //!
 //! Values are compared byte for byte, members by name: their order means nothing in JSON. The amount is compared as a
 //! decimal, and the code at the end of the relay's address, which only a running store can make, is not looked at.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
 //! Callers who hang up in the middle: an operation exists whole or not at all, and the same request sent again gets its
 //! answer.
+
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

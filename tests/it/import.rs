@@ -1,5 +1,6 @@
 //! `paybridge import-ids`: what it reserves, what it says, and what a serving gateway answers for reserved ids (contract
 //! sections 7 and 12).
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! `paybridge listen` from outside: what a merchant's developer sees of callbacks that this test signs itself, on the
 //! shipped rules.
+
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::path::Path;

@@ -3,6 +3,7 @@
 //!
 //! Tests share this process: none of them changes its environment, its working directory or its limits; children get
 //! their own. A few run at once (`RUST_TEST_THREADS`, in `.cargo/config.toml`), since most of them wait.
+
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 #[path = "../support/mod.rs"]

@@ -4,6 +4,7 @@
 //! schemathesis is a Python program (`tests/it/schemathesis/requirements.txt`). It is looked for in `target/schemathesis`, a
 //! virtual environment, and in `PATH`; where it is missing its tests say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
 //! `PAYBRIDGE_SCHEMATHESIS_EXAMPLES` sets how many cases each operation gets.
+
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -220,7 +221,9 @@ fn tool(name: &str) -> Option<PathBuf> {
     if found.is_none() {
         let required = std::env::var_os("PAYBRIDGE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
         assert!(!required, "{name} is not installed");
-        say(&format!("!! {name} is not installed: the OpenAPI document was NOT tested with it (see tests/openapi.rs)"));
+        say(&format!(
+            "!! {name} is not installed: the OpenAPI document was NOT tested with it (see tests/it/openapi.rs)"
+        ));
     }
     found
 }

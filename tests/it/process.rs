@@ -1,4 +1,5 @@
 //! The process from outside: signals, draining, what stops it from starting, the admin listener.
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -273,8 +274,7 @@ async fn silent_connections_leave_files_for_everything_else() {
     .await;
     assert_eq!(gateway.admin_get("/healthz").expect("a file for a probe").0, 200);
     assert_eq!(gateway.admin_get("/readyz").expect("a file for a probe").0, 200);
-    let reload = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\n\r\n", gateway.admin);
-    assert_eq!(gateway.admin_request(&reload).expect("files for the rules").0, 200);
+    gateway.reload();
     kept.send(&Request::payin(&ACME, &payin("after"))).await.expect(200);
     let log = gateway.log();
     assert!(!log.contains("cannot accept") && !log.contains("cannot be accepted"), "{log}");

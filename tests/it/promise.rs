@@ -1,5 +1,6 @@
 //! Every promise has a test, and says so: `docs/promise.md` numbers what the merchant interface binds the service to, and
 //! the tests name the numbers they keep. How a claim is written stands at the head of that file.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! `paybridge store backup`: a copy of a SQLite store that is served meanwhile (contract section 12).
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

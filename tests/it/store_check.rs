@@ -1,4 +1,5 @@
 //! `paybridge store check`: what it proves and says (contract section 12).
+
 use regex::Regex;
 
 use crate::support::gateway::on_postgres;

@@ -1,4 +1,5 @@
 //! `paybridge store copy`: a store moves from SQLite to PostgreSQL, with everything in it (contract section 12).
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;

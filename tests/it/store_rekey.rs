@@ -1,4 +1,5 @@
 //! `paybridge store rekey`: the key that the store's data keys are wrapped with is exchanged (contract section 12).
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! v1 over the wire: creates, repeats, refusals and the status, as contract sections 4 and 5 word them.
+
 use serde_json::{Value, json};
 
 use crate::support::bodies::with;

@@ -1,5 +1,6 @@
 //! v1's status, balance and history over the wire: shapes byte for byte, filters, pages, and the merchant's own rows only
 //! (contract section 4).
+
 use serde_json::{Value, json};
 
 use crate::support::bodies::with;

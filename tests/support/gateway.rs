@@ -319,12 +319,12 @@ impl Drop for Gateway {
 /// Every file below a directory.
 pub fn files_below(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+    // A database's files and directories come and go.
+    for entry in std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
         let path = entry.path();
         if path.is_dir() {
             files.extend(files_below(&path));
         } else {
-            // A database's files come and go.
             files.extend(std::fs::read(&path).ok().map(|bytes| (path, bytes)));
         }
     }
@@ -341,11 +341,11 @@ fn capture(pipe: impl Read + Send + 'static, log: Arc<Mutex<Vec<u8>>>) -> JoinHa
     })
 }
 
-/// A port that nobody listens on, outside the range from which outgoing connections take theirs. Test processes that run at
-/// the same time begin far apart, so that none takes another's gateway for its own.
+/// A port without a listener, outside the range from which outgoing connections take theirs. Test processes that run at the
+/// same time mostly begin at other eighths of the range, so that none takes another's gateway for its own.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = u16::try_from(std::process::id() % 500).unwrap() * 40;
+    let start = u16::try_from(std::process::id() % 8).unwrap() * 2500;
     loop {
         let port = 11_000 + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The free memory, in bytes, that lets a server keep its files there.
+/// The room in `/dev/shm`, in bytes, that lets a server keep its files there.
 const ROOM: u64 = 4 << 30;
 
 /// The superuser of every server here.
@@ -36,7 +36,8 @@ const SETTINGS: &[&str] = &[
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
     "fsync=off",
-    "max_connections=200",
+    "max_connections=400",
+    "max_wal_size=128MB",
     "log_checkpoints=off",
 ];
 

@@ -4,6 +4,7 @@
 //!
 //! It needs etcd and Patroni, and a minute; `tests/drills/failover/run` installs them and runs it. `PAYBRIDGE_LONG=1` has five
 //! rounds instead of one.
+
 mod cluster;
 mod load;
 

@@ -3,6 +3,7 @@
 //! lease. `PAYBRIDGE_LONG=1` kills many more.
 //!
 //! Where PostgreSQL is not installed the tests say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
+
 mod trouble;
 
 use std::collections::{HashMap, HashSet};

@@ -1,7 +1,7 @@
 // Every state in every look: languages, windows, colours; by axe, by measure, by keyboard, and as pictures for people.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { accessible, eventually, fits, launch, open, plan, quiet, reachable, shows, state } from "./browser.mjs";
 
 const LOCALES = { en: "en-GB", de: "de-AT", fr: "fr-CA", es: "es-MX", ar: "ar-EG" };
@@ -108,6 +108,7 @@ async function crowded(page, what, path) {
   await page.screenshot({ path, fullPage: true, animations: "disabled" });
 }
 
+rmSync(pictures, { recursive: true, force: true });
 mkdirSync(pictures, { recursive: true });
 const browser = await launch();
 for (const [tag, locale] of Object.entries(LOCALES)) {

@@ -1,5 +1,6 @@
 //! Callbacks from outside: a gateway process over real TLS sockets, and merchants' receivers that behave as badly as
 //! receivers and networks do.
+
 mod addresses;
 mod book;
 mod faults;

@@ -347,6 +347,6 @@ pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     let started = tokio::time::Instant::now();
     while !condition() {
         assert!(started.elapsed() < PATIENCE, "{what}");
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -37,7 +37,7 @@ async fn an_entry_link_is_signed_over_its_path_and_query() {
     }
 }
 
-/// Not a not a restart, not another secret and not another name of the gateway changes what a repeat is told.
+/// Not a reload, not a restart, not another secret and not another name of the gateway changes what a repeat is told.
 // keeps P039
 #[tokio::test]
 async fn a_repeat_gets_the_same_link_whatever_has_changed() {

@@ -1,5 +1,6 @@
 //! Customers' pages from outside, over real TLS sockets: entry links, return links and the sandbox's hosted page, as a
 //! browser meets them. What a page says and how it is built is not looked at beyond what the contract names.
+
 mod altered;
 mod browser;
 mod destinations;

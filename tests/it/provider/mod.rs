@@ -2,6 +2,7 @@
 //! behaves as badly as providers do.
 //!
 //! `cargo test` builds the example; a run of this file alone needs `cargo build --example provider` before it.
+
 mod example;
 pub mod scripted;
 mod together;

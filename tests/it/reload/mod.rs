@@ -1,4 +1,5 @@
 //! Live reload from outside, over real TLS sockets: what a reload tells, what traffic sees of it, and what it never sees.
+
 mod access;
 mod certificates;
 mod drill;

@@ -1,5 +1,6 @@
 //! A remote engine from outside: a gateway process before a second one that is its engine, and before an engine that
 //! behaves as badly as networks and services do.
+
 mod crash;
 mod doubt;
 mod lists;
