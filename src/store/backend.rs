@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use super::checks::{CheckColumns, CheckRows};
 use super::create::{Home, InsertedRow, OrderRow};
 use super::journal::moves::EntryRows;
 use super::rows::CorruptRow;
@@ -20,12 +21,14 @@ use super::{
     RelayTarget, StoreError,
 };
 use crate::clock::Random;
-use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
+use crate::domain::{
+    Balance, Currency, Direction, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis,
+};
 
 /// A database, its connections and its transactions.
 pub(super) trait Backend: Send + Sync + 'static {
     type Error: From<CorruptRow>;
-    type Rows<'a>: Rows<Error = Self::Error> + EntryRows<Error = Self::Error>;
+    type Rows<'a>: Rows<Error = Self::Error> + EntryRows<Error = Self::Error> + CheckRows<Error = Self::Error>;
 
     fn vault(&self) -> &Vault;
 
@@ -140,6 +143,20 @@ pub(super) trait Backend: Send + Sync + 'static {
 
     /// Reads a page of a merchant's answered entries, newest first.
     fn answered_rows(&self, query: HistoryQuery) -> impl Future<Output = Result<Page<EntryRow>, StoreError>> + Send;
+
+    /// Reads the counts of checked creates of a merchant under the rules with a hash.
+    fn check_columns(
+        &self,
+        merchant: &MerchantId,
+        rules: Fingerprint,
+    ) -> impl Future<Output = Result<Vec<CheckColumns>, StoreError>> + Send;
+
+    /// Reports whether a merchant's ids of a direction are marked as complete.
+    fn is_marked_complete(
+        &self,
+        merchant: &MerchantId,
+        direction: Direction,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Claims tasks that are due.
     fn claim_tasks(&self, claim: TaskClaim) -> impl Future<Output = Result<Vec<ClaimedTask>, StoreError>> + Send;

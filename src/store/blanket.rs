@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::backend::Backend;
+use super::checks::{self, CheckRow, CheckRows as _};
 use super::complete::{self, Completion};
 use super::create::{self, Home, InsertedRow, OrderRow};
 use super::rows::context::merchant_number;
@@ -10,12 +11,12 @@ use super::rows::operation::{NewRow, opened_fields, sealed_payer};
 use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _};
 use super::{
-    Audit, AuditProgress, Claim, CompletionOutcome, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
+    Audit, AuditProgress, CheckCount, Claim, CompletionOutcome, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
     ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
 };
 use crate::domain::{
-    Amount, Balance, Currency, Direction, Fields, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView,
-    OrderId, Outcome, Page, Preparation, ShopCode, StatusRecord, TransactionId, UnixMillis,
+    Amount, Balance, Currency, Direction, Fields, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation,
+    OperationView, OrderId, Outcome, Page, Preparation, ShopCode, StatusRecord, TransactionId, UnixMillis,
 };
 
 impl<B: Backend> Store for B {
@@ -160,8 +161,43 @@ impl<B: Backend> Store for B {
     ) -> StoreFuture<'a, Reservations> {
         let key = |order_id| self.fingerprint_key().order_key(merchant, direction, order_id);
         let orders: Vec<_> = order_ids.iter().map(key).collect();
-        let imported = Home::imported(merchant, at);
-        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| create::reserve(rows, &orders, imported).await))
+        let (imported, merchant) = (Home::imported(merchant, at), merchant.clone());
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| {
+            let reservations = create::reserve(rows, &orders, imported).await?;
+            if reservations.new > 0 {
+                rows.mark_incomplete(&merchant, direction).await?;
+            }
+            Ok(reservations)
+        }))
+    }
+
+    fn mark_complete<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, ()> {
+        let merchant = merchant.clone();
+        let mark = async move |rows: &mut B::Rows<'_>| rows.mark_complete(&merchant, direction, at).await;
+        Box::pin(self.transact(mark))
+    }
+
+    fn ids_complete<'a>(&'a self, merchant: &'a MerchantId, direction: Direction) -> StoreFuture<'a, bool> {
+        Box::pin(self.is_marked_complete(merchant, direction))
+    }
+
+    fn add_check_counts(&self, counts: Vec<CheckCount>, at: UnixMillis) -> StoreFuture<'_, ()> {
+        let given = CheckRow::of_all(counts, self.fingerprint_key());
+        Box::pin(async move {
+            if given.is_empty() {
+                return Ok(());
+            }
+            self.transact(async move |rows: &mut B::Rows<'_>| checks::add(rows, &given, at).await).await
+        })
+    }
+
+    fn check_counts<'a>(&'a self, merchant: &'a MerchantId, rules: Fingerprint) -> StoreFuture<'a, Vec<CheckCount>> {
+        Box::pin(async move { checks::decode_all(self.check_columns(merchant, rules).await?, merchant, rules) })
     }
 
     fn open_ledger<'a>(

@@ -118,6 +118,8 @@ pub(super) const TABLES: &[CopiedTable] = &[
     CopiedTable::new("callbacks", OF_KEY, "key"),
     CopiedTable::new("callback_tries", OF_KEY, "key, number"),
     CopiedTable::new("forgotten", "", "id"),
+    CopiedTable::new("check_counts", OF_MERCHANT, "merchant, rules, id"),
+    CopiedTable::new("complete_ids", OF_MERCHANT, "merchant, direction"),
 ];
 
 /// Registers the SQL function `bucket(merchant)` in the source, which has no buckets.

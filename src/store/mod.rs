@@ -4,7 +4,7 @@
 //! ```text
 //! create, complete,  the logic of each transaction, written once; each file declares the row operations that it needs
 //! callbacks, journal,
-//! tasks
+//! checks, tasks
 //! backend            what a database implements; the files named blanket implement Store, Journal and Outbox for it
 //! audit              the invariants of the rows
 //! rows, vault        conversion between domain values and columns; encryption
@@ -19,6 +19,7 @@ mod backend;
 mod blanket;
 mod callback_id;
 mod callbacks;
+mod checks;
 mod complete;
 #[cfg(test)]
 mod conformance;
@@ -43,6 +44,7 @@ use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
 pub use callback_id::{CallbackId, CallbackSubject};
+pub use checks::{CheckClass, CheckCount};
 pub use copy::CopyError;
 pub use create::OpeningBalances;
 pub use journal::{
@@ -151,7 +153,8 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()>;
 
     /// Reserves `order_id`s for v1 in one commit. Ids that already name an operation or a journal entry are left
-    /// unchanged (contract section 7, `import-ids`).
+    /// unchanged (contract section 7, `import-ids`). A commit that reserves any id also removes the mark of
+    /// [`Store::mark_complete`].
     fn reserve<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -159,6 +162,27 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         order_ids: &'a [OrderId],
         at: UnixMillis,
     ) -> StoreFuture<'a, Reservations>;
+
+    /// Marks a merchant's reserved ids of a direction as complete: legacy has no others that did not pass this gateway.
+    fn mark_complete<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, ()>;
+
+    /// Reports whether a merchant's reserved ids of a direction are marked as complete. One indexed read.
+    fn ids_complete<'a>(&'a self, merchant: &'a MerchantId, direction: Direction) -> StoreFuture<'a, bool>;
+
+    /// Adds counts of checked creates to the stored ones in one commit: the sum of the counts, the earliest `since`,
+    /// and different samples up to [`CheckCount::MAX_SAMPLES`]. Also deletes the counts of the same merchants under
+    /// rules that nothing was added to for an hour before `at`. Counts may be added twice when a database server is
+    /// lost during the commit.
+    fn add_check_counts(&self, counts: Vec<CheckCount>, at: UnixMillis) -> StoreFuture<'_, ()>;
+
+    /// Returns the counts of a merchant under the rules with a hash, sorted by shop, direction, class, count
+    /// (descending), member and reason.
+    fn check_counts<'a>(&'a self, merchant: &'a MerchantId, rules: Fingerprint) -> StoreFuture<'a, Vec<CheckCount>>;
 
     /// Posts a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
     /// was opened before. Resolves only after the commit is on disk.

@@ -233,6 +233,35 @@ CREATE TABLE forgotten (
   until bigint NOT NULL
 );
 
+-- Creates that were checked without being made, counted by merchant and by the rules that they were checked by.
+CREATE TABLE check_counts (
+  count      bigint NOT NULL,
+  since      bigint NOT NULL,                 -- when the first of them was checked
+  updated_at bigint NOT NULL,
+  bucket     smallint NOT NULL,
+  direction  smallint NOT NULL,               -- 0 payin, 1 payout
+  class      smallint NOT NULL,               -- store::checks::CheckClass
+  merchant   text COLLATE "C" NOT NULL,
+  rules      bytea NOT NULL,                  -- hash of the merchant's rules, 16 bytes
+  id         bytea NOT NULL,                  -- keyed hash of what the class counts, by whom and why, 16 bytes
+  shop       text COLLATE "C" NOT NULL,       -- '': no shop of the rules
+  member     text NOT NULL,                   -- of the v1 body; '' where the class has none
+  reason     text NOT NULL,
+  file       text NOT NULL,                   -- of the rule to change; '' where there is none
+  key        text NOT NULL,
+  samples    text NOT NULL,                   -- JSON array of JSON texts: names, lengths and shapes, never values
+  PRIMARY KEY (bucket, merchant, rules, id)
+);
+
+-- The merchants of which all ids that the old v1 service has were imported, by direction.
+CREATE TABLE complete_ids (
+  complete_at bigint NOT NULL,
+  bucket      smallint NOT NULL,
+  direction   smallint NOT NULL,              -- 0 payin, 1 payout
+  merchant    text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket, merchant, direction)
+);
+
 -- Queues turn over all the time: what was deleted is to be cleaned away while it is little.
 ALTER TABLE tasks           SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 -- Each callback leaves the index of those that are pending once.

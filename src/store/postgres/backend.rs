@@ -11,10 +11,13 @@ use super::errors::PgError;
 use super::journal::entry_row;
 use super::outbox::{forgetting, list, subject};
 use super::transaction::PgRows;
-use super::{PostgresStore, audit, create, history, ledger, row, tasks};
+use super::{PostgresStore, audit, checks, create, history, ledger, row, tasks};
 use crate::clock::Random;
-use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
+use crate::domain::{
+    Balance, Currency, Direction, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis,
+};
 use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
+use crate::store::checks::CheckColumns;
 use crate::store::create::{Home, InsertedRow, OrderRow};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::context::Contexts;
@@ -155,6 +158,16 @@ impl Backend for PostgresStore {
             .thread
             .run(async move |node| history::page(&node, entry_row::PAGE, &query, &within, None, entry_row::read).await);
         read.await
+    }
+
+    async fn check_columns(&self, merchant: &MerchantId, rules: Fingerprint) -> Result<Vec<CheckColumns>, StoreError> {
+        let merchant = merchant.clone();
+        self.with_client(async move |client| checks::columns(client, &merchant, rules).await).await
+    }
+
+    async fn is_marked_complete(&self, merchant: &MerchantId, direction: Direction) -> Result<bool, StoreError> {
+        let merchant = merchant.clone();
+        self.with_client(async move |client| checks::is_complete(client, &merchant, direction).await).await
     }
 
     async fn claim_tasks(&self, claim: TaskClaim) -> Result<Vec<ClaimedTask>, StoreError> {

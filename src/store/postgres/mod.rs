@@ -15,6 +15,7 @@
 mod audit;
 mod backend;
 mod batch;
+mod checks;
 mod connect;
 pub mod copying;
 mod create;

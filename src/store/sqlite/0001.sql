@@ -175,6 +175,33 @@ CREATE TABLE forgotten (
   until INTEGER NOT NULL
 ) STRICT;
 
+-- Creates that were checked without being made, counted by merchant and by the rules that they were checked by.
+CREATE TABLE check_counts (
+  merchant   TEXT NOT NULL,
+  rules      BLOB NOT NULL,                   -- hash of the merchant's rules, 16 bytes
+  id         BLOB NOT NULL,                   -- keyed hash of the two and of the seven that follow, 16 bytes
+  shop       TEXT NOT NULL,                   -- '': no shop of the rules
+  direction  INTEGER NOT NULL,                -- 0 payin, 1 payout
+  class      INTEGER NOT NULL,                -- store::checks::CheckClass
+  member     TEXT NOT NULL,                   -- of the v1 body; '' where the class has none
+  reason     TEXT NOT NULL,
+  file       TEXT NOT NULL,                   -- of the rule to change; '' where there is none
+  key        TEXT NOT NULL,
+  count      INTEGER NOT NULL,
+  since      INTEGER NOT NULL,                -- when the first of them was checked
+  updated_at INTEGER NOT NULL,
+  samples    TEXT NOT NULL,                   -- JSON array of JSON texts: names, lengths and shapes, never values
+  PRIMARY KEY (merchant, rules, id)
+) STRICT;
+
+-- The merchants of which all ids that the old v1 service has were imported, by direction.
+CREATE TABLE complete_ids (
+  merchant    TEXT NOT NULL,
+  direction   INTEGER NOT NULL,               -- 0 payin, 1 payout
+  complete_at INTEGER NOT NULL,
+  PRIMARY KEY (merchant, direction)
+) STRICT, WITHOUT ROWID;
+
 -- Written to prove that the store can commit.
 CREATE TABLE probe (
   id    INTEGER PRIMARY KEY CHECK (id = 1),

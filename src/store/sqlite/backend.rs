@@ -11,10 +11,13 @@ use super::journal::EntryRow;
 use super::outbox::{forgetting, list, subject};
 use super::row::{self, NewRow, StoredRow, V1Status, V2Status};
 use super::transaction::{SqliteRows, at_once};
-use super::{SqliteStore, audit, connection, failures, lists, tasks, transaction};
+use super::{SqliteStore, audit, checks, connection, failures, lists, tasks, transaction};
 use crate::clock::Random;
-use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
+use crate::domain::{
+    Balance, Currency, Direction, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis,
+};
 use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
+use crate::store::checks::CheckColumns;
 use crate::store::create::{Home, InsertedRow, OrderRow};
 use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
@@ -164,6 +167,15 @@ impl Backend for SqliteStore {
             lists::page(connection, EntryRow::PAGE, &query, &within, None, EntryRow::read)
         };
         self.histories.read(&self.readers, read).await
+    }
+
+    async fn check_columns(&self, merchant: &MerchantId, rules: Fingerprint) -> Result<Vec<CheckColumns>, StoreError> {
+        let merchant = merchant.clone();
+        self.readers.read_aside(move |connection| checks::columns(connection, &merchant, rules)).await
+    }
+
+    async fn is_marked_complete(&self, merchant: &MerchantId, direction: Direction) -> Result<bool, StoreError> {
+        self.readers.read(|connection| checks::is_complete(connection, merchant, direction))
     }
 
     async fn claim_tasks(&self, claim: TaskClaim) -> Result<Vec<ClaimedTask>, StoreError> {

@@ -13,6 +13,7 @@
 mod audit;
 mod backend;
 pub mod backup;
+mod checks;
 mod connection;
 pub(super) mod copying;
 mod failures;
