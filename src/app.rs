@@ -237,6 +237,7 @@ impl Process {
             rules: rules.shared(),
             store: Arc::clone(&store),
             engine,
+            outbound: Arc::clone(&outbound),
             service,
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),

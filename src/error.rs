@@ -49,11 +49,38 @@ pub enum ApiError {
     },
     /// The engine's own reply, for a native v2 caller.
     EngineReply(EngineReply),
+    /// The old v1 service gave no reply that can be passed on.
+    Legacy(LegacyError),
     /// A defect of the gateway.
     Internal {
         /// For the log.
         cause: String,
     },
+}
+
+/// Why there is no reply of the old v1 service. The same request may be sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LegacyError {
+    /// It could not be reached, or the connection broke before the whole reply was received.
+    Unreachable {
+        /// For the log.
+        cause: String,
+    },
+    /// The reply was not whole in time.
+    Timeout,
+    /// The reply cannot be passed on.
+    BadReply {
+        /// For the log.
+        cause: String,
+    },
+    /// The request came back to the gateway that had forwarded it.
+    Loop,
+}
+
+impl From<LegacyError> for ApiError {
+    fn from(error: LegacyError) -> Self {
+        Self::Legacy(error)
+    }
 }
 
 /// Why an engine cannot take a request now.
@@ -217,6 +244,10 @@ impl ApiError {
             Self::EngineTimeout => Some("engine_timeout"),
             Self::EngineBusy { .. } => Some("engine_busy"),
             Self::Unavailable { .. } => Some("unavailable"),
+            Self::Legacy(LegacyError::Unreachable { .. }) => Some("legacy_unreachable"),
+            Self::Legacy(LegacyError::Timeout) => Some("legacy_timeout"),
+            Self::Legacy(LegacyError::BadReply { .. }) => Some("legacy_reply"),
+            Self::Legacy(LegacyError::Loop) => Some("loop"),
             Self::Invalid(_)
             | Self::Conflict(_)
             | Self::NotFound

@@ -97,6 +97,7 @@ pub mod engine;
 pub mod error;
 pub mod http;
 pub mod json;
+pub mod legacy;
 mod names;
 pub mod outbound;
 pub mod pages;

@@ -164,7 +164,8 @@ fn query_failure(failure: &ApiError) -> (ProbeResult, String) {
         | ApiError::NotFound
         | ApiError::NotOffered(_)
         | ApiError::Unavailable { .. }
-        | ApiError::EngineReply(_) => (ProbeResult::Nothing, "not sent: the engine could not be queried".to_owned()),
+        | ApiError::EngineReply(_)
+        | ApiError::Legacy(_) => (ProbeResult::Nothing, "not sent: the engine could not be queried".to_owned()),
     }
 }
 

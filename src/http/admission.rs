@@ -26,9 +26,10 @@ use crate::auth::callers::{verify_callback, verify_signed_by};
 use crate::auth::signatures::V1Input;
 use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
 use crate::callback::relay;
-use crate::domain::{CallbackSignature, Secrets, Segment, ShopCode, UnixMillis};
+use crate::domain::{CallbackSignature, Recipe, Secrets, Segment, ShopCode, UnixMillis};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError, AuthenticationFailure};
+use crate::legacy::RequestHead;
 use crate::pages::{Decision, LinkKind, PageRequest};
 use crate::provider::events;
 use crate::rules::{Limits, RuleSet};
@@ -62,6 +63,8 @@ pub(super) struct MerchantRequest {
     /// The v2 signature that was verified; empty for v1.
     pub(super) signature: HeaderValue,
     pub(super) forwarded: ForwardedHeaders,
+    /// Present for v1 where there is an old v1 service.
+    pub(super) head: Option<Box<RequestHead>>,
 }
 
 impl GatewayState {
@@ -106,7 +109,7 @@ impl GatewayState {
                 return self.admit_relayed(context, head, body, token, address).await;
             }
             RouteMatch::Own(Route::Merchant(_), segment) => segment,
-            RouteMatch::V1(_) => "",
+            RouteMatch::V1(_) | RouteMatch::Legacy(_) => "",
         };
         let credentials = Credentials::of(&rules, found, &head.headers)?;
         let throttled = |refusal| self.throttled(refusal, address, &rules);
@@ -122,16 +125,18 @@ impl GatewayState {
 
         let (caller, body) = credentials.prove(key, head, body, self.deps.clock.now()).map_err(throttled)?;
         context.authenticated()?;
-        context.v1_proven = matches!(found, RouteMatch::V1(_));
+        context.v1_proven = found.is_v1();
         let route = route.ok_or(AdmissionError::UnknownPath)?;
         no_query_on_post(head)?;
-        let forwarded = match self.deps.engine {
-            Some(_) => ForwardedHeaders::default(),
-            None => context::forwarded_headers(&context.request_id, &head.headers),
-        };
         let (segment, query) = (segment.into(), head.uri.query().map(Into::into));
         let signature = v2_signature(head);
-        Ok(Admitted::Merchant(MerchantRequest { caller, route, segment, query, body, signature, forwarded }))
+        let may_be_forwarded = found.is_v1() && rules.gateway.legacy.is_some();
+        let forwarded = match self.deps.engine {
+            Some(_) if !may_be_forwarded => ForwardedHeaders::default(),
+            Some(_) | None => context::forwarded_headers(&context.request_id, &head.headers),
+        };
+        let head = may_be_forwarded.then(|| Box::new(request_head(head, address)));
+        Ok(Admitted::Merchant(MerchantRequest { caller, route, segment, query, body, signature, forwarded, head }))
     }
 
     /// Admits a report of a shop's provider: the shop in the path takes the place of a key, from any address.
@@ -272,9 +277,14 @@ fn announced_body<B: Body>(
     limits: &Limits,
 ) -> Result<(), AdmissionError> {
     let is_post = head.method == Method::POST;
+    let has_body = is_post
+        || (matches!(found, RouteMatch::Legacy(_))
+            && [Method::PUT, Method::PATCH, Method::DELETE].contains(&head.method));
     let (media_type, refusal) = match found {
         RouteMatch::Own(Route::Page { .. }, _) => ("application/x-www-form-urlencoded", AdmissionError::NotForm),
-        RouteMatch::Own(..) | RouteMatch::V1(_) => ("application/json", AdmissionError::NotJson),
+        RouteMatch::Own(..) | RouteMatch::V1(_) | RouteMatch::Legacy(_) => {
+            ("application/json", AdmissionError::NotJson)
+        }
     };
     if is_post && !is_of(media_type, &head.headers) {
         return Err(refusal);
@@ -282,11 +292,17 @@ fn announced_body<B: Body>(
     if head.headers.contains_key(header::CONTENT_ENCODING) {
         return Err(AdmissionError::Encoded);
     }
-    if !is_post && !body.is_end_stream() {
+    if !has_body && !body.is_end_stream() {
         return Err(BODY_ON_GET);
     }
     let limit = u64::try_from(limits.body).unwrap_or(u64::MAX);
     if body.size_hint().lower() > limit { Err(AdmissionError::BodyTooLarge) } else { Ok(()) }
+}
+
+/// The head of a request that may be forwarded to the old v1 service.
+fn request_head(head: &Parts, address: IpAddr) -> RequestHead {
+    let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+    RequestHead { method: head.method.clone(), target: target.into(), headers: head.headers.clone(), address }
 }
 
 /// The signature of a v2 request whose caller is proven by it.
@@ -329,17 +345,22 @@ impl<'a> Credentials<'a> {
     /// One of them was sent more than once.
     pub(super) fn of(rules: &RuleSet, found: RouteMatch<'_>, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
         let one = |name| at_most_one(headers, name);
-        let RouteMatch::V1(v1) = found else {
-            let (api_key, signature) = (one(&V2_API_KEY)?, one(&V2_SIGNATURE)?);
-            return Ok(Self { interface: Interface::V2, api_key, signature, timestamp: None });
-        };
         // Dialects that share a route share header names, so that any of them knows the others' too.
-        let dialect = v1.endpoints.first().and_then(|(dialect, _)| rules.dialects.get(dialect));
-        let (signature, timestamp) = match dialect {
-            Some(dialect) => (one(&dialect.signature.signature)?, one(&dialect.signature.timestamp)?),
-            None => (None, None),
+        let dialect = match found {
+            RouteMatch::Own(..) => {
+                let (api_key, signature) = (one(&V2_API_KEY)?, one(&V2_SIGNATURE)?);
+                return Ok(Self { interface: Interface::V2, api_key, signature, timestamp: None });
+            }
+            RouteMatch::V1(v1) => {
+                v1.endpoints.first().and_then(|(name, _)| rules.dialects.get(name)).map(|found| &**found)
+            }
+            RouteMatch::Legacy(dialect) => Some(dialect),
         };
-        Ok(Self { interface: Interface::V1, api_key: one(&v1.api_key)?, signature, timestamp })
+        let Some(Recipe { api_key, signature, timestamp, .. }) = dialect.map(|dialect| &dialect.signature) else {
+            return Ok(Self { interface: Interface::V1, api_key: None, signature: None, timestamp: None });
+        };
+        let (signature, timestamp) = (one(signature)?, one(timestamp)?);
+        Ok(Self { interface: Interface::V1, api_key: one(api_key)?, signature, timestamp })
     }
 
     /// Step 4, first half: the key.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, header};
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use ipnet::IpNet;
@@ -24,12 +24,13 @@ use crate::clock::{Clock, Random};
 use crate::domain::{CallbackSignature, wide};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
+use crate::outbound::Outbound;
 use crate::pages::PageReply;
 use crate::rules::{CurrentRules, Merchant, RuleSet};
 use crate::store::Store;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
-use crate::v1::V1Frontend;
+use crate::v1::{V1Deps, V1Frontend};
 use crate::v2::{ForwardedHeaders, V2Service};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -43,6 +44,8 @@ pub struct GatewayDeps {
     pub store: Arc<dyn Store>,
     /// Takes providers' reports and serves customers' pages; `None` when the engine is remote, which has its own.
     pub engine: Option<Arc<Engine>>,
+    /// Reaches the old v1 service.
+    pub outbound: Arc<Outbound>,
     /// Serves native v2 requests and translated v1 ones.
     pub service: Arc<dyn V2Service>,
     /// Decides whether v1 timestamps and links are in time.
@@ -69,6 +72,8 @@ pub(super) struct GatewayState {
     /// Counts requests for customers' pages.
     pub(super) page_requests: PerAddress,
     bad_replies: LogThrottle,
+    /// While the old v1 service is away, every forwarded request fails.
+    legacy_failures: LogThrottle,
     /// While the store is away, every request fails.
     unavailable: LogThrottle,
 }
@@ -77,14 +82,20 @@ impl GatewayState {
     /// Reads `[clients]` and `[engine]` now; everything else is read with each request.
     pub(super) fn new(deps: GatewayDeps) -> Self {
         let rules = deps.rules.load_full();
-        let fingerprint_key = deps.store.fingerprint_key().clone();
         Self {
-            v1: V1Frontend::new(Arc::clone(&deps.service), fingerprint_key, Arc::clone(&deps.metrics)),
+            v1: V1Frontend::new(V1Deps {
+                service: Arc::clone(&deps.service),
+                store: Arc::clone(&deps.store),
+                outbound: Arc::clone(&deps.outbound),
+                clock: Arc::clone(&deps.clock),
+                metrics: Arc::clone(&deps.metrics),
+            }),
             trusted_proxies: rules.gateway.clients.trusted_proxies.clone(),
             callback_signature: rules.gateway.callback_signature.clone(),
             failed_authentications: PerAddress::new(rules.gateway.limits.unauthenticated_per_ip),
             page_requests: PerAddress::new(rules.gateway.limits.pages_per_ip),
             bad_replies: LogThrottle::default(),
+            legacy_failures: LogThrottle::default(),
             unavailable: LogThrottle::default(),
             deps,
         }
@@ -94,6 +105,8 @@ impl GatewayState {
 /// What a handler returns for the reply.
 pub(super) enum HandlerOutput {
     Json(Bytes),
+    /// A reply of the old v1 service.
+    Forwarded(Response<Bytes>),
     Page(PageReply),
 }
 
@@ -203,6 +216,7 @@ impl RequestContext {
         let hints = self.client_hints.as_ref();
         let reply = match outcome {
             Ok(HandlerOutput::Json(body)) => reply::success(body, &envelope),
+            Ok(HandlerOutput::Forwarded(answer)) => reply::forwarded(answer, &envelope),
             Ok(HandlerOutput::Page(answer)) => {
                 let accept_language = hints.map_or("", |hints| &hints.accept_language);
                 let reply = reply::step(&answer.step, self.page_format(accept_language), &envelope);
@@ -262,6 +276,12 @@ impl RequestContext {
             }
             ApiError::Internal { cause } => {
                 tracing::error!(request_id = %request_id(), route = self.route, %cause, "the gateway failed");
+            }
+            ApiError::Legacy(error) => {
+                if let Some(left_out) = self.gateway.legacy_failures.due(()) {
+                    tracing::warn!(request_id = %request_id(), route = self.route, ?error, left_out,
+                        "the old v1 service gave no reply that can be passed on");
+                }
             }
             // The remote service logs an outage once.
             ApiError::EngineUnreachable { cause } => {

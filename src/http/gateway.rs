@@ -25,6 +25,7 @@ use crate::error::ApiError;
 use crate::provider::events;
 use crate::rules::Endpoint;
 use crate::telemetry::Stage;
+use crate::v1::{ByHome, V1Reply};
 use crate::v2::ServiceCall;
 
 pub use super::context::GatewayDeps;
@@ -100,7 +101,7 @@ impl GatewayState {
     /// Hands an admitted request to its handler.
     async fn dispatch(&self, admitted: Admitted) -> Result<HandlerOutput, ApiError> {
         match admitted {
-            Admitted::Merchant(request) => self.handle_merchant(request).await.map(HandlerOutput::Json),
+            Admitted::Merchant(request) => self.handle_merchant(request).await,
             // Rare handlers are boxed, so that the future of a create is not as large as the largest of them.
             Admitted::Provider(engine, shop, body) => {
                 Box::pin(events::take(&engine, &shop, &body)).await.map(HandlerOutput::Json)
@@ -112,11 +113,14 @@ impl GatewayState {
         }
     }
 
-    async fn handle_merchant(&self, request: MerchantRequest) -> Result<Bytes, ApiError> {
-        let MerchantRequest { caller, route, segment, query, body, signature, forwarded } = request;
+    async fn handle_merchant(&self, request: MerchantRequest) -> Result<HandlerOutput, ApiError> {
+        if request.head.is_some() {
+            return Box::pin(self.handle_by_home(request)).await;
+        }
+        let MerchantRequest { caller, route, segment, query, body, signature, forwarded, head: _ } = request;
         let call = ServiceCall { caller: &caller, forwarded: &forwarded };
         let query = query.as_deref();
-        match route {
+        let done = match route {
             MerchantRoute::V2Create(direction) => self.deps.service.create(call, direction, &body, signature).await,
             MerchantRoute::V2Status => self.deps.service.status(call, &segment, signature).await,
             MerchantRoute::V1(Endpoint::Payin) => self.v1.create(call, Direction::Payin, &body).await,
@@ -125,7 +129,33 @@ impl GatewayState {
             MerchantRoute::V1(Endpoint::PayoutStatus) => self.v1.status(call, Direction::Payout, query).await,
             MerchantRoute::V1(Endpoint::Balance) => self.v1.balance(call).await,
             MerchantRoute::V1(Endpoint::Transactions) => Box::pin(self.v1.transactions(call, query)).await,
-        }
+            // Without an old v1 service there is no such route.
+            MerchantRoute::Legacy => Err(ApiError::NotFound),
+        };
+        done.map(HandlerOutput::Json)
+    }
+
+    /// Handles a v1 request where there is an old v1 service: here or there.
+    async fn handle_by_home(&self, request: MerchantRequest) -> Result<HandlerOutput, ApiError> {
+        let MerchantRequest { caller, route, query, body, forwarded, head, .. } = request;
+        let (Some(head), Some(rules)) = (&head, &caller.rules().gateway.legacy) else { return Err(ApiError::NotFound) };
+        let call = ServiceCall { caller: &caller, forwarded: &forwarded };
+        let query = query.as_deref();
+        let by_home = ByHome { frontend: &self.v1, call, rules, head, body: &body };
+        let reply = match route {
+            MerchantRoute::V1(Endpoint::Payin) => by_home.create(Direction::Payin).await,
+            MerchantRoute::V1(Endpoint::Payout) => by_home.create(Direction::Payout).await,
+            MerchantRoute::V1(Endpoint::PayinStatus) => by_home.status(Direction::Payin, query).await,
+            MerchantRoute::V1(Endpoint::PayoutStatus) => by_home.status(Direction::Payout, query).await,
+            MerchantRoute::V1(Endpoint::Balance) => by_home.balance().await,
+            MerchantRoute::V1(Endpoint::Transactions) => by_home.transactions(query).await,
+            MerchantRoute::Legacy => by_home.forward().await,
+            MerchantRoute::V2Create(_) | MerchantRoute::V2Status => Err(ApiError::NotFound),
+        };
+        Ok(match reply? {
+            V1Reply::Here(body) => HandlerOutput::Json(body),
+            V1Reply::Forwarded(reply) => HandlerOutput::Forwarded(reply),
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use serde::Serialize;
 
-use crate::error::{AdmissionError, ApiError, Busy, EngineError, EngineReply};
+use crate::error::{AdmissionError, ApiError, Busy, EngineError, EngineReply, LegacyError};
 use crate::json::write_string;
 use crate::pages::{Html, HtmlPage, PageResponse, Refresh};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
@@ -39,6 +39,15 @@ pub struct Envelope<'a> {
 #[must_use]
 pub fn success(body: Bytes, envelope: &Envelope<'_>) -> Reply {
     let mut reply = json(StatusCode::OK, body, envelope);
+    add_notices(&mut reply, envelope.v1_merchant);
+    reply
+}
+
+/// Passes on a reply of the old v1 service: its status, its headers and its body.
+#[must_use]
+pub fn forwarded(reply: Response<Bytes>, envelope: &Envelope<'_>) -> Reply {
+    let mut reply = reply.map(Full::new);
+    add_envelope(&mut reply, envelope);
     add_notices(&mut reply, envelope.v1_merchant);
     reply
 }
@@ -188,7 +197,20 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
                 .after(retry_after.unwrap_or(SOON))
         }
         ApiError::EngineReply(answered) => engine_error_reply(answered, order_id),
+        ApiError::Legacy(error) => {
+            let (status, what) = legacy_error(error);
+            ErrorReply::new(status, again(what))
+        }
         ApiError::Internal { .. } => ErrorReply::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
+    }
+}
+
+const fn legacy_error(error: &LegacyError) -> (StatusCode, &'static str) {
+    match error {
+        LegacyError::Unreachable { .. } => (StatusCode::BAD_GATEWAY, "the payment service could not be reached"),
+        LegacyError::BadReply { .. } => (StatusCode::BAD_GATEWAY, "the payment service gave no usable answer"),
+        LegacyError::Loop => (StatusCode::BAD_GATEWAY, "the request came back to the gateway that had forwarded it"),
+        LegacyError::Timeout => (StatusCode::GATEWAY_TIMEOUT, "the payment service did not answer in time"),
     }
 }
 
@@ -326,23 +348,34 @@ fn json(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
 fn plain(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
     let mut reply = Response::new(Full::new(body));
     *reply.status_mut() = status;
+    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    add_envelope(&mut reply, envelope);
+    reply
+}
+
+/// Adds what every reply carries.
+fn add_envelope(reply: &mut Reply, envelope: &Envelope<'_>) {
     let headers = reply.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REQUEST_ID, envelope.request_id.clone());
     if envelope.close {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if envelope.hsts {
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+        let year = HeaderValue::from_static("max-age=31536000");
+        headers.entry(header::STRICT_TRANSPORT_SECURITY).or_insert(year);
     }
-    reply
 }
 
 /// Adds `Deprecation`, `Sunset` and `Link`, where the merchant's rules announce the end of v1.
 fn add_notices(reply: &mut Reply, v1_merchant: Option<&Merchant>) {
     for (name, value) in v1_merchant.iter().flat_map(|merchant| &merchant.v1.notices) {
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
-            reply.headers_mut().append(name, value);
+            // A forwarded reply may have its own: only of links there may be several.
+            if name == header::LINK {
+                reply.headers_mut().append(name, value);
+            } else {
+                reply.headers_mut().insert(name, value);
+            }
         }
     }
 }
@@ -410,6 +443,10 @@ mod tests {
             (answered(EngineError::Conflict), 409),
             (answered(EngineError::Busy(Busy::TooManyRequests)), 429),
             (answered(EngineError::Busy(Busy::Unavailable)), 503),
+            (LegacyError::Unreachable { cause: cause() }.into(), 502),
+            (LegacyError::BadReply { cause: cause() }.into(), 502),
+            (LegacyError::Loop.into(), 502),
+            (LegacyError::Timeout.into(), 504),
             (ApiError::Internal { cause: cause() }, 500),
         ] {
             let error_reply = error_reply(&failure, "external_id");
@@ -428,6 +465,9 @@ mod tests {
             ApiError::EngineUnreachable { cause: cause() },
             ApiError::EngineTimeout,
             ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
+            LegacyError::Unreachable { cause: cause() }.into(),
+            LegacyError::BadReply { cause: cause() }.into(),
+            LegacyError::Timeout.into(),
         ] {
             let error_reply = error_reply(&failure, "external_id");
             assert!(
@@ -453,6 +493,7 @@ mod tests {
             ApiError::EngineTimeout,
             ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
             answered(EngineError::Invalid),
+            LegacyError::Unreachable { cause: cause() }.into(),
             ApiError::Internal { cause: cause() },
         ];
         for failure in &all {
@@ -460,6 +501,7 @@ mod tests {
                 ApiError::Unavailable { cause }
                 | ApiError::BadEngineReply { cause }
                 | ApiError::EngineUnreachable { cause }
+                | ApiError::Legacy(LegacyError::Unreachable { cause } | LegacyError::BadReply { cause })
                 | ApiError::Internal { cause } => assert_eq!(cause, MARK),
                 ApiError::Refused(_)
                 | ApiError::Invalid(_)
@@ -468,11 +510,12 @@ mod tests {
                 | ApiError::NotOffered(_)
                 | ApiError::EngineTimeout
                 | ApiError::EngineBusy { .. }
+                | ApiError::Legacy(LegacyError::Timeout | LegacyError::Loop)
                 | ApiError::EngineReply(_) => {}
             }
         }
         let variants: std::collections::HashSet<_> = all.iter().map(std::mem::discriminant).collect();
-        assert_eq!(variants.len(), 12, "every variant once");
+        assert_eq!(variants.len(), 13, "every variant once");
         all
     }
 

@@ -5,7 +5,7 @@ use http::Method;
 use crate::domain::Direction;
 use crate::error::AdmissionError;
 use crate::pages::LinkKind;
-use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
+use crate::rules::{Dialect, Endpoint, Merchant, RuleSet, V1Route};
 
 /// The name in logs and metrics of requests without a route.
 pub const NO_ROUTE: &str = "none";
@@ -94,6 +94,8 @@ pub enum MerchantRoute {
     V2Status,
     /// An endpoint of the merchant's dialect.
     V1(Endpoint),
+    /// A path below `[legacy] paths`.
+    Legacy,
 }
 
 impl Route {
@@ -105,6 +107,7 @@ impl Route {
             Self::Merchant(MerchantRoute::V2Create(Direction::Payout)) => "v2_withdrawals",
             Self::Merchant(MerchantRoute::V2Status) => "v2_transactions",
             Self::Merchant(MerchantRoute::V1(endpoint)) => endpoint.as_str(),
+            Self::Merchant(MerchantRoute::Legacy) => "legacy",
             Self::ProviderEvents => "provider_events",
             Self::Relay => "relay",
             Self::Page { kind, .. } => kind.segment(),
@@ -119,6 +122,8 @@ pub enum RouteMatch<'a> {
     Own(Route, &'a str),
     /// A path of v1: which endpoint it is depends on the caller's dialect.
     V1(&'a V1Route),
+    /// A path below `[legacy] paths`, with a dialect that has the header names of all.
+    Legacy(&'a Dialect),
 }
 
 impl RouteMatch<'_> {
@@ -128,6 +133,7 @@ impl RouteMatch<'_> {
         match self {
             Self::Own(Route::Merchant(route), _) => Some(route),
             Self::Own(Route::ProviderEvents | Route::Relay | Route::Page { .. }, _) => None,
+            Self::Legacy(_) => Some(MerchantRoute::Legacy),
             Self::V1(V1Route { endpoints, .. }) => {
                 let dialect = &merchant.v1.dialect.name;
                 let found = endpoints.iter().find(|(name, _)| name == dialect);
@@ -142,7 +148,14 @@ impl RouteMatch<'_> {
         match self {
             Self::Own(route, _) => route.name(),
             Self::V1(route) => route.endpoints.first().map_or(NO_ROUTE, |(_, endpoint)| endpoint.as_str()),
+            Self::Legacy(_) => Route::Merchant(MerchantRoute::Legacy).name(),
         }
+    }
+
+    /// Reports whether it is a path of v1.
+    #[must_use]
+    pub const fn is_v1(self) -> bool {
+        matches!(self, Self::V1(_) | Self::Legacy(_))
     }
 }
 
@@ -157,11 +170,37 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
             None => Err(wrong_method(row.served.iter().map(|(method, _)| method))),
         };
     }
-    let routes = rules.v1_routes.get(path).ok_or(AdmissionError::UnknownPath)?;
+    let Some(routes) = rules.v1_routes.get(path) else { return forwarded(rules, method, path) };
     match routes.iter().find(|route| route.method == *method) {
         Some(route) => Ok(RouteMatch::V1(route)),
         None => Err(wrong_method(routes.iter().map(|route| &route.method))),
     }
+}
+
+/// The methods of forwarded paths.
+const FORWARDED: [Method; 7] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+
+/// Finds the route of a path below `[legacy] paths`. Only one spelling of a path is forwarded: the old service might read
+/// another one, such as `refunds/../payin`, as a create.
+fn forwarded<'a>(rules: &'a RuleSet, method: &Method, path: &str) -> Result<RouteMatch<'a>, AdmissionError> {
+    let paths = rules.gateway.legacy.as_ref().map_or(&[][..], |legacy| &legacy.paths);
+    if !paths.iter().any(|prefix| path.starts_with(&**prefix)) || !has_one_spelling(path) {
+        return Err(AdmissionError::UnknownPath);
+    }
+    if !FORWARDED.contains(method) {
+        return Err(wrong_method(FORWARDED.iter()));
+    }
+    rules.legacy_dialect.as_deref().map(RouteMatch::Legacy).ok_or(AdmissionError::UnknownPath)
+}
+
+/// Reports whether no server can read a path as another one: no empty and no dot segments, also not with parameters or
+/// percent-encoded, no encoded or backward slashes.
+fn has_one_spelling(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase().replace("%2e", ".");
+    let is_other = ["//", "\\", "%2f", "%5c", "%00", "%25"].iter().any(|text| lower.contains(text));
+    let mut names = lower.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
+    !is_other && !names.any(|name| matches!(name, "." | ".."))
 }
 
 /// Reports whether a path is one of customers' pages, so that errors are shown to a person.
@@ -215,6 +254,30 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn a_forwarded_path_has_one_spelling() {
+        for path in ["/api/v1/refunds", "/api/v1/refunds/7", "/api/v1/refunds/a.b/..c;v=1", "/r/%C3%A9"] {
+            assert!(has_one_spelling(path), "{path}");
+        }
+        for path in [
+            "/r/../payin",
+            "/r/./x",
+            "/r/..",
+            "/r//payin",
+            "/r/%2e%2E/payin",
+            "/r/.%2e/payin",
+            "/r/..;a=1/payin",
+            "/r/%2e%2e;x/payin",
+            "/r/..%2fpayin",
+            "/r\\..\\payin",
+            "/r/%5c",
+            "/r/%252e%252e/payin",
+            "/r/%00",
+        ] {
+            assert!(!has_one_spelling(path), "{path}");
+        }
+    }
 
     #[test]
     fn the_document_of_the_interface_has_the_paths_and_methods_of_the_table() {

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
+use http::{HeaderName, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use rustls::pki_types::CertificateDer;
@@ -189,6 +189,27 @@ impl Outbound {
         let retry_after = head.headers.get(header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| retry_after::parse(value.to_str().ok()?, now));
         Ok(OutboundResponse { status: head.status.as_u16(), retry_after, body })
+    }
+
+    /// Sends a request as it is, and reads the whole response, whose body has at most `limit` bytes, within `timeout`.
+    /// `Host` is that of the URI.
+    ///
+    /// # Errors
+    /// [`OutboundError`] states why there is no response.
+    pub async fn forward(
+        &self,
+        request: Request<Bytes>,
+        trust: &Arc<[CertificateDer<'static>]>,
+        timeout: Duration,
+        limit: usize,
+    ) -> Result<Response<Bytes>, OutboundError> {
+        let exchange = async {
+            let client = self.client(request.uri(), trust, EgressPolicy::Anywhere).await?;
+            let response = client.request(request.map(Full::new)).await.map_err(|error| request_error(&error))?;
+            let (head, body) = response.into_parts();
+            Ok(Response::from_parts(head, read(body, limit).await?))
+        };
+        tokio::time::timeout(timeout, exchange).await.unwrap_or(Err(OutboundError::Timeout))
     }
 
     /// Closes idle connections, and keeps none from now on: later requests use connections of their own, which are

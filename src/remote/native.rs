@@ -10,7 +10,8 @@ use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
 use crate::error::{ApiError, EngineError, EngineReply};
-use crate::store::V1Lookup;
+use crate::rules::Mode;
+use crate::store::{HomeClaim, OrderHome};
 use crate::v2::{of_other_version, reserved};
 use crate::wire::v2::read_object;
 
@@ -24,7 +25,7 @@ impl Remote {
         body: &SignedBody,
         signature: HeaderValue,
     ) -> Result<Bytes, ApiError> {
-        self.refuse_orders_of_v1(caller, direction, body).await?;
+        self.claim_order(caller, direction, body).await?;
         let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
         let RequestResult { outcome, unsure } =
             self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
@@ -39,18 +40,23 @@ impl Remote {
         }
     }
 
-    async fn refuse_orders_of_v1(
-        &self,
-        caller: &Caller,
-        direction: Direction,
-        body: &SignedBody,
-    ) -> Result<(), ApiError> {
+    /// Refuses an order that is at home elsewhere. Where the old service may make orders of the merchant, too, a new order
+    /// is claimed, so that it cannot make this one.
+    async fn claim_order(&self, caller: &Caller, direction: Direction, body: &SignedBody) -> Result<(), ApiError> {
         // A body without an order id is for the engine to refuse.
         let Some(order_id) = order_id(body.bytes()) else { return Ok(()) };
-        match self.journal().of_v1(&caller.merchant().id, direction, &order_id).await? {
-            Some(V1Lookup::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
-            Some(V1Lookup::Reservation) => Err(ApiError::Conflict(reserved("order_id"))),
-            None => Ok(()),
+        let (store, merchant) = (&self.parts.store, caller.merchant());
+        let home = match merchant.v1.mode {
+            Mode::Translate => store.order_home(&merchant.id, direction, &order_id).await?,
+            Mode::Legacy | Mode::Shadow | Mode::Staged(_) => {
+                let now = self.parts.clock.now();
+                Some(store.claim(&merchant.id, direction, &order_id, HomeClaim::Native, now).await?)
+            }
+        };
+        match home {
+            Some(OrderHome::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
+            Some(OrderHome::Legacy) => Err(ApiError::Conflict(reserved("order_id"))),
+            Some(OrderHome::Operation | OrderHome::Native) | None => Ok(()),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::engine::{CreateError, EarlierRequest};
 use crate::error::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{
-    EngineAnswer, EntryProgress, JournalEntry, JournalOutcome, OrderLookup, PendingCreate, RemoteOperation, V1Request,
+    EngineAnswer, EntryProgress, JournalEntry, JournalOutcome, OrderHome, PendingCreate, RemoteOperation, V1Request,
 };
 use crate::wire::v1::v1_name;
 use crate::wire::v2::read_create;
@@ -74,6 +74,7 @@ impl Remote {
                     };
                 }
                 JournalOutcome::Reserved => return Err(CreateError::Reserved),
+                JournalOutcome::Native => return Err(CreateError::OtherVersion),
                 JournalOutcome::Existing(entry) => {
                     let same = entry.intent.fingerprint == intent.fingerprint;
                     if !same {
@@ -109,8 +110,12 @@ impl Remote {
         let deadline = self.deadline();
         let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
-            let lookup = self.parts.store.by_order(merchant, direction, external_id).await?;
-            return if lookup == OrderLookup::Reserved { Err(CreateError::Reserved) } else { Ok(None) };
+            return match self.parts.store.order_home(merchant, direction, external_id).await? {
+                Some(OrderHome::Legacy) => Err(CreateError::Reserved),
+                Some(OrderHome::Operation | OrderHome::Native) => Err(CreateError::OtherVersion),
+                // An entry that was cancelled or made a moment ago.
+                Some(OrderHome::Entry) | None => Ok(None),
+            };
         };
         let same = entry.intent.fingerprint == fingerprint;
         if !same && !entry.is_answered() {

@@ -92,6 +92,13 @@ fn setting_rule(path: &str) -> (SettingRule, &'static str) {
         "payment_method" => (As(Refuses), "`method` of a status whose request named no shop"),
         "provider.kind" => (As(Refuses), "pending operations of the other kind keep waiting for it"),
         "provider.url" => (As(Refuses), "pending operations are sent there too"),
+        "v1.mode" => (As(Refuses), "where its orders without a home are made"),
+        "v1.percent" | "v1.percent.payin" | "v1.percent.payout" => {
+            (As(Refuses), "the share of its new orders that mode `staged` makes here")
+        }
+        "legacy.url" => (As(Refuses), "requests are forwarded there"),
+        "legacy.reply_limit" => (More, ""),
+        "legacy.paths" => (Entries(Allows, TakesAway), "further v1 paths that are forwarded"),
         "v1.dialect" => (As(Refuses), "its v1 requests are read in the new dialect"),
         "v1.callback_url" => (As(Refuses), "for requests that name no address"),
         _ if path.starts_with("signature.") => (As(Refuses), "requests signed in the old way are refused"),

@@ -1,6 +1,7 @@
 //! A merchant: its API keys, allow-lists, shops, v1 rules and balance rules.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use governor::{DefaultDirectRateLimiter, RateLimiter};
@@ -11,7 +12,7 @@ use jiff::tz::TimeZone;
 use super::limits::AddressSet;
 use super::{Dialect, Shop};
 use crate::domain::{
-    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, MerchantId, Quota, Secrets, ShopCode,
+    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, Fingerprint, MerchantId, Quota, Secrets, ShopCode,
 };
 
 /// A merchant (contract section 2, `merchants/<id>.toml`).
@@ -133,6 +134,8 @@ impl ShopAccess {
 pub struct V1Rules {
     /// Its wire format.
     pub dialect: Arc<Dialect>,
+    /// Where its orders without a home are made.
+    pub mode: Mode,
     /// The format of its callbacks.
     pub callbacks: CallbackStyle,
     /// The callback address of requests that name none. With `allow_http_callbacks` it may be plain http.
@@ -147,6 +150,94 @@ pub struct V1Rules {
     pub allow_http_callbacks: bool,
     /// The `Deprecation`, `Sunset` and `Link` headers of v1 replies, where configured.
     pub notices: Vec<Notice>,
+}
+
+/// Where v1 orders without a home are made (contract section 6, "Homes and modes").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Here.
+    Translate,
+    /// At the old v1 service.
+    Legacy,
+    /// At the old v1 service; creates are checked against v2 after their reply.
+    Shadow,
+    /// These shares here, the others at the old v1 service.
+    Staged(Shares),
+}
+
+impl Mode {
+    /// Returns the word of the rule file.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Translate => "translate",
+            Self::Legacy => "legacy",
+            Self::Shadow => "shadow",
+            Self::Staged(_) => "staged",
+        }
+    }
+}
+
+/// The shares of new orders that are made here, by direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shares {
+    /// Of payins.
+    pub payin: Share,
+    /// Of payouts.
+    pub payout: Share,
+}
+
+impl Shares {
+    /// Returns the share of a direction.
+    #[must_use]
+    pub const fn of(self, direction: Direction) -> Share {
+        match direction {
+            Direction::Payin => self.payin,
+            Direction::Payout => self.payout,
+        }
+    }
+}
+
+/// A share of orders, in hundredths of a percent: 0 to 10,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Share(u16);
+
+impl Share {
+    const ALL: u16 = 10_000;
+
+    /// Parses a percentage: digits, and at most two decimals.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !are_digits(whole) || !are_digits(decimals) || decimals.trim_end_matches('0').len() > 2 {
+            return None;
+        }
+        let mut decimals = decimals.bytes().map(|digit| u16::from(digit - b'0')).chain([0, 0]);
+        let hundredths = decimals.next()? * 10 + decimals.next()?;
+        let share = whole.parse::<u16>().ok()?.checked_mul(100)?.checked_add(hundredths)?;
+        (share <= Self::ALL).then_some(Self(share))
+    }
+
+    /// Reports whether the share is neither nothing nor everything.
+    #[must_use]
+    pub const fn is_partial(self) -> bool {
+        self.0 > 0 && self.0 < Self::ALL
+    }
+
+    /// Reports whether an order falls into the share. `order` is the store's key of the order, a keyed hash, so that a larger
+    /// share contains every order of a smaller one.
+    #[must_use]
+    pub fn contains(self, order: Fingerprint) -> bool {
+        // The first bytes are alike in orders that are numbered one after the other.
+        let hash = u128::from_be_bytes(order.0) & u128::from(u64::MAX);
+        (hash * u128::from(Self::ALL)) >> 64 < u128::from(self.0)
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:02}", self.0 / 100, self.0 % 100)
+    }
 }
 
 /// The format of a v1 merchant's callbacks.
@@ -183,4 +274,44 @@ pub struct BalanceRules {
     pub enforce: bool,
     /// The opening balances, posted once, when the merchant is first seen.
     pub opening: BTreeMap<Currency, Amount>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_percentages_with_two_decimals() {
+        for (text, hundredths) in
+            [("0", 0), ("5", 500), ("2.5", 250), ("12.34", 1234), ("100", 10_000), ("007.10", 710)]
+        {
+            assert_eq!(Share::parse(text), Some(Share(hundredths)), "{text}");
+        }
+        assert_eq!(Share::parse("1.2300"), Some(Share(123)));
+        for wrong in ["", "-1", "100.01", "101", "1.234", "1e1", ".5", "5.", "+5", "99999999", "nan", "5 "] {
+            assert_eq!(Share::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_larger_share_contains_every_order_of_a_smaller_one() {
+        let key = crate::domain::FingerprintKey::new(&[7; 32]);
+        let merchant = MerchantId::new("acme").unwrap();
+        let shares = ["0", "0.01", "1", "12.34", "50", "99.99", "100"].map(|text| Share::parse(text).unwrap());
+        let mut counts = [0_u32; 7];
+        let orders = 20_000;
+        for number in 0..orders {
+            let order_id = crate::domain::OrderId::new(&format!("order-{number}")).unwrap();
+            let order = key.order_key(&merchant, Direction::Payin, &order_id);
+            let within = shares.map(|share| share.contains(order));
+            assert!(within.is_sorted(), "{within:?}");
+            counts.iter_mut().zip(within).for_each(|(count, within)| *count += u32::from(within));
+        }
+        assert_eq!((counts[0], counts[6]), (0, orders));
+        for (count, share) in counts.iter().zip(shares) {
+            let (all, p) = (f64::from(orders), f64::from(share.0) / 10_000.0);
+            let deviation = (all * p * (1.0 - p)).sqrt();
+            assert!((f64::from(*count) - all * p).abs() <= 3.0 * deviation + 1.0, "{share}: {count}");
+        }
+    }
 }

@@ -43,7 +43,8 @@ pub use inspect::{Inspection, inspect};
 pub use limits::AddressSet;
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
-    ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
+    ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, RateLimit, Share, Shares, ShopAccess, UnknownFields,
+    V1Rules,
 };
 #[cfg(test)]
 pub(crate) use pages::built_in_pages;
@@ -54,8 +55,8 @@ pub use read_rules::ReadRules;
 pub use reload::{CurrentRules, LiveRules, ReloadOutcome};
 
 pub use ruleset::{
-    CallbackRules, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules, RemoteEngine, RuleSet,
-    ServerRules, TlsRules, V1Route,
+    CallbackRules, ClientRules, EngineRules, GatewayRules, KeyEntry, LegacyRules, Limits, PageRules, RemoteEngine,
+    RuleSet, ServerRules, TlsRules, V1Route,
 };
 
 pub use secret::secret_named;

@@ -37,6 +37,9 @@ pub struct RuleSet {
     pub api_keys: HashMap<Box<str>, KeyEntry>,
     /// The routes of all dialects, by path.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
+    /// The dialect whose header names authenticate requests to `[legacy] paths`, the same in all dialects that are used;
+    /// `None` when there are no such paths.
+    pub legacy_dialect: Option<Arc<Dialect>>,
     /// The compiled schemas by a hash of their sources, which the next rule set reuses.
     pub(crate) schemas: HashMap<ContentHash, Arc<FieldsSchema>>,
     /// The parts of customers' pages.
@@ -109,6 +112,8 @@ pub struct GatewayRules {
     pub engine_timeout: Duration,
     /// `[engine] callback_signature`.
     pub callback_signature: CallbackSignature,
+    /// `[legacy]`; `None`: there is no old v1 service.
+    pub legacy: Option<LegacyRules>,
     /// `[pages]`.
     pub pages: PageRules,
     /// `[callbacks]`.
@@ -180,6 +185,21 @@ pub struct RemoteEngine {
     pub trust: Arc<[CertificateDer<'static>]>,
     /// The timeout of all exchanges for one request together, repeats included.
     pub timeout: Duration,
+}
+
+/// `[legacy]`: the old v1 service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegacyRules {
+    /// Its address: `https://host[:port]`, without a trailing slash.
+    pub url: Box<str>,
+    /// Certificates (DER) that are trusted besides the system's roots.
+    pub trust: Arc<[CertificateDer<'static>]>,
+    /// The timeout of a forwarded request, its whole reply included.
+    pub timeout: Duration,
+    /// The largest body of a reply, in bytes.
+    pub reply_limit: usize,
+    /// Prefixes of further v1 paths that are forwarded.
+    pub paths: Vec<Box<str>>,
 }
 
 /// `[pages]`.

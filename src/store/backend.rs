@@ -124,6 +124,14 @@ pub(super) trait Backend: Send + Sync + 'static {
     /// Finishes the accepted work, then closes.
     fn finish(&self) -> impl Future<Output = ()> + Send;
 
+    /// Claims the home of an order, together with other claims, and returns its home.
+    fn claim_home(
+        &self,
+        merchant: &MerchantId,
+        order: Fingerprint,
+        home: Home,
+    ) -> impl Future<Output = Result<Home, StoreError>> + Send;
+
     /// Reads the home of an order.
     fn home(
         &self,

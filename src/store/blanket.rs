@@ -11,8 +11,8 @@ use super::rows::operation::{NewRow, opened_fields, sealed_payer};
 use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _};
 use super::{
-    Audit, AuditProgress, CheckCount, Claim, CompletionOutcome, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
-    ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
+    Audit, AuditProgress, CheckCount, Claim, CompletionOutcome, HomeClaim, InsertOutcome, NewOperation, OrderHome,
+    OrderLookup, ProviderJob, ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
 };
 use crate::domain::{
     Amount, Balance, Currency, Direction, Fields, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation,
@@ -198,6 +198,31 @@ impl<B: Backend> Store for B {
 
     fn check_counts<'a>(&'a self, merchant: &'a MerchantId, rules: Fingerprint) -> StoreFuture<'a, Vec<CheckCount>> {
         Box::pin(async move { checks::decode_all(self.check_columns(merchant, rules).await?, merchant, rules) })
+    }
+
+    fn claim<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+        claim: HomeClaim,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, OrderHome> {
+        let order = self.fingerprint_key().order_key(merchant, direction, order_id);
+        let claimed = self.claim_home(merchant, order, Home::claimed(claim, merchant, at));
+        Box::pin(async move { claimed.await.map(OrderHome::of) })
+    }
+
+    fn order_home<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> StoreFuture<'a, Option<OrderHome>> {
+        Box::pin(async move {
+            let order = self.fingerprint_key().order_key(merchant, direction, order_id);
+            Ok(self.home(merchant, order).await?.map(OrderHome::of))
+        })
     }
 
     fn open_ledger<'a>(

@@ -13,7 +13,7 @@ use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::rows::{CorruptRow, Transaction};
 use super::tasks::NewTask;
 use super::transaction::{Customer, Rows, Usage};
-use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, EntryId, NewOperation, Reservations, V1Lookup};
+use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, EntryId, NewOperation, Reservations};
 use crate::domain::{
     Amount, Bucket, CallbackSender, Currency, Direction, Fingerprint, LedgerAccount, MerchantId, Operation, Outcome,
     Posting, State, Status, TransactionId, UnixMillis,
@@ -237,14 +237,54 @@ pub(super) enum Home {
     Operation(TransactionId),
     /// With a remote engine, as an entry of the journal.
     Entry(EntryId),
-    /// With the old v1 service. The number encodes the time of the import, in the form of a `transaction_id`.
+    /// With the old v1 service, to which a create was forwarded. The number encodes the time of the claim, in the form of
+    /// a `transaction_id`.
+    Claimed(TransactionId),
+    /// With the old v1 service. The number encodes the time of the import.
     Imported(TransactionId),
+    /// With a remote engine, to which a native create was forwarded. The number encodes the time of the claim.
+    Native(TransactionId),
+}
+
+/// Who a new order is claimed for, before its create is forwarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HomeClaim {
+    /// The old v1 service.
+    Legacy,
+    /// A remote engine, as a native order.
+    Native,
+}
+
+/// Where an order is at home, for ever (contract section 6, "Homes and modes").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderHome {
+    /// Here, as an operation.
+    Operation,
+    /// Here, as an entry of the journal.
+    Entry,
+    /// Here, as a native order of a remote engine.
+    Native,
+    /// At the old v1 service: claimed or imported.
+    Legacy,
+}
+
+impl OrderHome {
+    pub(super) const fn of(home: Home) -> Self {
+        match home {
+            Home::Operation(_) => Self::Operation,
+            Home::Entry(_) => Self::Entry,
+            Home::Native(_) => Self::Native,
+            Home::Claimed(_) | Home::Imported(_) => Self::Legacy,
+        }
+    }
 }
 
 /// `homes.home` of operations. SQL statements contain the literal 0.
 const OPERATION: i64 = 0;
 const ENTRY: i64 = 1;
+const CLAIMED: i64 = 2;
 const IMPORTED: i64 = 3;
+const NATIVE: i64 = 4;
 
 impl Home {
     /// The home of an order that is imported now.
@@ -252,12 +292,23 @@ impl Home {
         Self::Imported(TransactionId::compose(at, Bucket::of(merchant), 0))
     }
 
+    /// The home of an order that is claimed now.
+    pub(super) fn claimed(claim: HomeClaim, merchant: &MerchantId, at: UnixMillis) -> Self {
+        let at = TransactionId::compose(at, Bucket::of(merchant), 0);
+        match claim {
+            HomeClaim::Legacy => Self::Claimed(at),
+            HomeClaim::Native => Self::Native(at),
+        }
+    }
+
     /// Returns the columns `home` and `ref`.
     pub(super) const fn columns(self) -> (i64, i64) {
         match self {
             Self::Operation(id) => (OPERATION, id.to_stored()),
             Self::Entry(EntryId(id)) => (ENTRY, id),
+            Self::Claimed(at) => (CLAIMED, at.to_stored()),
             Self::Imported(at) => (IMPORTED, at.to_stored()),
+            Self::Native(at) => (NATIVE, at.to_stored()),
         }
     }
 
@@ -270,7 +321,9 @@ impl Home {
         match home {
             OPERATION => Ok(Self::Operation(id)),
             ENTRY => Ok(Self::Entry(EntryId(reference))),
+            CLAIMED => Ok(Self::Claimed(id)),
             IMPORTED => Ok(Self::Imported(id)),
+            NATIVE => Ok(Self::Native(id)),
             _ => Err(CorruptRow("home")),
         }
     }
@@ -280,19 +333,8 @@ impl Home {
 pub(super) enum OrderRow {
     Free,
     Operation(Box<StoredRow>),
-    /// Its home is an entry or a reservation.
+    /// Its home is no operation.
     Elsewhere,
-}
-
-impl V1Lookup {
-    /// Returns how an order with this home is known to v1.
-    pub(super) const fn of(home: Home) -> Option<Self> {
-        match home {
-            Home::Entry(_) => Some(Self::Entry),
-            Home::Imported(_) => Some(Self::Reservation),
-            Home::Operation(_) => None,
-        }
-    }
 }
 
 /// The row operations on homes.
@@ -305,7 +347,7 @@ pub(super) trait HomeRows: Transaction {
     async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, Self::Error>;
 }
 
-/// Reserves orders of a merchant for v1. Orders that have an operation or an entry are left unchanged.
+/// Reserves orders of a merchant for v1. Orders that have another home are left unchanged.
 pub(super) async fn reserve<R: HomeRows>(
     rows: &mut R,
     orders: &[Fingerprint],
@@ -315,8 +357,8 @@ pub(super) async fn reserve<R: HomeRows>(
     for existing in rows.claim_homes(orders, imported).await? {
         match existing {
             None => reservations.new += 1,
-            Some(Home::Imported(_)) => reservations.known += 1,
-            Some(Home::Operation(_) | Home::Entry(_)) => reservations.operations += 1,
+            Some(Home::Claimed(_) | Home::Imported(_)) => reservations.known += 1,
+            Some(Home::Operation(_) | Home::Entry(_) | Home::Native(_)) => reservations.operations += 1,
         }
     }
     Ok(reservations)
@@ -408,10 +450,11 @@ mod tests {
         let merchant = MerchantId::new("acme").unwrap();
         let Home::Imported(id) = Home::imported(&merchant, UnixMillis(1_790_000_000_000)) else { panic!("it is") };
         assert_eq!(id.bucket(), Bucket::of(&merchant));
-        for home in [Home::Operation(id), Home::Entry(EntryId(id.to_stored())), Home::Imported(id)] {
+        let entry = Home::Entry(EntryId(id.to_stored()));
+        for home in [Home::Operation(id), entry, Home::Claimed(id), Home::Imported(id), Home::Native(id)] {
             let (kind, reference) = home.columns();
             assert_eq!(Home::of_columns(kind, reference).ok(), Some(home));
         }
-        assert!(Home::of_columns(2, id.to_stored()).is_err() && Home::of_columns(0, 0).is_err());
+        assert!(Home::of_columns(5, id.to_stored()).is_err() && Home::of_columns(0, 0).is_err());
     }
 }

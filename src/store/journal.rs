@@ -25,15 +25,6 @@ use crate::domain::{
     OrderId, Page, RedirectUrl, Status, UnixMillis,
 };
 
-/// How an `order_id` is known to v1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum V1Lookup {
-    /// It has a journal entry.
-    Entry,
-    /// It is reserved.
-    Reservation,
-}
-
 /// The durable journal of a gateway in front of a remote engine. Each method is one transaction.
 pub trait Journal: Send + Sync + 'static {
     /// Inserts an open entry for a create that is about to be sent, unless its merchant, direction and `order_id`
@@ -47,14 +38,6 @@ pub trait Journal: Send + Sync + 'static {
         direction: Direction,
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, Option<JournalEntry>>;
-
-    /// Returns how a merchant's `order_id` is known to v1, if at all. Cheap: it does not read the entry.
-    fn of_v1<'a>(
-        &'a self,
-        merchant: &'a MerchantId,
-        direction: Direction,
-        order_id: &'a OrderId,
-    ) -> StoreFuture<'a, Option<V1Lookup>>;
 
     /// Stores the engine's answer to a create and returns the resulting entry. An answer stored before is kept. An
     /// entry that was cancelled meanwhile is inserted again, unless its order names something else by now.
@@ -203,6 +186,8 @@ pub enum JournalOutcome {
     Written(EntryId),
     /// The order has an entry already, which is returned: nothing was written.
     Existing(Box<JournalEntry>),
-    /// The order is reserved for v1: nothing was written.
+    /// The order is at home with the old v1 service: nothing was written.
     Reserved,
+    /// The order was created through v2: nothing was written.
+    Native,
 }

@@ -46,10 +46,10 @@ pub use audit::{Audit, AuditProgress};
 pub use callback_id::{CallbackId, CallbackSubject};
 pub use checks::{CheckClass, CheckCount};
 pub use copy::CopyError;
-pub use create::OpeningBalances;
+pub use create::{HomeClaim, OpeningBalances, OrderHome};
 pub use journal::{
     EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
-    RemoteOperation, StatusUpdate, V1Lookup,
+    RemoteOperation, StatusUpdate,
 };
 pub use open::{StoreSettings, open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};
@@ -184,6 +184,25 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// (descending), member and reason.
     fn check_counts<'a>(&'a self, merchant: &'a MerchantId, rules: Fingerprint) -> StoreFuture<'a, Vec<CheckCount>>;
 
+    /// Claims an order that has no home, and returns its home. Resolves only after the claim is on disk; claims share a
+    /// commit (contract section 6, "Homes and modes").
+    fn claim<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+        claim: HomeClaim,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, OrderHome>;
+
+    /// Returns the home of a merchant's order, if it has one.
+    fn order_home<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> StoreFuture<'a, Option<OrderHome>>;
+
     /// Posts a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
     /// was opened before. Resolves only after the commit is on disk.
     fn open_ledger<'a>(
@@ -299,7 +318,7 @@ pub enum OrderLookup {
     Free,
     /// An operation.
     Operation(Box<Stored>),
-    /// A reservation for v1: the old service has an operation under this `order_id`.
+    /// Another home than an operation, most often the old v1 service.
     Reserved,
 }
 
@@ -321,7 +340,7 @@ pub enum InsertOutcome {
     Created(CreateOutcome),
     /// The order exists: nothing was stored. Holds the existing operation.
     Existing(Box<Stored>),
-    /// The order is reserved for v1: nothing was stored.
+    /// The order is at home with the old v1 service: nothing was stored.
     Reserved,
     /// Another operation has this transaction id: nothing was stored. The caller has to draw another id.
     IdTaken,

@@ -76,6 +76,12 @@ pub(super) struct OutcomeName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ModeAndHome {
+    pub(super) mode: &'static str,
+    pub(super) home: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct CreatedFailed {
     pub(super) direction: &'static str,
     pub(super) cause: &'static str,

@@ -240,6 +240,7 @@ impl Fixture {
         let gateway = Gateway::new(GatewayDeps {
             rules: Arc::new(ArcSwap::new(rules)),
             store: Arc::clone(&store),
+            outbound: Arc::default(),
             service: Arc::new(Embedded::new(Arc::clone(&engine))),
             engine: Some(engine),
             clock,

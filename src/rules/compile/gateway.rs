@@ -15,7 +15,8 @@ use crate::rules::raw::{
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
-    CallbackRules, ClientRules, EngineRules, GatewayRules, Limits, PageRules, RemoteEngine, ServerRules, TlsRules,
+    CallbackRules, ClientRules, EngineRules, GatewayRules, LegacyRules, Limits, PageRules, RemoteEngine, ServerRules,
+    TlsRules,
 };
 use crate::store::{StoreSettings, StoreUrl};
 
@@ -50,6 +51,9 @@ raw_table! {
         ///
         /// Changes take effect after a restart.
         engine: RawEngine = section,
+        /// The old v1 service: for merchants in mode `legacy`, `shadow` or `staged`, and for orders that are at home
+        /// there. Without it, nothing is forwarded.
+        legacy: RawLegacy,
         /// Links to customer pages.
         pages: RawPages = section,
         /// Callbacks to merchants.
@@ -173,6 +177,28 @@ raw_table! {
 }
 
 raw_table! {
+    /// `[legacy]`.
+    struct RawLegacy {
+        /// The address of the old v1 service: `https://host[:port]`, no path. It must not be the gateway's own
+        /// `public_url`.
+        url: String = required where {
+            "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^/?#]+/?$",
+            "examples": ["https://v1.example.com"],
+        },
+        /// Trusted roots for the old service in addition to the system's: PEM files, their paths relative to this file.
+        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
+        /// How long a forwarded request may take, from the name lookup to the last byte of the reply: a span of time.
+        timeout: BoundedDuration = "10s",
+        /// The largest body of a reply: a size such as `"1MiB"`, or a number of bytes, at least 1 KiB. A larger one is
+        /// 502.
+        reply_limit: Size<1024> = "1MiB",
+        /// Prefixes of further v1 paths that are forwarded, of every merchant. None may be the beginning of a path that
+        /// a dialect names.
+        paths: List<String> = [] where { "examples": [["/api/v1/refunds"]] },
+    }
+}
+
+raw_table! {
     /// `[pages]`.
     struct RawPages {
         /// Signs entry and return links: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret
@@ -275,6 +301,8 @@ impl Context<'_> {
         let RawLimits { body, head, head_timeout, body_timeout, idle_timeout, .. } = &*raw.limits;
         let store = self.store(here, &raw.store);
         let server = self.server(here, &raw.server);
+        self.has_legacy = !raw.legacy.is_absent();
+        let legacy = raw.legacy.get().map(|legacy| self.legacy(here, legacy, &server, generated_ca));
         let gateway = GatewayRules {
             engine: self.engine(here, &raw.engine, &server, generated_ca),
             engine_trust: raw.engine.trust.values().map(|path| here.relative(path)).collect(),
@@ -285,6 +313,7 @@ impl Context<'_> {
             admin_listen: *raw.admin.listen,
             admin_token: self.admin_token(here, &raw.admin),
             admin_hosts: self.admin_hosts(here, &raw.admin),
+            legacy,
             pages: self.page_rules(here, &raw.pages, &store),
             store,
             callbacks: self.callbacks(here, &raw.callbacks, generated_ca),
@@ -431,6 +460,43 @@ impl Context<'_> {
         None
     }
 
+    fn legacy(
+        &mut self,
+        here: FileContext<'_>,
+        raw: &RawLegacy,
+        server: &ServerRules,
+        generated_ca: Option<&Path>,
+    ) -> LegacyRules {
+        let trust = self.trusted_certificates(here, "legacy.trust", &raw.trust.0, generated_ca);
+        let url = raw.url.given().and_then(|url| match service_url(url.get_ref()) {
+            Ok(own) if origin_of(&own) == origin_of(&server.public_url) => {
+                let message =
+                    "`legacy.url` is this gateway's own `server.public_url`: it would send every request to itself";
+                self.problem(here, url.span(), message);
+                None
+            }
+            Ok(url) => Some(url),
+            Err(invalid) => {
+                self.problem(here, url.span(), format!("`legacy.url` {invalid}"));
+                None
+            }
+        });
+        for path in raw.paths.0.iter().filter(|path| !is_path_prefix(path.get_ref())) {
+            let message = "`legacy.paths` must hold paths such as \"/api/v1/refunds\": visible ASCII that begins with `/`, \
+                           without `//`, dot segments, `\\`, `%`, `?` and `#`";
+            self.problem(here, path.span(), message);
+        }
+        let paths = raw.paths.0.iter().filter(|path| is_path_prefix(path.get_ref()));
+        self.legacy_paths = paths.map(|path| (here.file, path.clone())).collect();
+        LegacyRules {
+            url: url.unwrap_or_default(),
+            trust,
+            timeout: raw.timeout.0,
+            reply_limit: raw.reply_limit.0,
+            paths: raw.paths.values().map(|path| path.as_str().into()).collect(),
+        }
+    }
+
     fn page_rules(&mut self, here: FileContext<'_>, raw: &RawPages, store: &StoreSettings) -> PageRules {
         let store_key = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
         PageRules {
@@ -481,6 +547,16 @@ impl Context<'_> {
         self.trusted_certificates(here, "tls.client_ca", raw.client_ca.given(), generated_ca.as_deref());
         (rules, generated_ca)
     }
+}
+
+/// Reports whether a text can be the beginning of a forwarded path, spelled in the only way that there is.
+fn is_path_prefix(text: &str) -> bool {
+    let is_segment = |segment: &str| !matches!(segment, "." | "..");
+    text.starts_with('/')
+        && text.len() > 1
+        && !text.contains("//")
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\%?#;".contains(&byte))
+        && text.split('/').all(is_segment)
 }
 
 impl RawTls {

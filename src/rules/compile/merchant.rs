@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use toml::Spanned;
+use toml::de::DeValue;
 
 use super::{BUILT_IN_DIALECT, Context, FileContext, ShopsAndDialects};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, Quota, ShopCode};
@@ -12,10 +14,12 @@ use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::merchant::notices;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{
-    CURRENCY, Cidr, Date as Day, DisplayName, Entries, List, NAME, RawSecrets, Visible, WEB_URL, from_words, raw_table,
+    CURRENCY, Cidr, Date as Day, DisplayName, Entries, FromToml, List, NAME, RawReader, RawSecrets, Visible, WEB_URL,
+    from_words, raw_table,
 };
 use crate::rules::{
-    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
+    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, RateLimit, Share, Shares, ShopAccess,
+    UnknownFields, V1Rules,
 };
 
 raw_table! {
@@ -78,9 +82,18 @@ raw_table! {
     struct RawV1 {
         /// The merchant's wire format: the name of a dialect.
         dialect: String = "v1" where { "pattern": NAME },
-        /// How v1 requests are handled: they are translated to v2. `shadow` and `legacy` are not supported by this
-        /// version.
-        mode: Mode = "translate" where { "enum": ["translate"] },
+        /// Where v1 orders without a home are made. Orders that have a home stay there, whatever the mode. All modes but
+        /// `translate` need `[legacy]` in `gateway.toml`.
+        ///
+        /// - `translate`: here, translated to v2
+        /// - `legacy`: at the old v1 service, to which requests are forwarded
+        /// - `shadow`: as `legacy`, and each create is checked against v2 after its reply
+        /// - `staged`: a share of new orders here, as `percent` says, the others at the old service
+        mode: ModeWord = "translate",
+        /// The share of new orders that mode `staged` makes here: 0 to 100, with at most two decimals, or
+        /// `{ payin = 5, payout = 0 }`. 0 for what is not named. Other modes ignore it. A direction stays at 0 until
+        /// `paybridge import-ids --complete` has marked its list of old ids as whole.
+        percent: Shares = 0 where { "examples": [5, { "payin": 2.5, "payout": 0 }] },
         /// The format of the merchant's callbacks.
         ///
         /// - `v1`: relayed in the dialect's format
@@ -115,20 +128,64 @@ raw_table! {
 
 /// `[v1] mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rules) enum Mode {
-    /// Requests are translated.
+pub(in crate::rules) enum ModeWord {
     Translate,
-    /// Requests go to the old service and are checked against v2.
-    Shadow,
-    /// Requests go to the old service.
     Legacy,
+    Shadow,
+    Staged,
+}
+
+impl FromToml for Shares {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
+        if let DeValue::Table(_) = value.get_ref() {
+            let RawShares { payin, payout } = RawShares::from_toml(value, reader)?;
+            return Some(Self { payin: *payin, payout: *payout });
+        }
+        let both = Share::from_toml(value, reader)?;
+        Some(Self { payin: both, payout: both })
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [Share::schema(), RawShares::schema()] })
+    }
+}
+
+raw_table! {
+    /// `percent = { ... }`.
+    struct RawShares {
+        /// The share of new payins that are made here: 0 to 100, with at most two decimals.
+        payin: Share = 0,
+        /// The share of new payouts that are made here: 0 to 100, with at most two decimals.
+        payout: Share = 0,
+    }
+}
+
+impl FromToml for Share {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
+        let share = match value.get_ref() {
+            DeValue::Integer(number) => Self::parse(number.as_str()),
+            DeValue::Float(number) => Self::parse(number.as_str()),
+            DeValue::String(_) | DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+                None
+            }
+        };
+        if share.is_none() {
+            reader.wrong(value.span(), "must be a number from 0 to 100 with at most two decimals");
+        }
+        share
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "number", "minimum": 0, "maximum": 100 })
+    }
 }
 
 from_words! {
-    Mode {
-        "translate" => Mode::Translate,
-        "shadow" => Mode::Shadow,
-        "legacy" => Mode::Legacy,
+    ModeWord {
+        "translate" => ModeWord::Translate,
+        "legacy" => ModeWord::Legacy,
+        "shadow" => ModeWord::Shadow,
+        "staged" => ModeWord::Staged,
     }
     CallbackStyle {
         "v1" => CallbackStyle::V1,
@@ -195,8 +252,8 @@ impl Context<'_> {
         let (here, raw) = self.read::<RawMerchant>(file)?;
         let shops = self.shop_access(here, &raw, parts);
         let api_keys = self.api_keys(here, id, &raw, seen);
-        let v1 = self.v1(here, &raw.v1, parts);
         let balance = self.balance(here, &raw.balance);
+        let v1 = self.v1(here, &raw.v1, parts, &balance);
         let default_shop = raw.default_shop.given().map(|shop| {
             self.check_shop_of_merchant(here, "default_shop", shop, &raw);
             shop.get_ref().clone()
@@ -316,14 +373,15 @@ impl Context<'_> {
         RateLimit::new(quota)
     }
 
-    fn v1(&mut self, here: FileContext<'_>, raw: &RawV1, parts: &ShopsAndDialects) -> Option<V1Rules> {
+    fn v1(
+        &mut self,
+        here: FileContext<'_>,
+        raw: &RawV1,
+        parts: &ShopsAndDialects,
+        balance: &BalanceRules,
+    ) -> Option<V1Rules> {
         let (callbacks, allow_http_callbacks) = (*raw.callbacks, *raw.allow_http_callbacks);
-        if let Some(at) = raw.mode.place()
-            && *raw.mode != Mode::Translate
-        {
-            let name = if *raw.mode == Mode::Shadow { "shadow" } else { "legacy" };
-            self.problem(here, at, format!("`v1.mode`: \"{name}\" is not supported by this version"));
-        }
+        let mode = self.mode(here, raw, balance);
         let plain_http = allow_http_callbacks && callbacks == CallbackStyle::V1;
         let callback_url = raw.callback_url.given().and_then(|url| self.callback_url(here, url, plain_http));
         let (since, sunset) = (raw.deprecated_since.get().map(|day| day.0), raw.sunset.get().map(|day| day.0));
@@ -334,6 +392,7 @@ impl Context<'_> {
         }
         Some(V1Rules {
             dialect: self.merchants_dialect(here, raw, parts)?,
+            mode,
             callbacks,
             callback_url,
             return_url: raw.return_url.get().cloned(),
@@ -342,6 +401,40 @@ impl Context<'_> {
             allow_http_callbacks,
             notices: notices(since, sunset, raw.migration_url.get()),
         })
+    }
+
+    /// Returns the mode, with the shares of `staged`.
+    fn mode(&mut self, here: FileContext<'_>, raw: &RawV1, balance: &BalanceRules) -> Mode {
+        let shares = *raw.percent;
+        let mode = match *raw.mode {
+            ModeWord::Translate => Mode::Translate,
+            ModeWord::Legacy => Mode::Legacy,
+            ModeWord::Shadow => Mode::Shadow,
+            ModeWord::Staged => Mode::Staged(shares),
+        };
+        if mode != Mode::Translate
+            && !self.has_legacy
+            && let Some(at) = raw.mode.place()
+        {
+            let message = format!(
+                "`v1.mode`: \"{}\" forwards requests to the old v1 service, and gateway.toml has no `[legacy]`",
+                mode.as_str()
+            );
+            let advice = "name the service as `url` of `[legacy]` in gateway.toml, or use mode \"translate\"";
+            self.findings.add_with(here.file, at, message, Some(advice.into()));
+        }
+        if matches!(mode, Mode::Staged(_))
+            && balance.enforce
+            && shares.payout.is_partial()
+            && let Some(at) = raw.percent.place()
+        {
+            let message = "`v1.percent`: payouts cannot be split between here and the old service while \
+                           `balance.enforce` is set: the merchant's balance would be in two places";
+            let advice =
+                "write `percent = { payin = ..., payout = 0 }`, and move all payouts at once with `payout = 100`";
+            self.findings.add_with(here.file, at, message, Some(advice.into()));
+        }
+        mode
     }
 
     fn callback_url(&mut self, here: FileContext<'_>, url: &Spanned<String>, plain_http: bool) -> Option<CallbackUrl> {

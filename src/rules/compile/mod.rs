@@ -29,7 +29,7 @@ pub(super) use self::merchant::RawMerchant;
 pub(super) use self::page_texts::RawTexts;
 pub(super) use self::shop::RawShop;
 #[cfg(test)]
-pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKindKey};
+pub(super) use self::{dialect::RawStatuses, merchant::ModeWord, provider::ProviderKindKey};
 use super::elsewhere::ExternalFiles;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
@@ -74,6 +74,10 @@ struct Context<'a> {
     elsewhere: &'a mut ExternalFiles,
     /// Whether the embedded engine decides on operations, not a remote one.
     is_embedded: bool,
+    /// Whether `gateway.toml` has a `[legacy]`.
+    has_legacy: bool,
+    /// Its `paths`, with their places.
+    legacy_paths: Vec<(FileId, Spanned<String>)>,
 }
 
 /// A file that is being compiled.
@@ -136,7 +140,16 @@ pub(super) struct Task<'a> {
 /// Compiles the files of a rules directory; `None` when `findings` has an error.
 pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: &mut Diagnostics) -> Option<RuleSet> {
     let Task { directory, files, previous, check_secrets, .. } = *task;
-    let mut context = Context { findings, files, check_secrets, previous, elsewhere, is_embedded: false };
+    let mut context = Context {
+        findings,
+        files,
+        check_secrets,
+        previous,
+        elsewhere,
+        is_embedded: false,
+        has_legacy: false,
+        legacy_paths: Vec::new(),
+    };
     let gateway = context.gateway(directory);
     context.is_embedded = gateway.as_ref().is_some_and(|gateway| gateway.engine == EngineRules::Embedded);
     let pages = match &gateway {
@@ -147,7 +160,7 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: 
     let (shops, schemas) = context.shops();
     let parts = ShopsAndDialects { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
-    let v1_routes = context.routes(&parts, &dialects.headers, &merchants);
+    let routes = context.routes(&parts, &dialects.headers, &merchants);
     let Context { elsewhere, findings, .. } = context;
     gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
         version: version(directory, files, elsewhere.public()),
@@ -155,9 +168,10 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: 
         gateway,
         api_keys: api_keys(&merchants),
         merchants,
+        legacy_dialect: routes.legacy_dialect,
         shops: parts.shops.into_iter().filter_map(|(code, shop)| Some((code, shop?))).collect(),
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
-        v1_routes,
+        v1_routes: routes.by_path,
         schemas,
         pages: Arc::new(pages),
         warnings: Vec::new(),

@@ -9,15 +9,25 @@ use crate::names::quoted;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::{Dialect, Merchant, V1Route};
 
+/// The routes of all dialects.
+pub(super) struct Routes {
+    pub(super) by_path: HashMap<Box<str>, Vec<V1Route>>,
+    /// See [`RuleSet::legacy_dialect`](crate::rules::RuleSet::legacy_dialect).
+    pub(super) legacy_dialect: Option<Arc<Dialect>>,
+}
+
+/// The places of the headers that a dialect's file names: of the API key, the signature and the timestamp.
+type HeaderPlaces = HashMap<Box<str>, (FileId, [Option<Span>; 3])>;
+
 impl Context<'_> {
     /// Returns the v1 routes by path. Dialects that share a route must name the same headers: these are read before the
-    /// merchant, and so its dialect, is known (contract section 4).
+    /// merchant, and so its dialect, is known (contract section 4). All dialects share the forwarded paths.
     pub(super) fn routes(
         &mut self,
         parts: &ShopsAndDialects,
-        headers: &HashMap<Box<str>, (FileId, [Option<Span>; 3])>,
+        headers: &HeaderPlaces,
         merchants: &HashMap<MerchantId, Arc<Merchant>>,
-    ) -> HashMap<Box<str>, Vec<V1Route>> {
+    ) -> Routes {
         let used = |name: &str| merchants.values().any(|merchant| &*merchant.v1.dialect.name == name);
         let alone = parts.dialects.len() == 1;
         // The built-in dialect without a file and without a merchant takes no paths from the others.
@@ -33,6 +43,7 @@ impl Context<'_> {
         let mut conflicts: HashSet<(Box<str>, &str)> = HashSet::new();
         for (name, dialect) in &dialects {
             for (endpoint, method, path) in &dialect.routes {
+                self.refuse_forwarding(name, path);
                 let routes = table.entry(path.clone()).or_default();
                 let Some(route) = routes.iter_mut().find(|route| route.method == *method) else {
                     routes.push(V1Route {
@@ -44,26 +55,71 @@ impl Context<'_> {
                 };
                 if let Some((other, _)) = route.endpoints.first()
                     && let Some(first) = dialects.get(&**other)
-                    && let Some(different) = different_header(&first.signature, &dialect.signature)
+                    && different_header(&first.signature, &dialect.signature).is_some()
                     && conflicts.insert((other.clone(), *name))
                 {
-                    let message = format!(
-                        "the dialects {} and {} share the route {method} {path}, so their `[signature]` must name \
-                         the same headers",
-                        quoted(other),
-                        quoted(name)
-                    );
-                    // Reported at the header in one of the two files, else at the start of one.
-                    let files = || [*name, other].into_iter().filter_map(|name| headers.get(name));
-                    let place = files().find_map(|(file, at)| Some((*file, at.get(different)?.clone()?)));
-                    if let Some((file, span)) = place.or_else(|| files().map(|(file, _)| (*file, 0..0)).next()) {
-                        self.findings.add(file, span, message);
-                    }
+                    let shared = format!("share the route {method} {path}");
+                    self.refuse_headers(headers, (other, first), (name, dialect), &shared);
                 }
                 route.endpoints.push(((*name).into(), *endpoint));
             }
         }
-        table
+        let legacy_dialect = if self.legacy_paths.is_empty() { None } else { self.legacy_dialect(&dialects, headers) };
+        Routes { by_path: table, legacy_dialect }
+    }
+
+    /// Returns a dialect for the headers of requests to `[legacy] paths`, and notes dialects with other headers.
+    fn legacy_dialect(
+        &mut self,
+        dialects: &BTreeMap<&str, &Arc<Dialect>>,
+        headers: &HeaderPlaces,
+    ) -> Option<Arc<Dialect>> {
+        let (first_name, first) = dialects.first_key_value()?;
+        for (name, dialect) in dialects {
+            if different_header(&first.signature, &dialect.signature).is_some() {
+                let shared = "share the paths of `[legacy] paths` in gateway.toml";
+                self.refuse_headers(headers, (first_name, first), (name, dialect), shared);
+            }
+        }
+        Some(Arc::clone(first))
+    }
+
+    /// Notes two dialects that share requests and name different headers, at the header in one of the two files, or else
+    /// at the start of one.
+    fn refuse_headers(
+        &mut self,
+        headers: &HeaderPlaces,
+        (one, first): (&str, &Dialect),
+        (other, second): (&str, &Dialect),
+        shared: &str,
+    ) {
+        let message = format!(
+            "the dialects {} and {} {shared}, so their `[signature]` must name the same headers",
+            quoted(one),
+            quoted(other)
+        );
+        let different = different_header(&first.signature, &second.signature).unwrap_or_default();
+        let files = || [other, one].into_iter().filter_map(|name| headers.get(name));
+        let place = files().find_map(|(file, at)| Some((*file, at.get(different)?.clone()?)));
+        if let Some((file, span)) = place.or_else(|| files().map(|(file, _)| (*file, 0..0)).next()) {
+            self.findings.add(file, span, message);
+        }
+    }
+
+    /// Notes `[legacy] paths` that a path of a dialect begins with: a create in another spelling would be forwarded there
+    /// without a home.
+    fn refuse_forwarding(&mut self, dialect: &str, path: &str) {
+        for (file, prefix) in &self.legacy_paths {
+            if path.starts_with(prefix.get_ref().as_str()) {
+                let message = format!(
+                    "`legacy.paths`: {} is the beginning of {path} of the dialect {}, which is forwarded by its merchant's \
+                     `v1.mode`",
+                    quoted(prefix.get_ref()),
+                    quoted(dialect)
+                );
+                self.findings.add(*file, prefix.span(), message);
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::{Algorithm, BrowserUrl, Currency, Encoding, ShopCode, TimestampFormat};
-use crate::rules::compile::{Mode, ProviderKindKey, RawStatuses};
+use crate::rules::compile::{ModeWord, ProviderKindKey, RawStatuses};
 use crate::rules::secret::SecretRef;
 use crate::rules::{AccountRule, CallbackStyle, IdPolicy, UnknownFields};
 
@@ -62,7 +62,7 @@ fn leaves() -> Vec<Leaf> {
         leaf::<CallbackStyle>(),
         leaf::<IdPolicy>(),
         leaf::<UnknownFields>(),
-        leaf::<Mode>(),
+        leaf::<ModeWord>(),
         leaf::<ProviderKindKey>(),
     ]
 }

@@ -98,6 +98,45 @@ fn gateway_errors() {
     gateway("[server]\n[server]", "2:2", "not valid TOML: duplicate key");
 }
 
+#[test]
+fn legacy_errors() {
+    gateway("[legacy]\ntimeout = \"1s\"", "1:1", "`legacy.url` is required");
+    for (url, message) in [
+        ("http://v1.example", "`legacy.url` must be an https:// URL"),
+        ("https://v1.example/api", "`legacy.url` must be an https:// URL without a path"),
+        ("https://localhost:8443/", "`legacy.url` is this gateway's own `server.public_url`"),
+    ] {
+        gateway(&format!("[legacy]\nurl = \"{url}\""), "2:7", message);
+    }
+    let url = "[legacy]\nurl = \"https://v1.example\"\n";
+    gateway(&format!("{url}reply_limit = 1023"), "3:15", "must be a size");
+    gateway(&format!("{url}trust = [\"nowhere.pem\"]"), "3:10", "`legacy.trust`: ");
+    for path in ["refunds", "/", "/a//b", "/a/../b", "/a/.", "/a%2fb", "/a?b", "/a;b", "/a b"] {
+        gateway(&format!("{url}paths = [\"{path}\"]"), "3:10", "`legacy.paths` must hold paths such as");
+    }
+    let rules = |paths: &str| format!("{url}paths = [{paths}]");
+    gateway(
+        &rules("\"/api/v1/payin/status/old\", \"/api/v1/payout/\""),
+        "3:38",
+        "is the beginning of /api/v1/payout/status",
+    );
+    Rules::small().with("gateway.toml", &rules("\"/api/v1/refunds\"")).load();
+}
+
+#[test]
+fn payouts_are_not_split_while_the_balance_is_enforced() {
+    let text = |percent: &str| format!("[v1]\nmode = \"staged\"\npercent = {percent}\n[balance]\nenforce = true");
+    let rules = Rules::small().with("gateway.toml", "[legacy]\nurl = \"https://v1.example\"");
+    for percent in ["5", "99.99", "{ payin = 100, payout = 0.01 }"] {
+        rules.put("merchants/m.toml", text(percent));
+        rules.one_problem("merchants/m.toml:3:11", "payouts cannot be split between here and the old service");
+    }
+    for percent in ["0", "100", "{ payin = 5 }", "{ payin = 5, payout = 100 }"] {
+        rules.put("merchants/m.toml", text(percent));
+        rules.load();
+    }
+}
+
 #[track_caller]
 fn shop(text: &str, place: &str, message: &str) {
     Rules::bare().with("shops/s.toml", text).one_problem(&format!("shops/s.toml:{place}"), message);
@@ -146,8 +185,19 @@ fn merchant_errors() {
     merchant(&format!("{key}rate_limit = {{ per_second = 0 }}"), "4:29", "from 1 to 1000000");
     merchant(&format!("{key}{key}"), "5:7", "it is used at ");
     merchant("[v1]\ndialect = \"v2\"", "2:11", "there is no dialect `v2` (did you mean `v1`?)");
-    merchant("[v1]\nmode = \"legacy\"", "2:8", "\"legacy\" is not supported by this version");
-    merchant("[v1]\nmode = \"shadow\"", "2:8", "\"shadow\" is not supported by this version");
+    for mode in ["legacy", "shadow", "staged"] {
+        let message = format!("\"{mode}\" forwards requests to the old v1 service, and gateway.toml has no `[legacy]`");
+        merchant(&format!("[v1]\nmode = \"{mode}\""), "2:8", &message);
+    }
+    merchant("[v1]\nmode = \"mirror\"", "2:8", "must be `translate` or `legacy` or `shadow` or `staged`");
+    for share in ["101", "-1", "5.001", "1e1", "nan", "\"5\"", "[5]", "true"] {
+        merchant(
+            &format!("[v1]\npercent = {share}"),
+            "2:11",
+            "must be a number from 0 to 100 with at most two decimals",
+        );
+    }
+    merchant("[v1]\npercent = { payin = 5, payuot = 0 }", "2:24", "did you mean `payout`?");
     merchant("[v1]\ncallbacks = \"v3\"", "2:13", "must be `v1` or `v2`");
     merchant("[v1]\ncallback_url = \"http://a.example\"", "2:16", "`v1.callback_url` must be an https:// URL");
     merchant(

@@ -107,7 +107,7 @@ async fn recorded_or_existing(store: &dyn Store, intent: crate::store::PendingCr
     match store.record_create(intent).await.unwrap() {
         crate::store::JournalOutcome::Written(id) => id,
         crate::store::JournalOutcome::Existing(entry) => entry.id,
-        crate::store::JournalOutcome::Reserved => panic!("nothing is reserved"),
+        crate::store::JournalOutcome::Reserved | crate::store::JournalOutcome::Native => panic!("nothing is reserved"),
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, MemberFingerprints, Status};
 use crate::store::{
-    EngineAnswer, EntryId, EntryProgress, JournalEntry, JournalOutcome, NotKept, OrderLookup, PendingCreate,
-    RemoteOperation, Reservations, StatusUpdate, StoreError, V1Lookup,
+    EngineAnswer, EntryId, EntryProgress, JournalEntry, JournalOutcome, NotKept, OrderHome, OrderLookup, PendingCreate,
+    RemoteOperation, Reservations, StatusUpdate, StoreError,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -88,8 +88,8 @@ async fn recorded_with_answer(store: &dyn Store, intent: PendingCreate, answer: 
 
 async fn found(store: &dyn Store, intent: &PendingCreate) -> Option<JournalEntry> {
     let entry = store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
-    let of_v1 = store.of_v1(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
-    assert_eq!(of_v1 == Some(V1Lookup::Entry), entry.is_some());
+    let home = store.order_home(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
+    assert_eq!(home == Some(OrderHome::Entry), entry.is_some());
     entry
 }
 
@@ -179,7 +179,7 @@ pub(in crate::store) async fn one_of_many_concurrent_entries_is_written(backend:
                     winners.push(JournalEntry { id, intent, progress: EntryProgress::Open });
                 }
                 (_, JournalOutcome::Existing(entry)) => seen.push(*entry),
-                (_, JournalOutcome::Reserved) => panic!("nothing is reserved"),
+                (_, JournalOutcome::Reserved | JournalOutcome::Native) => panic!("nothing is reserved"),
             }
         }
         assert_eq!((winners.len(), seen.len()), (1, 99));
@@ -218,16 +218,16 @@ pub(in crate::store) async fn reserved_orders_get_no_entry(backend: &dyn TestBac
     assert_eq!(store.record_create(intent("acme", "new")).await.unwrap(), JournalOutcome::Reserved);
     assert_eq!(found(&*store, &intent("acme", "new")).await, None);
     created(&*store, deposit("acme", "operation")).await;
-    for (name, order_id, direction, of_v1) in [
-        ("acme", "new", Direction::Payin, Some(V1Lookup::Reservation)),
+    for (name, order_id, direction, home) in [
+        ("acme", "new", Direction::Payin, Some(OrderHome::Legacy)),
         ("acme", "new", Direction::Payout, None),
         ("bolt", "new", Direction::Payin, None),
-        ("acme", "there", Direction::Payin, Some(V1Lookup::Entry)),
-        ("acme", "operation", Direction::Payin, None),
+        ("acme", "there", Direction::Payin, Some(OrderHome::Entry)),
+        ("acme", "operation", Direction::Payin, Some(OrderHome::Operation)),
     ] {
         assert_eq!(
-            store.of_v1(&merchant(name), direction, &order(order_id)).await.unwrap(),
-            of_v1,
+            store.order_home(&merchant(name), direction, &order(order_id)).await.unwrap(),
+            home,
             "{name} {order_id}"
         );
     }
@@ -583,7 +583,7 @@ pub(in crate::store) async fn a_closed_journal_is_unavailable(backend: &dyn Test
     let closed = [
         store.record_create(intent("acme", "new")).await.err(),
         store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
-        store.of_v1(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
+        store.order_home(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
         store.answer(entry.clone(), engine_answer(2)).await.err(),
         store.mark_unknown(entry.id, DOUBTED_AT).await.err(),
         store.cancel(entry.id, None).await.err(),

@@ -92,6 +92,8 @@ macro_rules! conformance {
             reserved_orders_are_refused,
             a_reservation_never_touches_an_operation,
             a_race_for_an_order_has_one_winner,
+            a_claimed_order_has_one_home,
+            claims_and_creates_race_for_one_home,
             a_preparation_is_kept_until_the_result,
             only_pending_deposits_are_prepared,
             a_history_holds_the_merchants_own_v1_operations,

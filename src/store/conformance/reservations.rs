@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Detail, Direction, Instructions, Outcome, Preparation};
-use crate::store::{OrderLookup, Reservations};
+use crate::store::{HomeClaim, OrderHome, OrderLookup, Reservations};
 
 fn orders(texts: &[&str]) -> Vec<OrderId> {
     texts.iter().map(|text| order(text)).collect()
@@ -64,6 +64,72 @@ pub(in crate::store) async fn a_race_for_an_order_has_one_winner(backend: &dyn T
             InsertOutcome::Reserved => assert_eq!(reservations.new, 1),
             other => panic!("{other:?}"),
         }
+    }
+    audited(&*store).await;
+}
+
+/// Claims an order.
+async fn claimed(store: &dyn Store, text: &str, claim: HomeClaim) -> OrderHome {
+    store.claim(&merchant("acme"), Direction::Payin, &order(text), claim, NOW).await.unwrap()
+}
+
+pub(in crate::store) async fn a_claimed_order_has_one_home(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let acme = merchant("acme");
+    let home = async |text: &str| store.order_home(&acme, Direction::Payin, &order(text)).await.unwrap();
+    assert_eq!(home("claimed").await, None);
+    assert_eq!(claimed(&*store, "claimed", HomeClaim::Legacy).await, OrderHome::Legacy);
+    assert_eq!(claimed(&*store, "native", HomeClaim::Native).await, OrderHome::Native);
+    created(&*store, deposit("acme", "here")).await;
+    store.reserve(&acme, Direction::Payin, &orders(&["imported"]), NOW).await.unwrap();
+    store.close().await.unwrap();
+    let store = backend.open().await;
+    for (text, expected) in [
+        ("claimed", OrderHome::Legacy),
+        ("native", OrderHome::Native),
+        ("here", OrderHome::Operation),
+        ("imported", OrderHome::Legacy),
+    ] {
+        for claim in [HomeClaim::Legacy, HomeClaim::Native] {
+            assert_eq!(claimed(&*store, text, claim).await, expected, "{text}");
+        }
+        let home = store.order_home(&acme, Direction::Payin, &order(text)).await.unwrap();
+        assert_eq!(home, Some(expected), "{text}");
+        let created = store.create(deposit("acme", text)).await.unwrap();
+        let is_here = expected == OrderHome::Operation;
+        assert_eq!(matches!(created, InsertOutcome::Existing(_)), is_here, "{text}");
+        assert_eq!(matches!(created, InsertOutcome::Reserved), !is_here, "{text}");
+    }
+    // An import reports a claimed order as known, and leaves the others as they are.
+    let ids = orders(&["claimed", "native", "here", "imported"]);
+    let reservations = store.reserve(&acme, Direction::Payin, &ids, NOW).await.unwrap();
+    assert_eq!(reservations, Reservations { new: 0, known: 2, operations: 2 });
+    // Of another direction and another merchant, the order has no home.
+    assert_eq!(store.order_home(&acme, Direction::Payout, &order("claimed")).await.unwrap(), None);
+    assert_eq!(store.order_home(&merchant("bolt"), Direction::Payin, &order("claimed")).await.unwrap(), None);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn claims_and_creates_race_for_one_home(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let mut racing = Vec::new();
+    for number in 0..40 {
+        let text = format!("race {}", number / 4);
+        let store = Arc::clone(&store);
+        racing.push(tokio::spawn(async move {
+            if number % 2 == 0 {
+                let home = claimed(&*store, &text, HomeClaim::Legacy).await;
+                (text, home == OrderHome::Legacy)
+            } else {
+                let outcome = store.create(deposit("acme", &text)).await.unwrap();
+                (text, matches!(outcome, InsertOutcome::Reserved))
+            }
+        }));
+    }
+    let mut homes = std::collections::HashMap::new();
+    for race in racing {
+        let (text, at_legacy) = race.await.unwrap();
+        assert_eq!(*homes.entry(text.clone()).or_insert(at_legacy), at_legacy, "{text}");
     }
     audited(&*store).await;
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use super::moves::{self, EntryConflict};
 use super::numbers::{MAX_DRAWS, NUMBERS, all_taken};
-use super::{
-    EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate, V1Lookup,
-};
+use super::{EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
 use crate::store::create::Home;
@@ -30,6 +28,7 @@ impl<B: Backend> Journal for B {
                         return Ok(JournalOutcome::Existing(Box::new(row.decode(self.vault())?)));
                     }
                     EntryConflict::Reservation => return Ok(JournalOutcome::Reserved),
+                    EntryConflict::Native => return Ok(JournalOutcome::Native),
                     EntryConflict::Number => {}
                 }
             }
@@ -47,18 +46,6 @@ impl<B: Backend> Journal for B {
             let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
             let Some(Home::Entry(id)) = self.home(merchant, order).await? else { return Ok(None) };
             self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()
-        })
-    }
-
-    fn of_v1<'a>(
-        &'a self,
-        merchant: &'a MerchantId,
-        direction: Direction,
-        order_id: &'a OrderId,
-    ) -> StoreFuture<'a, Option<V1Lookup>> {
-        Box::pin(async move {
-            let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
-            Ok(self.home(merchant, order).await?.and_then(V1Lookup::of))
         })
     }
 

@@ -48,8 +48,10 @@ pub(in crate::store) enum EntryConflict {
     /// It was recorded.
     Nothing,
     Entry(Box<EntryRow>),
-    /// The home of its order is not an entry.
+    /// The home of its order is the old v1 service.
     Reservation,
+    /// Its order was created through v2.
+    Native,
     /// Another entry has its number, or the order's entry was just cancelled.
     Number,
 }
@@ -72,7 +74,8 @@ pub(in crate::store) async fn record_create<R: EntryRows>(
             // It was cancelled since.
             None => EntryConflict::Number,
         },
-        Some(Home::Operation(_) | Home::Imported(_)) => EntryConflict::Reservation,
+        Some(Home::Claimed(_) | Home::Imported(_)) => EntryConflict::Reservation,
+        Some(Home::Operation(_) | Home::Native(_)) => EntryConflict::Native,
         None => EntryConflict::Number,
     })
 }
@@ -100,7 +103,9 @@ pub(in crate::store) async fn answer<R: EntryRows>(
                 Some(_) if entry_id == id => {}
                 Some(_) => return Ok(Err(NotKept::Late)),
             },
-            Some(Home::Operation(_) | Home::Imported(_)) => return Ok(Err(NotKept::Late)),
+            Some(Home::Operation(_) | Home::Claimed(_) | Home::Imported(_) | Home::Native(_)) => {
+                return Ok(Err(NotKept::Late));
+            }
         }
         rows.answer_entry(id, answer).await?;
         return Ok(Ok(rows.entry(id).await?.ok_or(CorruptRow("entry"))?));

@@ -40,7 +40,7 @@ INSERT INTO probe VALUES (1, 0);
 
 -- Where the order of a merchant, direction and order_id lives, for ever.
 CREATE TABLE homes (
-  ref       bigint NOT NULL,                  -- operations.transaction_id, journal.entry, when it was imported
+  ref       bigint NOT NULL,                  -- operations.transaction_id, journal.entry, when it was claimed or imported
   bucket    smallint NOT NULL,
   home      smallint NOT NULL,                -- 0 an operation, 1 an entry of the journal, 3 the old v1 service
   order_key bytea NOT NULL,                   -- keyed hash of the three, 16 bytes

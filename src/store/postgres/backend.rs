@@ -11,7 +11,7 @@ use super::errors::PgError;
 use super::journal::entry_row;
 use super::outbox::{forgetting, list, subject};
 use super::transaction::PgRows;
-use super::{PostgresStore, audit, checks, create, history, ledger, row, tasks};
+use super::{PostgresStore, audit, checks, claims, create, history, ledger, row, tasks};
 use crate::clock::Random;
 use crate::domain::{
     Balance, Currency, Direction, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis,
@@ -137,6 +137,15 @@ impl Backend for PostgresStore {
 
     async fn finish(&self) {
         self.thread.close().await;
+    }
+
+    fn claim_home(
+        &self,
+        _: &MerchantId,
+        order: Fingerprint,
+        home: Home,
+    ) -> impl Future<Output = Result<Home, StoreError>> + Send {
+        self.thread.run(async move |node| claims::claim(&node, order, home).await)
     }
 
     async fn home(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {

@@ -16,6 +16,7 @@ mod audit;
 mod backend;
 mod batch;
 mod checks;
+mod claims;
 mod connect;
 pub mod copying;
 mod create;

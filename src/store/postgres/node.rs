@@ -13,6 +13,7 @@ use deadpool_postgres::{Object, Pool, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::claims::ClaimBatches;
 use super::errors::{PgError, RetryAction, closed};
 use super::permits::{ConcurrencyLimits, CreateBatches, LIMIT, PATIENCE};
 use super::row::get;
@@ -37,6 +38,7 @@ pub(super) struct PgNode {
     pool: Pool,
     random: Arc<dyn Random>,
     pub(super) batches: CreateBatches,
+    pub(super) claims: ClaimBatches,
     pub(super) turns: ConcurrencyLimits,
     pub(super) clock: Offset,
     /// How often a server was lost: its successor may lack recent rows.
@@ -188,6 +190,7 @@ impl Thread {
                 pool: connections,
                 random,
                 batches,
+                claims: ClaimBatches::default(),
                 turns,
                 clock: Offset::default(),
                 losses: counted,

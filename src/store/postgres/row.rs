@@ -275,7 +275,7 @@ pub(super) async fn order_row(
     match read_home(&found, COLUMNS)? {
         Home::Operation(_) if get::<Option<i64>>(&found, 0)?.is_none() => Err(CorruptRow("ref").into()),
         Home::Operation(_) => Ok(OrderRow::Operation(Box::new(read(&found)?))),
-        Home::Entry(_) | Home::Imported(_) => Ok(OrderRow::Elsewhere),
+        Home::Entry(_) | Home::Claimed(_) | Home::Imported(_) | Home::Native(_) => Ok(OrderRow::Elsewhere),
     }
 }
 

@@ -32,8 +32,9 @@ CREATE INDEX contexts_by_merchant ON contexts (merchant);
 -- characters of the order_id: orders that are numbered one after the other lie side by side.
 CREATE TABLE homes (
   order_key BLOB PRIMARY KEY,                 -- keyed hash of the three, 16 bytes
-  home      INTEGER NOT NULL,                 -- 0 an operation, 1 an entry of the journal, 3 the old v1 service
-  ref       INTEGER NOT NULL                  -- operations.transaction_id, journal.entry, when it was imported
+  home      INTEGER NOT NULL,                 -- 0 an operation, 1 an entry of the journal, 2 the old v1 service (claimed),
+                                              -- 3 the same (imported), 4 a remote engine, as a native order
+  ref       INTEGER NOT NULL                  -- operations.transaction_id, journal.entry, when it was claimed or imported
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE operations (

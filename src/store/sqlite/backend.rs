@@ -144,6 +144,15 @@ impl Backend for SqliteStore {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
+    fn claim_home(
+        &self,
+        _: &MerchantId,
+        order: Fingerprint,
+        home: Home,
+    ) -> impl Future<Output = Result<Home, StoreError>> + Send {
+        self.writer.submit(move |connection| transaction::claim_or_read(connection, order, home))
+    }
+
     async fn home(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {
         self.readers.read(|connection| row::home_of(connection, order))
     }

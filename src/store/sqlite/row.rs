@@ -122,7 +122,7 @@ pub(super) fn order_row(connection: &Connection, order: Fingerprint) -> rusqlite
             Some(row) => OrderRow::Operation(Box::new(row)),
             None => Err(CorruptRow("ref"))?,
         },
-        Some(Home::Entry(_) | Home::Imported(_)) => OrderRow::Elsewhere,
+        Some(Home::Entry(_) | Home::Claimed(_) | Home::Imported(_) | Home::Native(_)) => OrderRow::Elsewhere,
     })
 }
 

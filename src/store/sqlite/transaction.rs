@@ -363,6 +363,14 @@ fn claim_home(connection: &Connection, order: Fingerprint, home: Home) -> rusqli
     Ok(connection.prepare_cached(claim)?.execute((order.0, home, reference))? == 1)
 }
 
+/// Claims the home of an order, unless it has one; returns its home.
+pub(super) fn claim_or_read(connection: &Connection, order: Fingerprint, home: Home) -> rusqlite::Result<Home> {
+    if claim_home(connection, order, home)? {
+        return Ok(home);
+    }
+    row::home_of(connection, order)?.ok_or_else(|| CorruptRow("homes").into())
+}
+
 /// Releases the home of an order.
 fn release_home(connection: &Connection, order: Fingerprint) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM homes WHERE order_key = ?1")?.execute([order.0]).map(drop)

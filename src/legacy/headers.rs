@@ -1,0 +1,189 @@
+//! The headers of forwarded requests and of their replies: what belongs to one connection stays there.
+
+use std::net::IpAddr;
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+use crate::v2::ForwardedHeaders;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Headers of a connection (RFC 9110, section 7.6.1, and RFC 2616, section 13.5.1).
+const HOP_BY_HOP: [&str; 9] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Returns the headers of a forwarded request. `Host` and `Content-Length` are set when it is sent.
+pub(super) fn of_request(
+    sent: &HeaderMap,
+    address: IpAddr,
+    forwarded: &ForwardedHeaders,
+    via: Option<HeaderValue>,
+) -> HeaderMap {
+    let mut headers = sent.clone();
+    remove_hop_by_hop(&mut headers);
+    let replaced = [header::HOST, header::CONTENT_LENGTH, header::EXPECT, header::FORWARDED, X_REQUEST_ID, TRACEPARENT];
+    for name in replaced {
+        headers.remove(name);
+    }
+    let of_proxies = headers.keys().filter(|name| name.as_str().starts_with("x-forwarded-")).cloned();
+    for name in of_proxies.collect::<Vec<_>>() {
+        headers.remove(name);
+    }
+    join_cookies(&mut headers);
+    let address = HeaderValue::try_from(address.to_canonical().to_string()).ok();
+    for (name, value) in [
+        (X_FORWARDED_FOR, address),
+        (X_FORWARDED_PROTO, Some(HeaderValue::from_static("https"))),
+        (X_REQUEST_ID, forwarded.request_id.clone()),
+        (TRACEPARENT, forwarded.traceparent.clone()),
+    ] {
+        if let Some(value) = value {
+            headers.insert(name, value);
+        }
+    }
+    if let Some(via) = via {
+        headers.append(header::VIA, via);
+    }
+    headers
+}
+
+/// Removes from a reply what is not passed on. Its length is set anew, but for a reply to HEAD and for 304, whose bodies
+/// are elsewhere.
+pub(super) fn remove_from_reply(headers: &mut HeaderMap, is_without_body: bool) {
+    remove_hop_by_hop(headers);
+    headers.remove(header::ALT_SVC);
+    if !is_without_body {
+        headers.remove(header::CONTENT_LENGTH);
+    }
+}
+
+/// Reports whether a request passed a proxy of this name.
+pub(super) fn is_via(headers: &HeaderMap, pseudonym: &str) -> bool {
+    let entries = headers.get_all(header::VIA).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    let mut names = entries.filter_map(|entry| {
+        let mut words = entry.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        words.nth(1)
+    });
+    names.any(|name| name == pseudonym.as_bytes())
+}
+
+/// Removes the headers of a connection, and those that `Connection` names.
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let values = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named = values.flat_map(|value| value.split(',')).map(str::trim);
+    let named: Vec<HeaderName> = named.filter_map(|name| HeaderName::try_from(name).ok()).collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+}
+
+/// Joins cookies, which HTTP/2 may split into several headers, and HTTP/1 may not (RFC 9113, section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let cookies: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if cookies.len() > 1
+        && let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..]))
+    {
+        headers.insert(header::COOKIE, joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    }
+
+    fn appended(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut all = HeaderMap::new();
+        for (name, value) in pairs {
+            all.append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        all
+    }
+
+    #[test]
+    fn a_request_keeps_all_headers_but_those_of_its_connection() {
+        let sent = appended(&[
+            ("host", "gateway.example"),
+            ("content-length", "2"),
+            ("content-type", "application/json"),
+            ("connection", "x-own, Keep-Alive"),
+            ("x-own", "1"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("upgrade", "h2c"),
+            ("expect", "100-continue"),
+            ("forwarded", "for=203.0.113.9"),
+            ("x-forwarded-for", "203.0.113.9"),
+            ("x-forwarded-host", "other.example"),
+            ("x-request-id", "theirs"),
+            ("traceparent", "invalid"),
+            ("tracestate", "a=b"),
+            ("accept", "a"),
+            ("accept", "b"),
+            ("cookie", "a=1"),
+            ("cookie", "b=2"),
+            ("via", "1.0 fred"),
+        ]);
+        let forwarded = ForwardedHeaders { request_id: Some(HeaderValue::from_static("ours")), traceparent: None };
+        let via = HeaderValue::from_static("1.1 paybridge-1");
+        let of = of_request(&sent, "::ffff:198.51.100.7".parse().unwrap(), &forwarded, Some(via));
+        let expected = appended(&[
+            ("content-type", "application/json"),
+            ("tracestate", "a=b"),
+            ("accept", "a"),
+            ("accept", "b"),
+            ("cookie", "a=1; b=2"),
+            ("via", "1.0 fred"),
+            ("via", "1.1 paybridge-1"),
+            ("x-forwarded-for", "198.51.100.7"),
+            ("x-forwarded-proto", "https"),
+            ("x-request-id", "ours"),
+        ]);
+        assert_eq!(of, expected);
+    }
+
+    #[test]
+    fn a_reply_keeps_all_headers_but_those_of_its_connection() {
+        let sent = [("set-cookie", "a"), ("set-cookie", "b"), ("content-encoding", "gzip"), ("server", "old")];
+        let of_connection =
+            [("connection", "close, x-hop"), ("x-hop", "1"), ("transfer-encoding", "chunked"), ("alt-svc", "h3")];
+        let mut of = appended(&[&sent[..], &of_connection, &[("content-length", "3")]].concat());
+        remove_from_reply(&mut of, false);
+        assert_eq!(of, appended(&sent));
+        let mut of = headers(&[("content-length", "3")]);
+        remove_from_reply(&mut of, true);
+        assert_eq!(of, headers(&[("content-length", "3")]));
+    }
+
+    #[test]
+    fn a_loop_is_recognized_by_its_name() {
+        for (via, expected) in [
+            ("1.1 paybridge-1", true),
+            ("1.0 fred, 2 paybridge-1 (comment)", true),
+            ("HTTP/1.1 \tpaybridge-1", true),
+            ("1.1 paybridge-12", false),
+            ("paybridge-1", false),
+        ] {
+            assert_eq!(is_via(&headers(&[("via", via)]), "paybridge-1"), expected, "{via}");
+        }
+        assert!(is_via(&appended(&[("via", "1.1 a"), ("via", "1.1 paybridge-1")]), "paybridge-1"));
+    }
+}

@@ -1,0 +1,123 @@
+//! The old v1 service, to which requests are forwarded as they are (contract section 6, "Homes and modes").
+
+mod headers;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+
+use crate::domain::{FingerprintInput, FingerprintKey};
+use crate::error::{ApiError, LegacyError};
+use crate::outbound::{Outbound, OutboundError};
+use crate::rules::LegacyRules;
+use crate::telemetry::{Metrics, Stopwatch};
+use crate::v2::ForwardedHeaders;
+
+/// The head of a request that may be forwarded, as it came.
+#[derive(Clone)]
+pub struct RequestHead {
+    /// Its method.
+    pub method: Method,
+    /// Its path and query, as sent.
+    pub target: Box<str>,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// The address of the caller.
+    pub address: IpAddr,
+}
+
+/// Forwards requests to the old v1 service.
+pub struct Legacy {
+    outbound: Arc<Outbound>,
+    metrics: Arc<Metrics>,
+    /// The `Via` entry of all gateways on one store, without the protocol.
+    pseudonym: Box<str>,
+}
+
+impl Legacy {
+    /// Forwards with `outbound`. The name in `Via` is made from the store's `fingerprint_key`: all nodes of a gateway have
+    /// the same one.
+    #[must_use]
+    pub fn new(outbound: Arc<Outbound>, metrics: Arc<Metrics>, fingerprint_key: &FingerprintKey) -> Self {
+        let hash = fingerprint_key.fingerprint(&FingerprintInput::of("via"));
+        let pseudonym = format!("paybridge-{}", &hex::encode(hash.0)[..16]).into();
+        Self { outbound, metrics, pseudonym }
+    }
+
+    /// Sends a request once, and returns the reply of any status: redirects are not followed. It is sent again only when
+    /// none of its bytes had left.
+    ///
+    /// # Errors
+    /// There is no whole reply, or the request was forwarded by this gateway before.
+    pub async fn forward(
+        &self,
+        rules: &LegacyRules,
+        head: &RequestHead,
+        forwarded: &ForwardedHeaders,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, ApiError> {
+        if headers::is_via(&head.headers, &self.pseudonym) {
+            return Err(LegacyError::Loop.into());
+        }
+        let request = self.request(rules, head, forwarded, body)?;
+        let watch = Stopwatch::start();
+        let reply = self.outbound.forward(request, &rules.trust, rules.timeout, rules.reply_limit).await;
+        self.metrics.legacy_request(outcome(&reply), watch.elapsed());
+        let mut reply = reply.map_err(failure)?;
+        if reply.status().is_informational() {
+            return Err(LegacyError::BadReply { cause: "it switches protocols".to_owned() }.into());
+        }
+        let is_without_body = head.method == Method::HEAD || reply.status().as_u16() == 304;
+        headers::remove_from_reply(reply.headers_mut(), is_without_body);
+        Ok(reply)
+    }
+
+    fn request(
+        &self,
+        rules: &LegacyRules,
+        head: &RequestHead,
+        forwarded: &ForwardedHeaders,
+        body: Bytes,
+    ) -> Result<Request<Bytes>, LegacyError> {
+        let uri: Result<Uri, _> = format!("{}{}", rules.url, head.target).parse();
+        let uri = uri.map_err(|error| LegacyError::Unreachable { cause: format!("its address: {error}") })?;
+        let mut request = Request::new(body);
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = uri;
+        let via = HeaderValue::try_from(format!("1.1 {}", self.pseudonym)).ok();
+        *request.headers_mut() = headers::of_request(&head.headers, head.address, forwarded, via);
+        Ok(request)
+    }
+}
+
+fn failure(error: OutboundError) -> LegacyError {
+    match error {
+        OutboundError::Timeout => LegacyError::Timeout,
+        OutboundError::TooLong => LegacyError::BadReply { cause: error.to_string() },
+        OutboundError::Unreachable(cause)
+        | OutboundError::NotConnected(cause)
+        | OutboundError::Unusable(cause)
+        | OutboundError::Forbidden(cause) => LegacyError::Unreachable { cause },
+        OutboundError::Crowded => LegacyError::Unreachable { cause: error.to_string() },
+    }
+}
+
+/// Returns the name of an outcome in metrics.
+fn outcome(reply: &Result<Response<Bytes>, OutboundError>) -> &'static str {
+    match reply {
+        Ok(reply) => match reply.status().as_u16() {
+            200..300 => "success",
+            300..400 => "redirect",
+            400..500 => "client_error",
+            500..600 => "server_error",
+            _ => "unexpected",
+        },
+        Err(OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded) => "unusable",
+        Err(OutboundError::NotConnected(_)) => "not_connected",
+        Err(OutboundError::Unreachable(_)) => "unreachable",
+        Err(OutboundError::Timeout) => "timeout",
+        Err(OutboundError::TooLong) => "too_long",
+    }
+}

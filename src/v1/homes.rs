@@ -1,0 +1,166 @@
+//! Where a v1 request goes: here or to the old v1 service (contract section 6, "Homes and modes").
+//!
+//! The home of an order decides, whatever the mode; the mode chooses the home of an order that has none. A claim for the old
+//! service is on disk before its create leaves, and an operation of an order that is at home there cannot be stored, so that
+//! no order is ever made twice.
+
+use bytes::Bytes;
+use http::Response;
+
+use super::V1Frontend;
+use super::query::parameter;
+use crate::auth::SignedBody;
+use crate::domain::{Direction, OrderId};
+use crate::error::ApiError;
+use crate::legacy::RequestHead;
+use crate::rules::{LegacyRules, Mode, Share};
+use crate::store::{HomeClaim, OrderHome};
+use crate::v2::ServiceCall;
+use crate::wire::claimed::claimed_id;
+
+/// The reply to a v1 request.
+pub enum V1Reply {
+    /// Made here: the body of a 200.
+    Here(Bytes),
+    /// The old v1 service's.
+    Forwarded(Response<Bytes>),
+}
+
+/// A v1 request where there is an old v1 service.
+#[derive(Clone, Copy)]
+pub struct ByHome<'a> {
+    /// Answers what is at home here.
+    pub frontend: &'a V1Frontend,
+    /// The request.
+    pub call: ServiceCall<'a>,
+    /// `[legacy]`.
+    pub rules: &'a LegacyRules,
+    /// The head of the request, as it came.
+    pub head: &'a RequestHead,
+    /// The body, as it came.
+    pub body: &'a SignedBody,
+}
+
+impl ByHome<'_> {
+    /// Answers a create, or forwards it.
+    ///
+    /// # Errors
+    /// Why nothing was created here; the order could not be claimed; or the old service gave no reply.
+    pub async fn create(self, direction: Direction) -> Result<V1Reply, ApiError> {
+        let share = match self.mode() {
+            Mode::Translate => return self.create_here(direction).await,
+            Mode::Legacy | Mode::Shadow => Share::default(),
+            Mode::Staged(shares) => shares.of(direction),
+        };
+        let Some(external_id) = claimed_id(self.body.bytes())? else {
+            self.count(OrderHome::Legacy);
+            return self.forward().await;
+        };
+        let (store, merchant) = (&self.frontend.store, &self.call.caller.merchant().id);
+        let order = self.frontend.fingerprint_key.order_key(merchant, direction, &external_id);
+        if share.contains(order) && store.ids_complete(merchant, direction).await? {
+            return self.create_here(direction).await;
+        }
+        let now = self.frontend.clock.now();
+        let home = store.claim(merchant, direction, &external_id, HomeClaim::Legacy, now).await?;
+        match home {
+            OrderHome::Legacy => {
+                self.count(home);
+                self.forward().await
+            }
+            OrderHome::Operation | OrderHome::Entry | OrderHome::Native => self.create_here(direction).await,
+        }
+    }
+
+    /// Creates an order here, or forwards it when it is at home with the old service. The insert of the operation finds
+    /// that home; a refusal that comes earlier does not count then.
+    async fn create_here(self, direction: Direction) -> Result<V1Reply, ApiError> {
+        match self.frontend.create(self.call, direction, self.body).await {
+            Ok(body) => {
+                self.count(OrderHome::Operation);
+                Ok(V1Reply::Here(body))
+            }
+            Err(refusal @ (ApiError::Invalid(_) | ApiError::Conflict(_))) => {
+                let external_id = claimed_id(self.body.bytes()).ok().flatten();
+                if !self.is_at_legacy(direction, external_id.as_ref()).await? {
+                    self.count(OrderHome::Operation);
+                    return Err(refusal);
+                }
+                self.count(OrderHome::Legacy);
+                self.forward().await
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Answers a status request, or forwards it.
+    ///
+    /// # Errors
+    /// A malformed parameter, or no such operation; or the old service gave no reply.
+    pub async fn status(self, direction: Direction, query: Option<&str>) -> Result<V1Reply, ApiError> {
+        let named = parameter(query, "external_id").ok().flatten();
+        let external_id = named.and_then(|text| OrderId::new(&text).ok());
+        let merchant = &self.call.caller.merchant().id;
+        let home = match &external_id {
+            Some(external_id) => self.frontend.store.order_home(merchant, direction, external_id).await?,
+            None => None,
+        };
+        match (home, self.mode()) {
+            (Some(OrderHome::Operation | OrderHome::Entry | OrderHome::Native), _) | (None, Mode::Translate) => {
+                self.frontend.status(self.call, direction, query).await.map(V1Reply::Here)
+            }
+            (Some(OrderHome::Legacy), _) | (None, Mode::Legacy | Mode::Shadow | Mode::Staged(_)) => {
+                self.forward().await
+            }
+        }
+    }
+
+    /// Answers a balance request in mode `translate`, or forwards it.
+    ///
+    /// # Errors
+    /// The engine could not answer, or has no balances; or the old service gave no reply.
+    pub async fn balance(self) -> Result<V1Reply, ApiError> {
+        match self.mode() {
+            Mode::Translate => self.frontend.balance(self.call).await.map(V1Reply::Here),
+            Mode::Legacy | Mode::Shadow | Mode::Staged(_) => self.forward().await,
+        }
+    }
+
+    /// Answers a request for the history in mode `translate`, or forwards it.
+    ///
+    /// # Errors
+    /// A malformed parameter; or the old service gave no reply.
+    pub async fn transactions(self, query: Option<&str>) -> Result<V1Reply, ApiError> {
+        match self.mode() {
+            Mode::Translate => self.frontend.transactions(self.call, query).await.map(V1Reply::Here),
+            Mode::Legacy | Mode::Shadow | Mode::Staged(_) => self.forward().await,
+        }
+    }
+
+    /// Forwards the request.
+    ///
+    /// # Errors
+    /// The old service gave no reply that can be passed on.
+    pub async fn forward(self) -> Result<V1Reply, ApiError> {
+        let body = self.body.bytes().clone();
+        let reply = self.frontend.legacy.forward(self.rules, self.head, self.call.forwarded, body).await?;
+        Ok(V1Reply::Forwarded(reply))
+    }
+
+    async fn is_at_legacy(self, direction: Direction, external_id: Option<&OrderId>) -> Result<bool, ApiError> {
+        let Some(external_id) = external_id else { return Ok(false) };
+        let merchant = &self.call.caller.merchant().id;
+        let home = self.frontend.store.order_home(merchant, direction, external_id).await?;
+        Ok(home == Some(OrderHome::Legacy))
+    }
+
+    fn mode(self) -> Mode {
+        self.call.caller.merchant().v1.mode
+    }
+
+    /// Counts a create by the mode and the home of its order.
+    fn count(self, home: OrderHome) {
+        let home = if home == OrderHome::Legacy { "legacy" } else { "here" };
+        self.frontend.metrics.create_by_home(self.mode().as_str(), home);
+    }
+}
