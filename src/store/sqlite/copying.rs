@@ -1,12 +1,11 @@
 //! Opens a store that is copied to a database, while no gateway serves it.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::opening::{connect_though_moved, lock};
+use super::opening::{StoreLock, connect_though_moved, lock};
 use super::{connection, schema};
 use crate::clock::Random;
 use crate::store::copy::make_buckets_known;
@@ -25,7 +24,7 @@ pub(in crate::store) struct CopySource {
     /// SQLite's counter of other connections' commits.
     version: i64,
     /// Declared last, so that everything else is closed when the lock is released.
-    _lock: File,
+    _lock: StoreLock,
 }
 
 /// Opens a store that no gateway serves.

@@ -29,13 +29,13 @@ mod tests;
 mod transaction;
 mod writer;
 
-use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use connection::Readers;
 use lists::ListTurns;
+use opening::StoreLock;
 pub use opening::{open, open_beside, rewrap_keys};
 use writer::Writer;
 
@@ -55,7 +55,7 @@ pub struct SqliteStore {
     contexts: Contexts,
     random: Arc<dyn Random>,
     /// Held by the one process that serves the store. Declared last, so that everything else is closed when it is released.
-    lock: Mutex<Option<File>>,
+    lock: Mutex<Option<StoreLock>>,
 }
 
 impl std::fmt::Debug for SqliteStore {

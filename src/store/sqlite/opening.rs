@@ -123,7 +123,7 @@ fn start(
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
     log: LogOwner,
-    lock: Option<File>,
+    lock: Option<StoreLock>,
 ) -> Result<SqliteStore, OpenError> {
     let source = Arc::new(source);
     let path = source.path();
@@ -168,10 +168,20 @@ fn make_file(path: &Path) -> Result<(), OpenError> {
     made.map(drop).map_err(|error| OpenError::io(path, "open", error))
 }
 
+/// The lock of a store. It is released explicitly, since closing the file is not enough: a child process has a copy of it
+/// until its program starts.
+pub(super) struct StoreLock(File);
+
+impl Drop for StoreLock {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
 /// Locks the store, so that one process serves it: that process takes over the leases of the previous one. The lock
 /// ends with the process, however that ends. SQLite's own file is not locked, since closing it would release SQLite's
 /// locks.
-pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
+pub(super) fn lock(path: &Path) -> Result<StoreLock, OpenError> {
     let mut name = OsString::from(fs::canonicalize(path).map_err(|error| OpenError::io(path, "look at", error))?);
     name.push(".lock");
     let name = PathBuf::from(name);
@@ -187,7 +197,7 @@ pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     if (store.uid(), store.gid()) != (own.uid(), own.gid()) {
         let _ = fchown(&file, Some(store.uid()), Some(store.gid()));
     }
-    Ok(file)
+    Ok(StoreLock(file))
 }
 
 fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
