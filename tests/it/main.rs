@@ -24,6 +24,7 @@ mod golden;
 mod hangups;
 mod import;
 mod layering;
+mod legacy;
 mod listen;
 mod listener;
 mod openapi;

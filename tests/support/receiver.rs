@@ -30,6 +30,10 @@ pub enum Play {
     Say(u16),
     /// The same with more header lines, each ended by a line break.
     With(u16, String),
+    /// Answers with these bytes.
+    Bytes(Vec<u8>),
+    /// Answers with these bytes, and closes.
+    LastBytes(Vec<u8>),
     /// Answers with this status after a while.
     Late(u16, Duration),
     /// Closes.

@@ -105,6 +105,12 @@ impl Reply {
 /// Takes one reply off the front of what was received; `None` while it is not whole. Interim replies are passed over.
 #[track_caller]
 pub fn take_reply(received: &mut Vec<u8>) -> Option<Reply> {
+    take_reply_to("", received)
+}
+
+/// Takes the reply to a request with this method.
+#[track_caller]
+pub fn take_reply_to(method: &str, received: &mut Vec<u8>) -> Option<Reply> {
     loop {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut parsed = httparse::Response::new(&mut headers);
@@ -117,7 +123,8 @@ pub fn take_reply(received: &mut Vec<u8>) -> Option<Reply> {
             continue;
         }
         let mut reply = Reply { status, headers, body: Vec::new() };
-        let length: usize = reply.header("content-length").parse().unwrap();
+        let is_without_body = method == "HEAD" || matches!(status, 204 | 304);
+        let length: usize = if is_without_body { 0 } else { reply.header("content-length").parse().unwrap() };
         assert!(reply.all("transfer-encoding").is_empty(), "a reply framed twice");
         if received.len() < head + length {
             return None;

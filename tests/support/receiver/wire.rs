@@ -25,6 +25,12 @@ async fn act(stream: &mut dyn Stream, play: Play, state: &State) -> bool {
     match play {
         Play::Say(status) => write(stream, answer(status, "").as_bytes()).await,
         Play::With(status, lines) => write(stream, answer(status, &lines).as_bytes()).await,
+        Play::Bytes(bytes) => write(stream, &bytes).await,
+        Play::LastBytes(bytes) => {
+            write(stream, &bytes).await;
+            let _ = stream.shutdown().await;
+            false
+        }
         Play::Late(status, after) => {
             tokio::time::sleep(after).await;
             write(stream, answer(status, "").as_bytes()).await
