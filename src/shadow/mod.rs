@@ -2,11 +2,16 @@
 //! checked without anything being created, counted under the rules in force, and reported.
 
 mod counter;
+mod readiness;
 mod sample;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
 pub use counter::{CheckedCreate, Counter, LegacyOutcome};
+pub use readiness::{
+    Finding, MerchantChecks, MerchantReadiness, Minimums, Readiness, ReadinessRow, ReadinessVerdict, RulePlace,
+    read_readiness, readiness, reported_merchants,
+};
 pub use sample::sample;
 pub use verdict::{Loss, Refusal, Verdict, verdict};

@@ -24,6 +24,7 @@ unknown_fields = \"reject\"
 fn world() -> Rules {
     let shop = format!("{SHOP}[payin]\nschema = \"s.json\"\n");
     Rules::bare()
+        .with("gateway.toml", "[legacy]\nurl = \"https://v1.example\"\n")
         .with("shops/s.toml", shop)
         .with("shops/s.json", r#"{ "properties": { "bank": { "x-allowed-list": "banks" } } }"#)
         .with("shops/t.toml", SHOP)
@@ -51,13 +52,14 @@ fn rules_of_creates_and_nothing_else_change_the_fingerprint() {
         ("merchants/m.toml", "203.0.113.0/24", "203.0.113.7"),
         ("merchants/m.toml", "[shops.s]\n[shops.t]\npayin = false", "[shops]\ns = {} # c\nt = { payin = false }"),
         ("merchants/m.toml", "[\"s\", \"t\"]", "[\"t\", \"s\"]"),
-        ("merchants/m.toml", "[v1]", "[balance]\nenforce = true\n[v1]\nmode = \"translate\""),
+        ("merchants/m.toml", "[v1]", "[balance]\nenforce = true\n[v1]\nmode = \"legacy\""),
+        ("merchants/m.toml", "[v1]", "[v1]\nmode = \"staged\"\npercent = { payin = 5 }"),
         ("merchants/m.toml", "[[api_keys]]", "[[api_keys]]\nkey = \"new\"\nv2_secret = \"x\"\n[[api_keys]]"),
         ("merchants/n.toml", "[shops.s]", "[shops.s]\n[v1]\nunknown_fields = \"ignore\""),
         ("shops/s.toml", "[provider]", "[provider]\ndelay = \"2s\""),
         ("shops/other.toml", "EUR", "KES"),
         ("lists/unused.txt", "a", "b"),
-        ("gateway.toml", "", "[limits]\nbody = \"32KiB\""),
+        ("gateway.toml", "[legacy]", "[limits]\nbody = \"32KiB\"\n[legacy]"),
     ] {
         assert_eq!(replace(file, from, to), first, "{file}: {to}");
     }
@@ -79,6 +81,7 @@ fn rules_of_creates_and_nothing_else_change_the_fingerprint() {
     let own = world().with("lists/m/banks.txt", "b\n");
     assert_ne!(of(&own), first);
     assert_eq!(of(&world().with("lists/n/banks.txt", "b\n")), first);
-    let remote = world().with("gateway.toml", "[engine]\nurl = \"https://v2.example\"");
+    let remote =
+        world().with("gateway.toml", "[engine]\nurl = \"https://v2.example\"\n[legacy]\nurl = \"https://v1.example\"");
     assert_ne!(of(&remote), first);
 }
