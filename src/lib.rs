@@ -11,6 +11,7 @@
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | customers' pages of a deposit: entry link, return link, the sandbox's hosted page |
+//! | [`shadow`] | what v2 would do with the creates of merchants whose v1 service is still the old one: the check (pure), its counts, the report of readiness |
 //! | [`v1`] | the gateway's front: create, repeats of v1 bodies, status, balance, history, translate (pure), reply |
 //! | [`remote`] | the other v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
 //! | [`v2`] | the trait of a v2 service, and its implementation by the engine in this process |
@@ -104,6 +105,7 @@ pub mod pages;
 pub mod provider;
 pub mod remote;
 pub mod rules;
+pub mod shadow;
 pub mod store;
 pub mod telemetry;
 pub mod v1;

@@ -34,6 +34,21 @@ fn within<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, allowed: usi
     near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, candidate)| candidate)
 }
 
+/// The longest masked name, in characters.
+const LONGEST_MASKED: usize = 64;
+
+/// Masks a name that only a caller has, for reports: it is cut, digits become `#`, and characters that are not printed
+/// `\u{fffd}`.
+pub(crate) fn masked(name: &str) -> String {
+    let shown = |c: char| match c {
+        c if c.is_numeric() => '#',
+        '\'' | '"' | '\\' => c,
+        c if c.escape_debug().len() > 1 => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    name.chars().take(LONGEST_MASKED).map(shown).collect()
+}
+
 /// A member's name that a caller made up, fit to be shown back: overlong names, names with control
 /// characters or invisible ones and names that could hold a card number are described instead of echoed.
 #[derive(Debug, Clone, Copy)]
@@ -73,5 +88,18 @@ mod tests {
         assert_eq!(did_you_mean("nmae", known).as_deref(), Some("did you mean `name`?"));
         assert_eq!(did_you_mean("colour", known), None);
         assert_eq!(did_you_mean(&"a".repeat(81), ["a"]), None);
+    }
+
+    #[test]
+    fn masked_names_are_short_and_hold_no_digit() {
+        for (name, expected) in [
+            ("bank_code", "bank_code"),
+            ("line2 \"a\\b\"", "line# \"a\\b\""),
+            ("4111\u{661}½é", "#####\u{23}é"),
+            ("a\n\u{1b}[31m\u{202e}b", "a\u{fffd}\u{fffd}[##m\u{fffd}b"),
+        ] {
+            assert_eq!(masked(name), expected);
+        }
+        assert_eq!(masked(&"é".repeat(65)).chars().count(), 64);
     }
 }

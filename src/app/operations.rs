@@ -13,13 +13,14 @@ use super::live_tls::{self, LiveTls};
 use super::reloads::{ReloadCause, Reloads};
 use crate::callback::{Sample, Sampled, sample};
 use crate::clock::{Clock, Random};
-use crate::domain::UnixMillis;
+use crate::domain::{MerchantId, UnixMillis};
 use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
 use crate::http::listener::ConnectionSlots;
 
 use crate::outbound::Outbound;
 use crate::rules::{LiveRules, Watched, Watcher};
-use crate::store::{Outbox, Store};
+use crate::shadow::{Minimums, Readiness, read_readiness};
+use crate::store::{Outbox, Store, StoreError};
 use crate::telemetry::Metrics;
 
 /// How long the result of a probe is reused.
@@ -226,6 +227,13 @@ impl AdminSource for Arc<Operations> {
 
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
         Box::pin(self.send_sample(request))
+    }
+
+    fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>> {
+        Box::pin(async move {
+            let rules = self.rules.current();
+            read_readiness(&*self.store, &rules, merchant.as_ref(), Minimums::default(), self.clock.now()).await
+        })
     }
 
     fn now(&self) -> UnixMillis {

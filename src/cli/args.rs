@@ -2,10 +2,12 @@
 
 mod callbacks;
 mod common;
+mod readiness;
 mod store;
 
 pub use callbacks::{Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
 pub use common::{Format, InterfaceArg, Rules};
+pub use readiness::ReadinessArgs;
 pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
 use std::net::SocketAddr;
@@ -40,7 +42,7 @@ Examples, in a clone of the repository:
 
 Results go to standard output, messages to standard error.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage.";
+Exit codes: 0 success, 1 failure, 2 wrong usage, 4 not ready (`readiness`).";
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
@@ -61,6 +63,8 @@ pub enum Command {
     Certs(Certs),
     /// Reserve v1 external ids, so that no new operation can use them
     ImportIds(ImportIds),
+    /// Show whether merchants can move from the old v1 service to v2
+    Readiness(ReadinessArgs),
     /// List, show and resend callbacks, and send a sample
     #[command(subcommand)]
     Callbacks(Callbacks),
@@ -492,6 +496,8 @@ mod tests {
         assert_eq!(list.which.order_id, Some(OrderId::new("o").unwrap()));
         assert_eq!(list.which.since, Moment::parse("2h"));
         assert_eq!(list.after, Some(CallbackCursor { queued_at: UnixMillis(1), key: 2 }));
+        let Ok(Command::Readiness(readiness)) = parsed("readiness --min-creates 5") else { panic!() };
+        assert_eq!((readiness.merchant, readiness.min_creates, readiness.min_days), (None, 5, 7));
         let id = "cb_0123456789abcdef00000000000000ff";
         let Ok(Command::Callbacks(Callbacks::Show(show))) = parsed(&format!("callbacks show {id}")) else { panic!() };
         assert_eq!(show.id, id);
@@ -543,6 +549,8 @@ mod tests {
             "callbacks resend --failed --wait 1s",
             "callbacks resend cb_0123456789abcdef00000000000000ff --merchant a",
             "callbacks resend cb_0123456789abcdef00000000000000ff --wait soon",
+            "readiness --min-days -1",
+            "readiness acme",
             "store",
             "store rekey now",
             "store backup",

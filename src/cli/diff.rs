@@ -49,7 +49,9 @@ fn read(directory: &Path, err: &mut dyn Write) -> Result<Option<ReadRules>, CliE
         Err(problems) => {
             match wrong_rules(directory, &problems, err) {
                 CliError::Failed(reason) => writeln!(err, "error: {reason}")?,
-                stop @ (CliError::Reported | CliError::Usage(_) | CliError::Output(_)) => return Err(stop),
+                stop @ (CliError::Reported | CliError::NotReady | CliError::Usage(_) | CliError::Output(_)) => {
+                    return Err(stop);
+                }
             }
             Ok(None)
         }

@@ -1,5 +1,5 @@
 //! The command line (contract section 12). Results go to stdout, messages to stderr; the exit code is 0 for success, 1
-//! for failure, 2 for wrong usage.
+//! for failure, 2 for wrong usage, 4 for a merchant that is not ready.
 
 pub mod args;
 pub mod callbacks;
@@ -15,6 +15,7 @@ pub mod listen;
 pub mod man;
 mod outcome;
 pub mod progress;
+pub mod readiness;
 pub mod schema;
 pub mod serve;
 pub mod sign;
@@ -71,6 +72,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         Command::Listen(args) => listen::run(&load(&args.rules.rules, err)?, &args, out, err),
         Command::Certs(args) => certs::run(&args, SystemClock.now(), out, err),
         Command::ImportIds(args) => import_ids::run(&load(&args.rules.rules, err)?, &args, out, err),
+        Command::Readiness(args) => readiness::run(&args, out, err),
         Command::Callbacks(args) => callbacks::run(&args, out, err),
         Command::Store(args) => store::run(&args, out, err),
         Command::Schema(args) => Ok(schema::run(args.kind, out)?),

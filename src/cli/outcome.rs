@@ -20,6 +20,8 @@ pub enum CliError {
     Failed(String),
     /// The arguments are wrong in a way that the parser cannot detect.
     Usage(String),
+    /// A merchant in the report is not ready.
+    NotReady,
     /// The output could not be written.
     Output(io::Error),
 }
@@ -50,6 +52,7 @@ pub(super) fn exit_code(outcome: ExitOutcome, err: &mut dyn Write) -> u8 {
     let (code, message) = match outcome {
         Ok(()) => return 0,
         Err(CliError::Reported) => return 1,
+        Err(CliError::NotReady) => return 4,
         // The reader has closed the pipe, as `head` does, and needs no message.
         Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => return 1,
         Err(CliError::Output(error)) => (1, format!("the output cannot be written: {error}")),
@@ -118,6 +121,7 @@ mod tests {
         assert_eq!(ended(Ok(())), (0, String::new()));
         assert_eq!(ended(Err(CliError::Reported)), (1, String::new()));
         assert_eq!(ended(Err(CliError::failed("no"))), (1, "error: no\n".to_owned()));
+        assert_eq!(ended(Err(CliError::NotReady)), (4, String::new()));
         assert_eq!(ended(Err(CliError::Usage("so".to_owned()))), (2, "error: so\n".to_owned()));
         assert_eq!(ended(Err(CliError::Output(io::ErrorKind::BrokenPipe.into()))), (1, String::new()));
         assert_eq!(ended(Err(CliError::Output(io::ErrorKind::StorageFull.into()))).0, 1);

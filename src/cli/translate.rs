@@ -79,6 +79,6 @@ fn apply_engine_rules(
     create: &v1::V1Create<'_>,
 ) -> Result<AcceptedRequest, RequestError> {
     let request = v2::read_create(direction, body);
-    let outcome = request.and_then(|request| check_rules(merchant, api_key, &request));
+    let outcome = request.and_then(|request| check_rules(merchant, api_key, &request).map_err(|refusal| refusal.error));
     outcome.map_err(|error| error.renamed(|path| create.v1_name(path)))
 }

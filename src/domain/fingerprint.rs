@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Direction, MerchantId, OrderId, wide};
 
-/// A keyed hash of a canonical request: the first 16 bytes of HMAC-SHA256.
+/// A hash of canonical content: the first 16 bytes of HMAC-SHA256, or of SHA-256 where there is nothing to hide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(pub [u8; 16]);
 
@@ -171,6 +171,15 @@ impl FingerprintInput {
     pub fn part(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(&wide(bytes.len()).to_le_bytes());
         self.0.extend_from_slice(bytes);
+    }
+
+    /// Returns a hash without a key, for content that is no secret.
+    #[must_use]
+    pub fn unkeyed(&self) -> Fingerprint {
+        let whole = Sha256::digest(&self.0);
+        let mut fingerprint = [0; 16];
+        fingerprint.copy_from_slice(whole.split_at(16).0);
+        Fingerprint(fingerprint)
     }
 
     /// Adds a part that may be absent; absent and empty differ.

@@ -51,7 +51,7 @@ impl Engine {
                 let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
                 let sent = Compared::of(request, v1.as_ref());
                 let repeat = self.repeat(merchant, direction, &request.order_id, sent).await?;
-                repeat.ok_or(CreateError::Invalid(refusal))
+                repeat.ok_or(CreateError::Invalid(refusal.error))
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Today's rules for a create: pure functions from a request and a snapshot of the rules to an operation that may be
 //! created, pending or FAILED.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::domain::{Amount, CreateRequest, Direction, Fields, RequestKind, SchemaFields, UnixMillis};
+use crate::domain::{Amount, CreateRequest, Direction, Fields, InvalidValue, RequestKind, SchemaFields, UnixMillis};
 use crate::error::RequestError;
-use crate::rules::{ApiKey, FieldProblem, Merchant, PaymentChecks, ProviderRules, Shop};
+use crate::rules::{ApiKey, FieldProblem, FieldRule, Merchant, PaymentChecks, ProviderRules, Shop};
 use crate::store::{CreateOutcome, DailyLimit};
 
 /// A request that today's rules accept.
@@ -21,6 +22,42 @@ pub struct AcceptedRequest {
     pub failure: Option<FailureCause>,
 }
 
+/// A refusal by today's rules.
+#[derive(Debug)]
+pub struct RuleRefusal {
+    /// For the caller, with v2 names.
+    pub error: RequestError,
+    /// The rule behind it.
+    pub rule: RefusingRule,
+}
+
+/// A rule that refuses a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefusingRule {
+    /// The request names no shop, and the merchant has no default one.
+    NoDefaultShop,
+    /// The shop is not one of the merchant's.
+    NotOfMerchant,
+    /// The shop is not enabled for the merchant and this direction.
+    NotEnabled,
+    /// The shop is not active.
+    Inactive,
+    /// The API key may not use the shop.
+    NotOfKey,
+    /// The shop has another currency.
+    Currency,
+    /// The account does not have the format of the shop.
+    Account,
+    /// The shop's schema.
+    Schema(FieldRule),
+}
+
+impl RefusingRule {
+    fn refuse(self, member: &'static str, reason: impl Into<Cow<'static, str>>) -> RuleRefusal {
+        RuleRefusal { error: RequestError::member(member, reason), rule: self }
+    }
+}
+
 /// Applies today's rules to a request, in this order: shop, currency, account, `fields`, payment checks. A request that the
 /// checks refuse is accepted as an operation created FAILED.
 ///
@@ -30,14 +67,16 @@ pub fn check_rules(
     merchant: &Merchant,
     api_key: &ApiKey,
     request: &CreateRequest<'_>,
-) -> Result<AcceptedRequest, RequestError> {
+) -> Result<AcceptedRequest, RuleRefusal> {
     let direction = request.kind.direction();
     let shop = select_shop(merchant, api_key, direction, request.method.as_deref())?;
     if request.currency != shop.currency {
-        return Err(RequestError::member("currency", "must be the currency of the shop"));
+        return Err(RefusingRule::Currency.refuse("currency", "must be the currency of the shop"));
     }
     if let RequestKind::Withdrawal { account_number, .. } = &request.kind {
-        shop.account.check(account_number).map_err(|invalid| RequestError::invalid("account_number", &invalid))?;
+        let refuse =
+            |invalid: InvalidValue| RefusingRule::Account.refuse("account_number", invalid.reason().to_owned());
+        shop.account.check(account_number).map_err(refuse)?;
     }
     let (kept, fields) = check_fields(merchant, request, &shop)?;
     let failure = refused_customer(&shop.checks, request);
@@ -51,20 +90,24 @@ fn select_shop(
     api_key: &ApiKey,
     direction: Direction,
     method: Option<&str>,
-) -> Result<Arc<Shop>, RequestError> {
+) -> Result<Arc<Shop>, RuleRefusal> {
     let (code, reason) = match (method, &merchant.default_shop) {
         (Some(named), _) => (named, "must be the code of an active shop that is enabled for this operation"),
         (None, Some(default)) => {
             (default.as_str(), "must be given: the default shop is not enabled for this operation")
         }
-        (None, None) => return Err(RequestError::member("method", "is required: there is no default shop")),
+        (None, None) => {
+            return Err(RefusingRule::NoDefaultShop.refuse("method", "is required: there is no default shop"));
+        }
     };
-    merchant
-        .shops
-        .get(code)
-        .filter(|access| access.enabled(direction) && access.shop.active && api_key.may_use(&access.shop.code))
-        .map(|access| Arc::clone(&access.shop))
-        .ok_or_else(|| RequestError::member("method", reason))
+    let rule = match merchant.shops.get(code) {
+        None => RefusingRule::NotOfMerchant,
+        Some(access) if !access.enabled(direction) => RefusingRule::NotEnabled,
+        Some(access) if !access.shop.active => RefusingRule::Inactive,
+        Some(access) if !api_key.may_use(&access.shop.code) => RefusingRule::NotOfKey,
+        Some(access) => return Ok(Arc::clone(&access.shop)),
+    };
+    Err(rule.refuse("method", reason))
 }
 
 /// Applies the shop's schema to `fields` and reduces them to what it keeps.
@@ -72,21 +115,21 @@ fn check_fields(
     merchant: &Merchant,
     request: &CreateRequest<'_>,
     shop: &Shop,
-) -> Result<(SchemaFields, Fields), RequestError> {
+) -> Result<(SchemaFields, Fields), RuleRefusal> {
     let Some(schema) = &shop.side(request.kind.direction()).schema else {
         let sent = request.fields.reduced(&SchemaFields::Everything).text().into();
         return Ok((SchemaFields::Everything, Fields { sent, ..Fields::default() }));
     };
     let kept = SchemaFields::Names(Arc::clone(schema.kept()));
     let reduced = request.fields.reduced(&kept);
-    let defaults = schema.check_fields(&merchant.id, &reduced).map_err(request_error)?;
+    let defaults = schema.check_fields(&merchant.id, &reduced).map_err(refused_field)?;
     let sent = reduced.text().into();
     Ok((kept, Fields { sent, defaults, ..Fields::default() }))
 }
 
-fn request_error(problem: FieldProblem) -> RequestError {
+fn refused_field(problem: FieldProblem) -> RuleRefusal {
     let path = if problem.path.is_empty() { "fields".to_owned() } else { format!("fields.{}", problem.path) };
-    RequestError::member(path, problem.reason)
+    RuleRefusal { error: RequestError::member(path, problem.reason), rule: RefusingRule::Schema(problem.rule) }
 }
 
 /// Why an operation was created FAILED (merchant-api-v2: "HTTP 200 is also returned when the operation already has a

@@ -21,7 +21,7 @@ use crate::store::{OpeningBalances, Store, StoreError};
 use crate::telemetry::Metrics;
 
 pub use customer::NextAction;
-pub use decide::{AcceptedRequest, FailureCause, check_rules};
+pub use decide::{AcceptedRequest, FailureCause, RefusingRule, RuleRefusal, check_rules};
 pub use repeat::EarlierRequest;
 pub use report::{Report, Reported};
 

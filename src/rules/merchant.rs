@@ -34,6 +34,9 @@ pub struct Merchant {
     pub v1: V1Rules,
     /// The rules of its balances.
     pub balance: BalanceRules,
+    /// A hash of the rules that its v1 creates are checked by: its dialect, `[v1]` without `mode` and `percent`, its
+    /// shops with their schemas and lists, and the shops of its keys. Equal on all nodes with equal files.
+    pub rules_fingerprint: Fingerprint,
 }
 
 impl Merchant {

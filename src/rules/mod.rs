@@ -61,7 +61,8 @@ pub use ruleset::{
 
 pub use secret::secret_named;
 pub use shop::{
-    AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,
+    AccountRule, DailyLimits, FieldProblem, FieldRule, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop,
+    ShopSide,
 };
 pub(crate) use stamp::FileMeta;
 pub use watch::{Watched, Watcher};

@@ -11,7 +11,7 @@ use crate::domain::{
     AccountNumber, Amount, Currency, CustomerAccountId, Direction, InvalidValue, ProviderKind, Secrets, ShopCode,
 };
 
-pub use super::schema::{FieldProblem, FieldsSchema};
+pub use super::schema::{FieldProblem, FieldRule, FieldsSchema};
 
 /// A shop (contract section 2, `shops/<code>.toml`).
 #[derive(Debug)]
@@ -54,6 +54,8 @@ impl Shop {
 pub struct ShopSide {
     /// The input schema of `fields`; without one, any object passes.
     pub schema: Option<Arc<FieldsSchema>>,
+    /// The name of the schema's file in the directory of the shop; empty without a schema.
+    pub schema_file: Box<str>,
     /// Whether pages of deposits offer the signed return link.
     pub browser_return: bool,
 }

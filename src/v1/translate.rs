@@ -25,10 +25,21 @@ pub struct Translation<'a> {
     pub members: Vec<Translated<'a>>,
     /// The members of `fields`; empty: there is no `fields`.
     pub fields: Vec<Translated<'a>>,
-    /// Sent v1 members that are not in the v2 body, and why.
-    pub left_out: Vec<(Cow<'a, str>, &'static str)>,
+    /// Sent v1 members that are not in the v2 body.
+    pub left_out: Vec<LeftOut<'a>>,
     /// The merchant's own callback address and where it came from, when v2 is given the relay's.
     pub relayed_to: Option<(CallbackUrl, MemberSource<'a>)>,
+}
+
+/// A sent v1 member that is not in the v2 body.
+#[derive(Debug)]
+pub struct LeftOut<'a> {
+    /// Its name.
+    pub name: Cow<'a, str>,
+    /// Why it is left out.
+    pub reason: &'static str,
+    /// Whether the v2 body lacks something that it stated.
+    pub is_loss: bool,
 }
 
 /// A member of the v2 body.
@@ -80,6 +91,8 @@ pub struct TranslateError {
     pub error: RequestError,
     /// For the metrics.
     pub reason: &'static str,
+    /// The key whose change would let the body pass: of the merchant's file or, in `requests`, of its dialect's.
+    pub key: &'static str,
 }
 
 /// Translates a v1 create by a merchant's rules; `relay_url` is where v2 is to send callbacks that are relayed.
@@ -119,8 +132,12 @@ impl<'a> Translation<'a> {
         body
     }
 
-    fn leave_out(&mut self, name: impl Into<Cow<'a, str>>, why: &'static str) {
-        self.left_out.push((name.into(), why));
+    fn leave_out(&mut self, name: impl Into<Cow<'a, str>>, reason: &'static str) {
+        self.left_out.push(LeftOut { name: name.into(), reason, is_loss: false });
+    }
+
+    fn lose(&mut self, name: impl Into<Cow<'a, str>>, reason: &'static str) {
+        self.left_out.push(LeftOut { name: name.into(), reason, is_loss: true });
     }
 
     /// Reads an empty list as an empty object, as PHP writes it, where the dialect allows it.
@@ -130,7 +147,7 @@ impl<'a> Translation<'a> {
         }
         if !rules.dialect.empty_list_is_object {
             let error = RequestError::member(PAYMENT_DATA, "must be a JSON object, not an array");
-            return Err(TranslateError { error, reason: "payment_data" });
+            return Err(TranslateError { error, reason: "payment_data", key: "requests.empty_list_is_object" });
         }
         self.leave_out(PAYMENT_DATA, "[] is read as {}, by the dialect's [requests] empty_list_is_object");
         Ok(())
@@ -140,9 +157,9 @@ impl<'a> Translation<'a> {
         for name in create.unknown_members() {
             if rules.unknown_fields == UnknownFields::Reject {
                 let error = RequestError::member(name.to_owned(), "is not a known field");
-                return Err(TranslateError { error, reason: "unknown_field" });
+                return Err(TranslateError { error, reason: "unknown_field", key: "v1.unknown_fields" });
             }
-            self.leave_out(name, "unknown to v1: dropped, by the merchant's [v1] unknown_fields");
+            self.lose(name, "unknown to v1: dropped, by the merchant's [v1] unknown_fields");
         }
         for name in create.null_members() {
             self.leave_out(name, "null is like absent");
@@ -181,12 +198,12 @@ impl<'a> Translation<'a> {
                 self.add("\"customer_account_id\"", id.to_string(), MemberSource::Body(NAME), "digits -> JSON integer");
             }
             (UserId::NoEquivalent, IdPolicy::Omit) => {
-                self.leave_out(NAME, "no integer equals it: omitted, by the merchant's [v1] non_numeric_user_id");
+                self.lose(NAME, "no integer equals it: omitted, by the merchant's [v1] non_numeric_user_id");
             }
             (UserId::NoEquivalent, IdPolicy::Reject) => {
                 let reason = "must be digits without a leading zero, within a signed 64-bit integer";
                 let error = RequestError::member(NAME, reason);
-                return Err(TranslateError { error, reason: "user_id" });
+                return Err(TranslateError { error, reason: "user_id", key: "v1.non_numeric_user_id" });
             }
         }
         Ok(())
@@ -200,7 +217,7 @@ impl<'a> Translation<'a> {
         relay_url: &str,
     ) -> Result<(), TranslateError> {
         const NAME: &str = "callback_url";
-        let refuse = |why| TranslateError { error: RequestError::member(NAME, why), reason: "callback_url" };
+        let refuse = |why, key| TranslateError { error: RequestError::member(NAME, why), reason: "callback_url", key };
         let (url, source, rule) = match (&create.callback_url, &rules.callback_url) {
             (Some(named), _) => (Some(named), MemberSource::Body(NAME), AS_IS),
             (None, default) => (default.as_ref(), MemberSource::MerchantRule(NAME), FILLED_IN),
@@ -209,16 +226,16 @@ impl<'a> Translation<'a> {
             CallbackStyle::V1 => {
                 let named_http = create.callback_url.as_ref().is_some_and(CallbackUrl::is_plain_http);
                 if named_http && !rules.allow_http_callbacks {
-                    return Err(refuse("must be an https:// URL"));
+                    return Err(refuse("must be an https:// URL", "v1.allow_http_callbacks"));
                 }
                 self.relayed_to = url.cloned().map(|url| (url, source));
                 let rule = "since the merchant's [v1] callbacks = \"v1\"";
                 self.add("\"callback_url\"", quoted(relay_url), MemberSource::Relay, rule);
             }
             CallbackStyle::V2 => {
-                let url = url.ok_or_else(|| refuse("is required: the merchant has no default"))?;
+                let url = url.ok_or_else(|| refuse("is required: the merchant has no default", "v1.callback_url"))?;
                 if url.is_plain_http() {
-                    return Err(refuse("must be an https:// URL"));
+                    return Err(refuse("must be an https:// URL", "v1.callbacks"));
                 }
                 self.add("\"callback_url\"", quoted(url.as_str()), source, rule);
             }
@@ -238,6 +255,7 @@ impl<'a> Translation<'a> {
         let (url, source, rule): (&BrowserUrl, _, _) = named.or(default).ok_or_else(|| TranslateError {
             error: RequestError::member("paymentData.return_user_url", "is required: the merchant has no default"),
             reason: "return_user_url",
+            key: "v1.return_url",
         })?;
         for name in ["\"success_url\"", "\"pending_url\"", "\"fail_url\""] {
             self.add(name, quoted(url.as_str()), source.clone(), rule);

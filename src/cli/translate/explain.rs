@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use crate::cli::columns::plain;
 use crate::engine::AcceptedRequest;
 use crate::rules::Merchant;
-use crate::v1::translate::{MemberSource, Translated, Translation};
+use crate::v1::translate::{LeftOut, MemberSource, Translated, Translation};
 
 /// Longer cells do not widen their column; the rest of their line moves to the right.
 const MAX_WIDTH: usize = 48;
@@ -30,7 +30,8 @@ pub(super) fn explain(
     }
     let mut rest: Vec<[String; 3]> = Vec::new();
     rest.extend(relayed(translation, merchant));
-    rest.extend(translation.left_out.iter().map(|(name, why)| [shown(name), "-- not forwarded".into(), (*why).into()]));
+    let left_out = |left_out: &LeftOut<'_>| [shown(&left_out.name), "-- not forwarded".into(), left_out.reason.into()];
+    rest.extend(translation.left_out.iter().map(left_out));
     let engine_rows = accepted.map_or_else(Vec::new, |accepted| engine_changes(translation, merchant, accepted));
     write_tables(&[forwarded, rest, engine_rows], out)
 }

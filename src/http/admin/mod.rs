@@ -12,6 +12,7 @@
 //! | `POST /api/callbacks/{id}/resend` | queues it again and returns it: 200, 404, or 409 while it is being sent |
 //! | `POST /api/callbacks/resend` | `{"resent","next"}`: queues failed callbacks again, 500 a request or `limit`. `state=failed` is required; `merchant`, `since`, `until`, `after` as above, until `next` is `null` |
 //! | `POST /api/callbacks/sample` | sends `merchant` a callback that is marked as a sample and not stored, and returns the outcome. `key` (whose secret signs), `kind` (`v1`, `v2`), `url` |
+//! | `/api/readiness` | whether merchants can move to v2, as `paybridge readiness --format json` prints it; `merchant`: this one alone |
 //! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!
 //! Web pages cannot use this listener: `Host` must be a loopback name, the listening address or one of `[admin] hosts`
@@ -22,6 +23,7 @@
 
 mod callbacks;
 mod guard;
+mod readiness;
 mod reply;
 mod rules;
 mod source;
@@ -187,6 +189,8 @@ enum Route<'a> {
     Rules,
     Reload,
     OpenApi,
+    /// Whether merchants can move to v2.
+    MerchantReadiness,
     Callbacks,
     /// With the callback's id, as sent.
     Callback(&'a str),
@@ -204,6 +208,7 @@ impl<'a> Route<'a> {
             "/api/rules" => Some(Self::Rules),
             "/api/rules/reload" => Some(Self::Reload),
             "/api/openapi.json" => Some(Self::OpenApi),
+            "/api/readiness" => Some(Self::MerchantReadiness),
             "/api/callbacks" => Some(Self::Callbacks),
             "/api/callbacks/resend" => Some(Self::ResendFailed),
             "/api/callbacks/sample" => Some(Self::Sample),
@@ -225,6 +230,7 @@ impl<'a> Route<'a> {
             | Self::Metrics
             | Self::Rules
             | Self::OpenApi
+            | Self::MerchantReadiness
             | Self::Callbacks
             | Self::Callback(_) => "GET, HEAD",
         }
@@ -256,6 +262,7 @@ impl Server {
             Route::Rules => reply::document(&rules::rules_document(&self.source.rules())),
             Route::Reload => self.reload().await,
             Route::OpenApi => reply::ok("application/json", OPENAPI),
+            Route::MerchantReadiness => readiness::show(&*self.source, uri.query()).await,
             Route::Callbacks => callbacks::list(&*self.source, uri.query()).await,
             Route::Callback(id) => callbacks::show(&*self.source, id).await,
             Route::Resend(id) => callbacks::resend(&*self.source, id, uri.query()).await,

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use super::rules::RulesInfo;
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
-use crate::store::Outbox;
+use crate::shadow::Readiness;
+use crate::store::{Outbox, StoreError};
 
 /// The future of an [`AdminSource`].
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,6 +31,10 @@ pub trait AdminSource: Send + Sync + 'static {
 
     /// Sends a sample to a merchant's receiver, or returns why it cannot.
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>>;
+
+    /// Reports whether a merchant, or all whose v1 service is still the old one, can move to v2; `None`: there is no such
+    /// merchant.
+    fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>>;
 
     /// Returns the time.
     fn now(&self) -> UnixMillis;

@@ -8,9 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::callback::{SampleKind, Sampled};
 use crate::clock::{Clock as _, SystemRandomness};
-use crate::domain::{CallbackUrl, Secret, UnixMillis};
+use crate::domain::{CallbackUrl, MerchantId, Secret, UnixMillis};
 use crate::engine::tests::World;
-use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Outbox, TryOutcome};
+use crate::shadow::{Minimums, Readiness, read_readiness};
+use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Outbox, StoreError, TryOutcome};
 
 #[derive(Default)]
 struct Source {
@@ -79,6 +80,14 @@ impl AdminSource for Source {
             body: request.api_key.unwrap_or_default(),
             tried: CallbackTry { at: UnixMillis(0), duration: Duration::from_millis(3), outcome },
         })))
+    }
+
+    fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>> {
+        let world = self.world.as_ref().unwrap();
+        Box::pin(async move {
+            let (store, minimums) = (&**world.engine.store(), Minimums::default());
+            read_readiness(store, &world.rules(), merchant.as_ref(), minimums, world.clock.now()).await
+        })
     }
 
     fn now(&self) -> UnixMillis {
@@ -399,6 +408,31 @@ async fn callbacks_are_listed_shown_and_resent() {
     assert_eq!(json(&admin, &line).await.1, serde_json::json!({ "resent": 1, "next": null }));
     assert_eq!(orders(&admin, "?state=failed").await.0, all(&[]));
     assert_eq!(json(&admin, "POST /api/callbacks/resend?state=failed").await.1["resent"], 0);
+}
+
+#[tokio::test]
+async fn readiness_is_reported_for_all_merchants_or_one() {
+    let world = World::new();
+    let gateway = std::fs::read_to_string(world.rules_directory().join("gateway.toml")).unwrap();
+    world.edit("gateway.toml", &format!("{gateway}\n[legacy]\nurl = \"https://v1.example\"\n"));
+    world.replace("merchants/acme.toml", "[v1]", "[v1]\nmode = \"staged\"");
+    let admin = start_with(None, Source { world: Some(world), ..Source::default() }).await;
+    let (status, all) = json(&admin, "GET /api/readiness").await;
+    let merchants: Vec<_> =
+        all["merchants"].as_array().unwrap().iter().map(|one| one["merchant"].as_str().unwrap()).collect();
+    assert_eq!((status, merchants), (200, vec!["acme"]));
+    let (status, one) = json(&admin, "GET /api/readiness?merchant=acme").await;
+    assert_eq!((status, &one["merchants"][0]), (200, &all["merchants"][0]));
+    assert_eq!(one["merchants"][0]["verdict"], "not ready");
+    for (line, expected) in [
+        ("GET /api/readiness?merchant=other", 200),
+        ("GET /api/readiness?merchant=nothing", 404),
+        ("GET /api/readiness?merchant=a%2Fb", 404),
+        ("GET /api/readiness?shop=card", 400),
+        ("POST /api/readiness", 405),
+    ] {
+        assert_eq!(json(&admin, line).await.0, expected, "{line}");
+    }
 }
 
 #[tokio::test]

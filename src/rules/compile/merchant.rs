@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::fingerprint::CreateRules;
 use super::{BUILT_IN_DIALECT, Context, FileContext, ShopsAndDialects};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, Quota, ShopCode};
 use crate::names::{did_you_mean, quoted};
@@ -259,14 +260,23 @@ impl Context<'_> {
             shop.get_ref().clone()
         });
         self.warn_about_merchant(here, &raw);
+        let v1 = v1?;
+        let checked_by = CreateRules {
+            id,
+            default_shop: default_shop.as_ref(),
+            shops: &shops,
+            api_keys: &api_keys,
+            dialect: &v1.dialect,
+        };
         Some(Merchant {
+            rules_fingerprint: self.rules_fingerprint(file, &checked_by, &parts.hashes),
             bucket: Bucket::of(id),
             id: id.clone(),
             name: raw.name.get().map_or_else(|| id.as_str().into(), |name| name.0.clone()),
             default_shop,
             api_keys,
             shops,
-            v1: v1?,
+            v1,
             balance,
         })
     }

@@ -3,6 +3,7 @@
 
 mod certificates;
 mod dialect;
+mod fingerprint;
 mod gateway;
 pub(super) mod lists;
 mod merchant;
@@ -24,6 +25,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 pub(super) use self::dialect::RawDialect;
+use self::fingerprint::FileHashes;
 pub(super) use self::gateway::{RawGateway, RawTls};
 pub(super) use self::merchant::RawMerchant;
 pub(super) use self::page_texts::RawTexts;
@@ -125,6 +127,7 @@ impl Context<'_> {
 struct ShopsAndDialects {
     shops: HashMap<ShopCode, Option<Arc<Shop>>>,
     dialects: HashMap<Box<str>, Option<Arc<Dialect>>>,
+    hashes: FileHashes,
 }
 
 /// The input of a compilation.
@@ -158,7 +161,8 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: 
     };
     let dialects = context.dialects();
     let (shops, schemas) = context.shops();
-    let parts = ShopsAndDialects { shops, dialects: dialects.compiled };
+    let hashes = context.file_hashes(shops.values().flatten().map(|shop| &**shop));
+    let parts = ShopsAndDialects { shops, dialects: dialects.compiled, hashes };
     let merchants = context.merchants(&parts);
     let routes = context.routes(&parts, &dialects.headers, &merchants);
     let Context { elsewhere, findings, .. } = context;

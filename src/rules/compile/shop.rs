@@ -190,8 +190,12 @@ impl Context<'_> {
             currency: *raw.currency.get()?,
             active: *raw.active,
             payment_method,
-            payin: ShopSide { schema: payin, browser_return: *raw.payin.browser_return },
-            payout: ShopSide { schema: payout, browser_return: false },
+            payin: ShopSide {
+                schema: payin,
+                schema_file: schema_file(&raw.payin.schema),
+                browser_return: *raw.payin.browser_return,
+            },
+            payout: ShopSide { schema: payout, schema_file: schema_file(&raw.payout.schema), browser_return: false },
             account,
             checks: checks(&raw.checks),
             provider: provider?,
@@ -254,6 +258,11 @@ fn checks(raw: &RawChecks) -> PaymentChecks {
         payin: limits(&raw.payin),
         payout: limits(&raw.payout),
     }
+}
+
+/// Returns the name of a schema's file; empty without one.
+fn schema_file(named: &Field<String>) -> Box<str> {
+    named.get().map_or("", |named| schema_name(named)).into()
 }
 
 /// Removes the optional `./` from the name of a schema file.

@@ -2,14 +2,14 @@
 //! request body, defaults from the schema.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object};
 use jsonschema::{JsonType, Validator};
 use serde_json::{Map, Number, Value};
 
-use super::problem::FieldProblem;
+use super::problem::{FieldProblem, FieldRule};
 use super::words::field_problem;
 use crate::domain::{KeptFields, MERCHANT_USER_IP, MerchantId};
 use crate::json;
@@ -18,6 +18,10 @@ use crate::json;
 #[derive(Debug)]
 pub struct FieldsSchema {
     pub(super) kept: Arc<[Box<str>]>,
+    /// The names of members that the schema has at any depth.
+    pub(super) names: HashSet<Box<str>>,
+    /// The names of the allowed-value lists that it uses, sorted.
+    pub(super) lists: Box<[Box<str>]>,
     pub(super) defaults: Map<String, Value>,
     /// Whether the schema's `required` names `merchant_user_ip`.
     pub(super) requires_ip: bool,
@@ -36,6 +40,17 @@ impl FieldsSchema {
         &self.kept
     }
 
+    /// Reports whether the schema has a member of this name, at any depth.
+    #[must_use]
+    pub fn has_name(&self, name: &str) -> bool {
+        name == MERCHANT_USER_IP || self.names.contains(name)
+    }
+
+    /// Returns the names of the allowed-value lists that the schema uses, sorted.
+    pub(in crate::rules) fn lists(&self) -> &[Box<str>] {
+        &self.lists
+    }
+
     /// Checks the `fields` of a request, reduced to what the schema keeps, for a merchant. Returns the members that the
     /// schema's defaults add, as the JSON text of an object.
     ///
@@ -43,8 +58,9 @@ impl FieldsSchema {
     /// The first member that the schema refuses, or that holds a number which it cannot be compared with.
     pub fn check_fields(&self, merchant: &MerchantId, fields: &KeptFields<'_>) -> Result<Box<str>, FieldProblem> {
         if let Some(member) = fields.members().find(|member| !numbers_fit(&member.value)) {
-            let reason = "holds a number that is out of range".to_owned();
-            return Err(FieldProblem { path: member.name.clone().into_owned(), reason });
+            let path = member.name.clone().into_owned();
+            let rule = FieldRule { member: path.clone(), keyword: format!("properties.{path}"), list: None };
+            return Err(FieldProblem { path, reason: "holds a number that is out of range".into(), rule });
         }
         let members = fields.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));
         let defaults = self.check(merchant, members)?;
@@ -66,7 +82,8 @@ impl FieldsSchema {
         let mut whole = Whole(Vec::with_capacity(members.size_hint().0 + self.defaults.len()));
         whole.0.extend(members);
         if self.requires_ip && !whole.names(MERCHANT_USER_IP) {
-            return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into() });
+            let rule = FieldRule { member: MERCHANT_USER_IP.into(), keyword: "required".into(), list: None };
+            return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into(), rule });
         }
         let added: Vec<_> = self.defaults.iter().filter(|(name, _)| !whole.names(name)).collect();
         if !self.names_ip {
@@ -80,7 +97,8 @@ impl FieldsSchema {
             return Ok(added());
         }
         // The error is taken from a sorted object, so that it does not depend on the order of the members as sent.
-        validator.validate(FieldValue::Given(&whole.to_value())).map_err(|error| field_problem(&error))?;
+        let problem = |error| field_problem(&error, |name| self.has_name(name));
+        validator.validate(FieldValue::Given(&whole.to_value())).map_err(problem)?;
         Ok(added())
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::fields::{FieldNumber, FieldValue, FieldsJson};
 use super::problem::AllowedValues;
+use crate::domain::MerchantId;
 
 /// `uniqueItems` with its value, in time that depends only on the size of the array. The library's implementation puts
 /// elements into a hash table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.
@@ -99,29 +100,45 @@ pub(super) fn unique_items<'a>(
     }
 }
 
-/// Builds `x-allowed-list` from its value in a schema.
+/// Builds `x-allowed-list` from its value in a schema. `own` replaces lists of the same names in `common`: those of a
+/// merchant.
 pub(super) fn allowed_list<'a>(
-    known: &HashMap<String, AllowedValues>,
+    common: &HashMap<String, AllowedValues>,
+    own: Option<&(MerchantId, HashMap<String, AllowedValues>)>,
     name: &'a Value,
 ) -> Result<Box<dyn for<'i> Keyword<'i, FieldsJson>>, ValidationError<'a>> {
-    match name.as_str().and_then(|name| known.get(name)) {
-        Some(values) => Ok(Box::new(AllowedList(Arc::clone(values)))),
-        None => Err(ValidationError::schema("x-allowed-list names no list")),
+    let Some(name) = name.as_str() else { return Err(no_list()) };
+    let own = own.and_then(|(merchant, lists)| Some((lists.get(name)?, format!("lists/{merchant}/{name}.txt"))));
+    match own.or_else(|| Some((common.get(name)?, format!("lists/{name}.txt")))) {
+        Some((values, file)) => Ok(Box::new(AllowedList { values: Arc::clone(values), file })),
+        None => Err(no_list()),
     }
 }
 
+fn no_list() -> ValidationError<'static> {
+    ValidationError::schema("x-allowed-list names no list")
+}
+
 /// `x-allowed-list`: a string, or the JSON text of a number, must be a line of the list.
-struct AllowedList(AllowedValues);
+struct AllowedList {
+    values: AllowedValues,
+    /// The list's file, relative to the rules directory: the message of its errors.
+    file: String,
+}
 
 impl<'i> Keyword<'i, FieldsJson> for AllowedList {
     fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
-        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("not on the list")) }
+        if self.is_valid(instance) {
+            return Ok(());
+        }
+        let could_be_listed = instance.as_string().is_some() || instance.is_number();
+        Err(ValidationError::custom(if could_be_listed { self.file.as_str() } else { "" }))
     }
 
     fn is_valid(&self, instance: FieldValue<'i>) -> bool {
         match (instance.as_string(), instance.as_number()) {
-            (Some(text), _) => self.0.contains(&*text),
-            (None, Some(FieldNumber(number))) => self.0.contains(number.to_string().as_str()),
+            (Some(text), _) => self.values.contains(&*text),
+            (None, Some(FieldNumber(number))) => self.values.contains(number.to_string().as_str()),
             (None, None) => false,
         }
     }

@@ -7,7 +7,7 @@ mod keywords;
 mod problem;
 mod words;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jsonschema::error::ValidationErrorKind;
@@ -23,9 +23,9 @@ pub use self::fields::FieldsSchema;
 #[cfg(test)]
 pub(super) use self::fields::given;
 use self::keywords::{allowed_list, unique_items};
-pub use self::problem::FieldProblem;
 use self::problem::UNIQUE_ITEMS;
 pub(super) use self::problem::{ALLOWED_LIST, AllowedValues, SchemaProblem};
+pub use self::problem::{FieldProblem, FieldRule};
 use self::words::{field_problem, segment_text};
 use super::json_places::Places;
 use super::problems::Span;
@@ -113,11 +113,15 @@ impl FieldsSchema {
         let mut own = HashMap::new();
         for (merchant, lists_of_merchant) in own_lists(&used, lists) {
             if let Ok(merchant) = MerchantId::new(merchant) {
-                let validator = validator(&schema, Some(&lists_of_merchant), lists).map_err(|problem| vec![problem])?;
+                let own_lists = Some((merchant.clone(), lists_of_merchant));
+                let validator = validator(&schema, own_lists, lists).map_err(|problem| vec![problem])?;
                 own.insert(merchant, validator);
             }
         }
-        Ok(Self { kept: kept.into_iter().collect(), defaults, requires_ip, names_ip, common, own })
+        let (kept, lists) = (kept.into_iter().collect(), used.into_iter().map(String::into).collect());
+        let mut names = HashSet::new();
+        add_names(&schema, &mut names);
+        Ok(Self { kept, names, lists, defaults, requires_ip, names_ip, common, own })
     }
 }
 
@@ -160,6 +164,32 @@ fn prepared(schema: &Value) -> PreparedSchema {
         }
     }
     PreparedSchema { schema, requires_ip, names_ip }
+}
+
+/// Adds the names of members that a schema names or requires, at any depth.
+fn add_names(schema: &Value, names: &mut HashSet<Box<str>>) {
+    match schema {
+        Value::Object(members) => {
+            for (keyword, value) in members {
+                match (keyword.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        names.extend(properties.keys().map(|name| Box::from(name.as_str())));
+                    }
+                    ("required", Value::Array(required)) => {
+                        names.extend(required.iter().filter_map(Value::as_str).map(Box::from));
+                    }
+                    _ => {}
+                }
+                add_names(value, names);
+            }
+        }
+        Value::Array(schemas) => {
+            for schema in schemas {
+                add_names(schema, names);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Reports whether a name occurs anywhere in a schema, as a key or as a value.
@@ -254,7 +284,7 @@ fn check_defaults(validator: &Validator<FieldsJson>, defaults: &Map<String, Valu
         if let Some(LocationSegment::Property(name)) = segments.next() {
             problems.push(SchemaProblem {
                 at: vec!["properties".into(), name.to_string(), "default".into()],
-                message: format!("the default {}", field_problem(&error).reason),
+                message: format!("the default {}", field_problem(&error, |_| true).reason),
                 suggestion: None,
             });
         }
@@ -265,11 +295,10 @@ fn check_defaults(validator: &Validator<FieldsJson>, defaults: &Map<String, Valu
 /// Builds a validator that asserts formats, fetches nothing, matches patterns in linear time and knows the lists.
 fn validator(
     schema: &Value,
-    own: Option<&HashMap<String, AllowedValues>>,
+    own: Option<(MerchantId, HashMap<String, AllowedValues>)>,
     lists: &AllowedLists,
 ) -> Result<Validator<FieldsJson>, SchemaProblem> {
-    let mut known = lists.common.clone();
-    known.extend(own.into_iter().flatten().map(|(name, values)| (name.clone(), Arc::clone(values))));
+    let common = lists.common.clone();
     jsonschema::options_for::<FieldsJson>()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
@@ -277,7 +306,7 @@ fn validator(
         .with_pattern_options(PatternOptions::regex())
         .offline()
         .with_keyword(UNIQUE_ITEMS, unique_items)
-        .with_keyword(ALLOWED_LIST, move |_, name, _| allowed_list(&known, name))
+        .with_keyword(ALLOWED_LIST, move |_, name, _| allowed_list(&common, own.as_ref(), name))
         .build(schema)
         .map_err(|error| compile_problem(&error))
 }

@@ -26,4 +26,18 @@ pub struct FieldProblem {
     pub path: String,
     /// Half a sentence: "is required", "must be a string", "must be one of the values agreed for this shop".
     pub reason: String,
+    /// The rule behind it, for reports.
+    pub rule: FieldRule,
+}
+
+/// The rule by which a schema refuses a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldRule {
+    /// The member's path as reports may show it: names that the schema does not have are masked, and the index of an
+    /// element is `#`.
+    pub member: String,
+    /// The place of the keyword in the schema, with dots between names: `properties.bank_code.pattern`.
+    pub keyword: String,
+    /// The file of the allowed-value list, relative to the rules directory, when another list would let the value pass.
+    pub list: Option<String>,
 }

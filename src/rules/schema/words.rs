@@ -4,24 +4,45 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::LocationSegment;
 
-use super::problem::{FieldProblem, UNIQUE_ITEMS};
+use super::problem::{ALLOWED_LIST, FieldProblem, FieldRule, UNIQUE_ITEMS};
+use crate::names::masked;
 
 const OTHER_MEMBERS: &str = "must have no other members than those agreed for this shop";
 
-/// Returns the refused member and the reason.
-pub(super) fn field_problem(error: &ValidationError<'_>) -> FieldProblem {
+/// Returns the refused member and the reason; `is_known` reports whether the schema has a name.
+pub(super) fn field_problem(error: &ValidationError<'_>, is_known: impl Fn(&str) -> bool) -> FieldProblem {
     let mut path: Vec<String> = error.instance_path().segments().map(|segment| segment_text(&segment)).collect();
+    let shown = |segment: LocationSegment<'_>| match segment {
+        LocationSegment::Property(name) if is_known(&name) => name.into_owned(),
+        LocationSegment::Property(name) => masked(&name),
+        LocationSegment::Index(_) => "#".to_owned(),
+    };
+    let mut member: Vec<String> = error.instance_path().segments().map(shown).collect();
     if let ValidationErrorKind::Required { property } = error.kind()
         && let Some(name) = property.as_str()
     {
         path.push(name.to_owned());
+        member.push(name.to_owned());
     }
     // A closed object is recognised by the path of the `false` that closes it.
     let closed = error.schema_path().segments().last().is_some_and(|segment| {
         matches!(&segment, LocationSegment::Property(name) if name == "additionalProperties" || name == "unevaluatedProperties")
     });
     let reason = if closed { OTHER_MEMBERS.into() } else { reason(error.kind()) };
-    FieldProblem { path: path.join("."), reason }
+    let keyword: Vec<String> = error.schema_path().segments().map(|segment| segment_text(&segment)).collect();
+    let rule = FieldRule { member: member.join("."), keyword: keyword.join("."), list: list_file(error.kind()) };
+    FieldProblem { path: path.join("."), reason, rule }
+}
+
+/// Returns the file of the list that a value is not on: `x-allowed-list` puts it into its error.
+#[expect(clippy::wildcard_enum_match_arm, reason = "no other kind has a list")]
+fn list_file(kind: &ValidationErrorKind) -> Option<String> {
+    match kind {
+        ValidationErrorKind::Custom { keyword, message } if keyword == ALLOWED_LIST && !message.is_empty() => {
+            Some(message.clone())
+        }
+        _ => None,
+    }
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds have the general message")]

@@ -7,6 +7,7 @@ mod dialects;
 mod diff;
 mod errors;
 mod excerpts;
+mod fingerprint;
 mod hostile;
 mod hostile_files;
 mod hostile_mutations;

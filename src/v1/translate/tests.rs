@@ -468,7 +468,7 @@ fn every_sent_member_is_accounted_for() {
     );
     let create = read_create(Payin, sent.as_bytes()).unwrap();
     let translation = translate(&create, merchant(&rules), RELAY).unwrap();
-    let mut reported: Vec<String> = translation.left_out.iter().map(|(name, _)| name.to_string()).collect();
+    let mut reported: Vec<String> = translation.left_out.iter().map(|left_out| left_out.name.to_string()).collect();
     reported.extend(translation.members.iter().chain(&translation.fields).map(|member| member.source.to_string()));
     reported.extend(translation.relayed_to.iter().map(|(_, source)| source.to_string()));
     for name in [
@@ -489,5 +489,5 @@ fn every_sent_member_is_accounted_for() {
     let listed = body(Payin, &[("paymentData", "[]"), ("merchant_user_ip", "\"::1\"")]);
     let create = read_create(Payin, listed.as_bytes()).unwrap();
     let translation = translate(&create, merchant(&rules), RELAY).unwrap();
-    assert_eq!(translation.left_out[0].0, "paymentData");
+    assert_eq!(translation.left_out[0].name, "paymentData");
 }

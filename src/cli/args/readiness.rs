@@ -1,0 +1,41 @@
+//! The arguments of `paybridge readiness`.
+
+use clap::Args;
+
+use super::common::{Format, Rules, merchant_id};
+use crate::domain::MerchantId;
+
+/// `paybridge readiness`.
+#[derive(Debug, Args)]
+#[command(after_help = READINESS_EXAMPLES)]
+pub struct ReadinessArgs {
+    /// The rules directory.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Only this merchant, in any mode
+    #[arg(long, value_name = "ID", value_parser = merchant_id)]
+    pub merchant: Option<MerchantId>,
+    /// The least number of checked creates of a shop and direction
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub min_creates: u64,
+    /// The least number of days since the first of them
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    pub min_days: u32,
+    /// The report as text, or as one JSON document
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: Format,
+}
+
+const READINESS_EXAMPLES: &str = "\
+Shows what v2 would have done with the v1 creates that the old service answered, for each merchant, shop \
+and direction, under the rules in force: a change of the rules that creates are checked by starts new counts. \
+A blocker is a create that the old service accepted and v2 would refuse, with the rule to change. A shop is \
+`not ready` with a blocker, or while its direction's old ids are not imported completely, and `not enough` \
+below the minimums.
+
+Exits with 0 if all merchants in the report are ready, else with 4. It may run while a gateway serves.
+
+Examples:
+  paybridge readiness
+  paybridge readiness --merchant demo --min-creates 200 --min-days 3
+  paybridge readiness --format json | jq '.merchants[].rows[].blockers[] | {file, key, count}'";

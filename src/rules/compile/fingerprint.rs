@@ -1,0 +1,145 @@
+//! The rules that a merchant's v1 creates are checked by, as one hash: counts of checked creates belong to it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use toml::de::{DeTable, DeValue};
+
+use super::Context;
+use crate::domain::{Fingerprint, FingerprintInput, MerchantId, ShopCode};
+use crate::rules::files::{FileRole, RuleFile};
+use crate::rules::{ApiKey, Dialect, Shop, ShopAccess};
+
+/// The keys of `[v1]` that decide where a request goes, not what is checked.
+const ROUTING: &[&str] = &["mode", "percent"];
+
+/// The tables of a shop's file that check no create; they may hold secrets.
+const NOT_CHECKING: &[&str] = &["provider"];
+
+/// Hashes of shops' files with their schemas and of dialects' files, computed once for all merchants.
+#[derive(Debug, Default)]
+pub(super) struct FileHashes {
+    shops: HashMap<ShopCode, Fingerprint>,
+    dialects: HashMap<Box<str>, Fingerprint>,
+}
+
+/// The parts of a merchant that decide about its creates.
+pub(super) struct CreateRules<'m> {
+    pub id: &'m MerchantId,
+    pub default_shop: Option<&'m ShopCode>,
+    pub shops: &'m HashMap<ShopCode, ShopAccess>,
+    pub api_keys: &'m [ApiKey],
+    pub dialect: &'m Dialect,
+}
+
+impl Context<'_> {
+    /// Hashes the files that merchants share.
+    pub(super) fn file_hashes<'s>(&self, shops: impl Iterator<Item = &'s Shop>) -> FileHashes {
+        let shops = shops.map(|shop| (shop.code.clone(), self.shop_hash(shop))).collect();
+        let dialects = self.files.iter().filter_map(|(role, file)| {
+            let FileRole::Dialect(name) = role else { return None };
+            let mut input = FingerprintInput::of("dialect");
+            add_file(&mut input, file, &[]);
+            Some((name.as_str().into(), input.unkeyed()))
+        });
+        FileHashes { shops, dialects: dialects.collect() }
+    }
+
+    fn shop_hash(&self, shop: &Shop) -> Fingerprint {
+        let mut input = FingerprintInput::of("shop");
+        if let Some(file) = self.files.get(&FileRole::Shop(shop.code.as_str().into())) {
+            add_file(&mut input, file, NOT_CHECKING);
+        }
+        for side in [&shop.payin, &shop.payout] {
+            let schema = self.files.get(&FileRole::Schema(side.schema_file.as_ref().into()));
+            input.optional(schema.map(|file| &file.hash[..]));
+        }
+        input.unkeyed()
+    }
+
+    /// Hashes what the creates of a merchant are checked by. `mode` and `percent`, secrets, limits and other merchants'
+    /// files do not change it.
+    pub(super) fn rules_fingerprint(
+        &self,
+        file: &RuleFile,
+        rules: &CreateRules<'_>,
+        hashes: &FileHashes,
+    ) -> Fingerprint {
+        let mut input = FingerprintInput::of("rules of v1 creates");
+        input.part(&[u8::from(self.is_embedded)]);
+        input.optional(rules.default_shop.map(|code| code.as_str().as_bytes()));
+        if let Some(DeValue::Table(v1)) = document(file).get("v1").map(toml::Spanned::get_ref) {
+            add_table(&mut input, v1, ROUTING);
+        }
+        input.optional(hashes.dialects.get(&rules.dialect.name).map(|hash| &hash.0[..]));
+        let mut shops: Vec<_> = rules.shops.iter().collect();
+        shops.sort_unstable_by_key(|(code, _)| code.as_str());
+        for (code, access) in shops {
+            input.part(code.as_str().as_bytes());
+            input.part(&[u8::from(access.payin), u8::from(access.payout)]);
+            input.optional(hashes.shops.get(code).map(|hash| &hash.0[..]));
+            self.add_lists(&mut input, rules.id, &access.shop);
+        }
+        let limited = rules.api_keys.iter().filter_map(|key| Some((&key.key, key.shops.as_ref()?)));
+        let mut limited: Vec<_> = limited.collect();
+        limited.sort_unstable_by_key(|(key, _)| *key);
+        for (key, shops) in limited {
+            input.part(key.as_bytes());
+            let shops: BTreeSet<&str> = shops.iter().map(ShopCode::as_str).collect();
+            for code in shops {
+                input.part(code.as_bytes());
+            }
+        }
+        input.unkeyed()
+    }
+
+    /// Adds the allowed-value lists of a shop as they are for a merchant.
+    fn add_lists(&self, input: &mut FingerprintInput, merchant: &MerchantId, shop: &Shop) {
+        for schema in [&shop.payin, &shop.payout].into_iter().filter_map(|side| side.schema.as_ref()) {
+            for name in schema.lists() {
+                let role = |merchant| FileRole::List { merchant, name: name.as_ref().into() };
+                let own = self.files.get(&role(Some(merchant.as_str().to_owned())));
+                let file = own.or_else(|| self.files.get(&role(None)));
+                input.part(name.as_bytes());
+                input.optional(file.map(|file| &file.hash[..]));
+            }
+        }
+    }
+}
+
+fn document(file: &RuleFile) -> DeTable<'_> {
+    DeTable::parse_recoverable(&file.text).0.into_inner()
+}
+
+fn add_file(input: &mut FingerprintInput, file: &RuleFile, without: &[&str]) {
+    add_table(input, &document(file), without);
+}
+
+/// Adds a table without some of its keys. Comments, the order of keys and the form of tables do not count.
+fn add_table(input: &mut FingerprintInput, table: &DeTable<'_>, without: &[&str]) {
+    let entries = table.iter().map(|(key, value)| (key.get_ref().as_ref(), value.get_ref()));
+    let mut entries: Vec<_> = entries.filter(|(key, _)| !without.contains(key)).collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    for (key, value) in entries {
+        input.part(b"key");
+        input.part(key.as_bytes());
+        add_value(input, value);
+    }
+    input.part(b"end");
+}
+
+fn add_value(input: &mut FingerprintInput, value: &DeValue<'_>) {
+    match value {
+        DeValue::String(text) => input.part(text.as_bytes()),
+        DeValue::Integer(number) => input.part(number.to_string().as_bytes()),
+        DeValue::Float(number) => input.part(number.to_string().as_bytes()),
+        DeValue::Boolean(flag) => input.part(&[u8::from(*flag)]),
+        DeValue::Datetime(time) => input.part(time.to_string().as_bytes()),
+        DeValue::Array(items) => {
+            for item in items {
+                add_value(input, item.get_ref());
+            }
+            input.part(b"end");
+        }
+        DeValue::Table(table) => add_table(input, table, &[]),
+    }
+}

@@ -1,0 +1,17 @@
+//! What v2 would do with the v1 creates of merchants whose v1 service is still the old one (contract section 6): each is
+//! checked without anything being created, counted under the rules in force, and reported.
+
+mod counter;
+mod readiness;
+mod sample;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use counter::{CheckedCreate, Counter, LegacyOutcome};
+pub use readiness::{
+    Finding, MerchantChecks, MerchantReadiness, Minimums, Readiness, ReadinessRow, ReadinessVerdict, RulePlace,
+    read_readiness, readiness, reported_merchants,
+};
+pub use sample::sample;
+pub use verdict::{Loss, Refusal, Verdict, verdict};
