@@ -32,6 +32,7 @@ use crate::remote::{self, Recovery, Remote};
 use crate::rules::{
     CurrentRules, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
 };
+use crate::shadow::ShadowChecks;
 use crate::store::{Holds, OpenError, Opened, Store, StoreUrl, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::v2::{Embedded, V2Service};
@@ -109,6 +110,7 @@ struct Process {
     store: Arc<dyn Store>,
     operations: Arc<Operations>,
     outbound: Arc<Outbound>,
+    checks: Arc<ShadowChecks>,
     listener: Handle,
     admin: SocketAddr,
     tasks: JoinSet<()>,
@@ -233,11 +235,14 @@ impl Process {
         let RunningService { service, engine, remote, work } = shared.service(engine, providers).await?;
         let callbacks = shared.callbacks(remote);
         let outbound = shared.outbound;
+        let checks = ShadowChecks::start(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics));
+        let checks = Arc::new(checks.map_err(StartError::other)?);
         let gateway = Gateway::new(GatewayDeps {
             rules: rules.shared(),
             store: Arc::clone(&store),
             engine,
             outbound: Arc::clone(&outbound),
+            checks: Some(Arc::clone(&checks)),
             service,
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
@@ -269,7 +274,8 @@ impl Process {
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts, random));
         tasks.spawn(Arc::clone(&operations).watch_expiry());
         let (workers, stop_workers) = start_workers(callbacks, work);
-        Ok(Self { rules, store, operations, outbound, listener, admin: admin_address, tasks, workers, stop_workers })
+        let admin = admin_address;
+        Ok(Self { rules, store, operations, outbound, checks, listener, admin, tasks, workers, stop_workers })
     }
 
     /// Serves until a signal, then drains (contract section 1).
@@ -325,6 +331,7 @@ impl Process {
         };
         let (drained, ()) = tokio::join!(self.listener.drain(server.shutdown_grace), finish_workers);
         self.tasks.shutdown().await;
+        self.checks.close().await;
         if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the store could not be closed cleanly; nothing that was acknowledged is lost");
         }

@@ -199,6 +199,7 @@ impl World {
             service: Arc::new(self.service()),
             store: self.engine.store.clone(),
             outbound: Arc::default(),
+            checks: None,
             clock: self.engine.clock.clone(),
             metrics: Arc::clone(&self.metrics),
         })

@@ -27,6 +27,7 @@ use crate::error::{AdmissionError, ApiError};
 use crate::outbound::Outbound;
 use crate::pages::PageReply;
 use crate::rules::{CurrentRules, Merchant, RuleSet};
+use crate::shadow::ShadowChecks;
 use crate::store::Store;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
@@ -46,6 +47,8 @@ pub struct GatewayDeps {
     pub engine: Option<Arc<Engine>>,
     /// Reaches the old v1 service.
     pub outbound: Arc<Outbound>,
+    /// Checks the creates of merchants in mode `shadow`; `None`: nothing is checked.
+    pub checks: Option<Arc<ShadowChecks>>,
     /// Serves native v2 requests and translated v1 ones.
     pub service: Arc<dyn V2Service>,
     /// Decides whether v1 timestamps and links are in time.
@@ -87,6 +90,7 @@ impl GatewayState {
                 service: Arc::clone(&deps.service),
                 store: Arc::clone(&deps.store),
                 outbound: Arc::clone(&deps.outbound),
+                checks: deps.checks.clone(),
                 clock: Arc::clone(&deps.clock),
                 metrics: Arc::clone(&deps.metrics),
             }),

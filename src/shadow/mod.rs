@@ -2,6 +2,7 @@
 //! checked without anything being created, counted under the rules in force, and reported.
 
 mod counter;
+mod queue;
 mod readiness;
 mod sample;
 #[cfg(test)]
@@ -9,6 +10,7 @@ mod tests;
 mod verdict;
 
 pub use counter::{CheckedCreate, Counter, LegacyOutcome};
+pub use queue::{ForwardedCreate, ShadowChecks};
 pub use readiness::{
     Finding, MerchantChecks, MerchantReadiness, Minimums, Readiness, ReadinessRow, ReadinessVerdict, RulePlace,
     read_readiness, readiness, reported_merchants,

@@ -76,6 +76,11 @@ pub(super) struct OutcomeName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ClassName {
+    pub(super) class: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ModeAndHome {
     pub(super) mode: &'static str,
     pub(super) home: &'static str,

@@ -16,7 +16,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::{
-    BATCH_SIZES, COMMIT_SECONDS, CreatedFailed, Histograms, LabelCounters, ModeAndHome, OTHER, OutcomeName,
+    BATCH_SIZES, COMMIT_SECONDS, ClassName, CreatedFailed, Histograms, LabelCounters, ModeAndHome, OTHER, OutcomeName,
     PROVIDER_SECONDS, PageName, RELOAD_SECONDS, REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles,
     RouteName, RouteStatus, STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
 };
@@ -66,6 +66,7 @@ pub struct Metrics {
     creates_by_home: Family<ModeAndHome, Counter>,
     legacy_requests: LabelCounters<OutcomeName>,
     legacy_request_duration: Histogram,
+    shadow_checks: LabelCounters<ClassName>,
     journal_recovering: Gauge,
     journal_late_answers: Counter,
     callback_tries: LabelCounters<OutcomeName>,
@@ -121,6 +122,7 @@ impl Default for Metrics {
             creates_by_home: Family::default(),
             legacy_requests: LabelCounters::new(|outcome| OutcomeName { outcome }),
             legacy_request_duration: Histogram::new(PROVIDER_SECONDS),
+            shadow_checks: LabelCounters::new(|class| ClassName { class }),
             journal_recovering: Gauge::default(),
             journal_late_answers: Counter::default(),
             callback_tries: LabelCounters::new(|outcome| OutcomeName { outcome }),
@@ -213,6 +215,8 @@ impl Metrics {
         let help = "Duration of requests forwarded to the old v1 service";
         let durations = self.legacy_request_duration.clone();
         registry.register_with_unit("legacy_request_duration", help, Unit::Seconds, durations);
+        let help = "Creates checked against v2 after the old service's reply, by what both do";
+        registry.register("shadow_checks", help, self.shadow_checks.family.clone());
         let help = "Creates interrupted by the last end of the process, whose outcome is still unknown";
         registry.register("journal_recovering", help, self.journal_recovering.clone());
         let help = "Late replies of a remote engine to creates it had refused, whose order ids were used again";
@@ -383,6 +387,12 @@ impl Metrics {
     pub fn legacy_request(&self, outcome: &'static str, duration: Duration) {
         self.legacy_requests.count(outcome);
         self.legacy_request_duration.observe(duration.as_secs_f64());
+    }
+
+    /// Counts a create of mode `shadow` by what the old service and v2 do with it: `both_accept`, `both_refuse`, `blocker`,
+    /// `widening`, `not_compared`, `not_checked`.
+    pub fn shadow_check(&self, class: &'static str) {
+        self.shadow_checks.count(class);
     }
 
     /// Sets how many creates of the previous process have no outcome yet.

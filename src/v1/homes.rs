@@ -14,6 +14,7 @@ use crate::domain::{Direction, OrderId};
 use crate::error::ApiError;
 use crate::legacy::RequestHead;
 use crate::rules::{LegacyRules, Mode, Share};
+use crate::shadow::{ForwardedCreate, LegacyOutcome};
 use crate::store::{HomeClaim, OrderHome};
 use crate::v2::ServiceCall;
 use crate::wire::claimed::claimed_id;
@@ -54,7 +55,7 @@ impl ByHome<'_> {
         };
         let Some(external_id) = claimed_id(self.body.bytes())? else {
             self.count(OrderHome::Legacy);
-            return self.forward().await;
+            return self.forward_create(direction).await;
         };
         let (store, merchant) = (&self.frontend.store, &self.call.caller.merchant().id);
         let order = self.frontend.fingerprint_key.order_key(merchant, direction, &external_id);
@@ -66,10 +67,28 @@ impl ByHome<'_> {
         match home {
             OrderHome::Legacy => {
                 self.count(home);
-                self.forward().await
+                self.forward_create(direction).await
             }
             OrderHome::Operation | OrderHome::Entry | OrderHome::Native => self.create_here(direction).await,
         }
+    }
+
+    /// Forwards a create. In mode `shadow`, it is checked after its reply.
+    async fn forward_create(self, direction: Direction) -> Result<V1Reply, ApiError> {
+        let reply = self.forward().await;
+        if let (Mode::Shadow, Some(checks)) = (self.mode(), &self.frontend.checks) {
+            let status = match &reply {
+                Ok(V1Reply::Forwarded(reply)) => Some(reply.status().as_u16()),
+                Ok(V1Reply::Here(_)) | Err(_) => None,
+            };
+            checks.queue(ForwardedCreate {
+                caller: self.call.caller.clone(),
+                direction,
+                body: self.body.bytes().clone(),
+                legacy: LegacyOutcome::of_status(status),
+            });
+        }
+        reply
     }
 
     /// Creates an order here, or forwards it when it is at home with the old service. The insert of the operation finds

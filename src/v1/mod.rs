@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::domain::FingerprintKey;
 use crate::legacy::Legacy;
 use crate::outbound::Outbound;
+use crate::shadow::ShadowChecks;
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::v2::V2Service;
@@ -27,6 +28,8 @@ pub struct V1Frontend {
     clock: Arc<dyn Clock>,
     legacy: Legacy,
     fingerprint_key: FingerprintKey,
+    /// `None` where nothing is checked.
+    checks: Option<Arc<ShadowChecks>>,
     metrics: Arc<Metrics>,
 }
 
@@ -38,6 +41,8 @@ pub struct V1Deps {
     pub store: Arc<dyn Store>,
     /// Reaches the old v1 service.
     pub outbound: Arc<Outbound>,
+    /// Checks the creates of merchants in mode `shadow`; `None`: nothing is checked.
+    pub checks: Option<Arc<ShadowChecks>>,
     /// Dates claims.
     pub clock: Arc<dyn Clock>,
     /// The process's metrics.
@@ -48,9 +53,9 @@ impl V1Frontend {
     /// Answers with these.
     #[must_use]
     pub fn new(deps: V1Deps) -> Self {
-        let V1Deps { service, store, outbound, clock, metrics } = deps;
+        let V1Deps { service, store, outbound, checks, clock, metrics } = deps;
         let fingerprint_key = store.fingerprint_key().clone();
         let legacy = Legacy::new(outbound, Arc::clone(&metrics), &fingerprint_key);
-        Self { service, store, clock, legacy, fingerprint_key, metrics }
+        Self { service, store, clock, legacy, fingerprint_key, checks, metrics }
     }
 }

@@ -241,6 +241,7 @@ impl Fixture {
             rules: Arc::new(ArcSwap::new(rules)),
             store: Arc::clone(&store),
             outbound: Arc::default(),
+            checks: None,
             service: Arc::new(Embedded::new(Arc::clone(&engine))),
             engine: Some(engine),
             clock,
