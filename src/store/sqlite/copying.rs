@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::opening::{StoreLock, connect_though_moved, lock};
+use super::lock::{StoreLock, lock};
+use super::opening::connect_though_moved;
 use super::{connection, schema};
 use crate::clock::Random;
 use crate::store::copy::make_buckets_known;

@@ -19,6 +19,7 @@ pub(super) mod copying;
 mod failures;
 mod journal;
 mod lists;
+mod lock;
 mod opening;
 mod outbox;
 mod row;
@@ -35,7 +36,7 @@ use tokio::sync::Notify;
 
 use connection::Readers;
 use lists::ListTurns;
-use opening::StoreLock;
+use lock::StoreLock;
 pub use opening::{open, open_beside, rewrap_keys};
 use writer::Writer;
 

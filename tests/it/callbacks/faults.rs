@@ -9,7 +9,7 @@ use crate::support::request::ACME;
 use crate::support::{Gateway, Request};
 
 /// Short enough that faults that end by themselves only then are waited for.
-const IMPATIENT: &str = "first_retry = \"100ms\"\nmax_retry = \"400ms\"\ntimeout = \"700ms\"";
+const IMPATIENT: &str = "first_retry = \"100ms\"\nmax_retry = \"400ms\"\ntimeout = \"3s\"";
 
 /// Twice, before all is well.
 const TIMES: usize = 2;
