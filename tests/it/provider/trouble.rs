@@ -43,7 +43,7 @@ fn no_answer(cents: &str) -> Play {
 async fn whatever_is_no_answer_is_unknown_and_asked_again() {
     let play = |cents: &str, before| if before < 2 { no_answer(cents) } else { Play::Say(SUCCESS) };
     let provider = Scripted::start(play).await;
-    let gateway = Gateway::start(&rules(&provider.url(), "timeout = \"500ms\""));
+    let gateway = Gateway::start(&rules(&provider.url(), "timeout = \"2s\""));
     let mut ids = Vec::new();
     for cents in 10..=23 {
         ids.push(payout(&gateway, &format!("p-{cents}"), &format!("5.{cents}")).await);
