@@ -183,3 +183,6 @@ impl ByHome<'_> {
         self.frontend.metrics.create_by_home(self.mode().as_str(), home);
     }
 }
+
+#[cfg(test)]
+mod model;

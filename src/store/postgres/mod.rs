@@ -33,7 +33,7 @@ mod row;
 mod schema;
 mod tasks;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod transaction;
 
 use std::sync::Arc;

@@ -46,6 +46,13 @@ impl Place {
     }
 }
 
+/// Returns a database of its own and two nodes on it; `None` where PostgreSQL is not installed.
+pub(crate) fn two_nodes() -> Option<(impl Drop, Vec<Arc<dyn Store>>)> {
+    let place = Place::new()?;
+    let nodes = [place.open_node(), place.open_node()].map(|node| Arc::new(node) as Arc<dyn Store>);
+    Some((place.0, nodes.into()))
+}
+
 fn key(byte: u8) -> StoreKeys {
     StoreKeys { create_at: None, keys: vec![Secret::new(&[byte; 32])] }
 }

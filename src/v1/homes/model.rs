@@ -1,0 +1,353 @@
+//! Random histories of orders that two nodes with different rules, crashes, imports and an unreliable old service have a
+//! hand in: no order is ever made both here and there (contract section 6, "Homes and modes").
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use super::ByHome;
+use crate::auth::signatures::{PageSecret, sign_v2};
+use crate::auth::{Caller, Interface, KnownKey, SignedBody};
+use crate::clock::{Random as _, SystemClock, SystemRandomness};
+use crate::domain::{Direction, MerchantId, OrderId, Secret, UnixMillis};
+use crate::engine::Engine;
+use crate::legacy::RequestHead;
+use crate::provider::Providers;
+use crate::rules::{LoadOptions, RuleSet, load};
+use crate::store::{OrderLookup, Store, open_store, postgres};
+use crate::telemetry::Metrics;
+use crate::v1::{V1Deps, V1Frontend};
+use crate::v2::{Embedded, ForwardedHeaders, ServiceCall, V2Service};
+
+/// How many histories run at once.
+const AT_ONCE: usize = 48;
+
+/// The `[v1]` of the rules that nodes change between.
+const MODES: [&str; 7] = [
+    "mode = \"translate\"",
+    "mode = \"legacy\"",
+    "mode = \"shadow\"",
+    "mode = \"staged\"\npercent = 0",
+    "mode = \"staged\"\npercent = 40",
+    "mode = \"staged\"\npercent = 100",
+    "mode = \"translate\"\nunknown_fields = \"ignore\"",
+];
+
+/// SplitMix64.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[usize::try_from(self.below(of.len() as u64)).unwrap()]
+    }
+}
+
+/// The old service: it answers, refuses, hangs, answers late or hangs up.
+#[derive(Default)]
+struct OldService {
+    /// How often each order reached it.
+    reached: Mutex<HashMap<String, u32>>,
+}
+
+impl OldService {
+    /// Serves on a free port; returns it, and the certificate to trust.
+    async fn start(self: Arc<Self>) -> (u16, String) {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+        let chain = vec![CertificateDer::from(made.cert.der().to_vec())];
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            loop {
+                let (socket, _) = listener.accept().await.unwrap();
+                let (acceptor, service) = (acceptor.clone(), Arc::clone(&self));
+                tokio::spawn(async move {
+                    let Ok(stream) = acceptor.accept(socket).await else { return };
+                    let answer = service_fn(|request| Arc::clone(&service).answer(request));
+                    let _ =
+                        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                });
+            }
+        });
+        (port, made.cert.pem())
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, std::io::Error> {
+        let body = request.into_body().collect().await.map_err(std::io::Error::other)?.to_bytes();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let id = match &body["external_id"] {
+            serde_json::Value::String(text) => text.clone(),
+            number => number.to_string(),
+        };
+        *self.reached.lock().unwrap().entry(id).or_default() += 1;
+        let status = match SystemRandomness::default().number() % 24 {
+            0 => {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                200
+            }
+            1 | 2 => {
+                tokio::time::sleep(Duration::from_millis(60)).await;
+                200
+            }
+            3 | 4 => return Err(std::io::Error::other("hangs up")),
+            5 => 422,
+            6 => 503,
+            _ => 200,
+        };
+        Ok(Response::builder().status(status).body(Full::new(Bytes::from_static(b"{}"))).unwrap())
+    }
+}
+
+/// A node: its front, and the service that native callers reach.
+struct Node {
+    frontend: V1Frontend,
+    service: Arc<Embedded>,
+}
+
+impl Node {
+    fn on(store: &Arc<dyn Store>) -> Self {
+        let metrics = Arc::<Metrics>::default();
+        let engine = Engine::new(
+            Arc::clone(store),
+            Arc::new(SystemClock),
+            Arc::new(SystemRandomness::default()),
+            Arc::<Providers>::default(),
+            PageSecret::new(Secret::new(b"pages")),
+            Arc::clone(&metrics),
+        );
+        let service = Arc::new(Embedded::new(Arc::new(engine)));
+        let frontend = V1Frontend::new(V1Deps {
+            service: Arc::clone(&service) as Arc<dyn V2Service>,
+            store: Arc::clone(store),
+            outbound: Arc::default(),
+            checks: None,
+            clock: Arc::new(SystemClock),
+            metrics,
+        });
+        Self { frontend, service }
+    }
+}
+
+/// What histories share.
+struct World {
+    nodes: Vec<Node>,
+    store: Arc<dyn Store>,
+    /// One for each mode, and a last one without `[legacy]`.
+    rules: Vec<Arc<RuleSet>>,
+    merchant: MerchantId,
+    old: Arc<OldService>,
+}
+
+fn rules(directory: &Path, gateway: &str, v1: &str) -> Arc<RuleSet> {
+    let put = |path: &str, text: &str| {
+        let path = directory.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put("gateway.toml", gateway);
+    put("shops/card.toml", "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n");
+    let merchant = "default_shop = \"card\"\n[[api_keys]]\nkey = \"k\"\nv1_secret = \"s\"\nv2_secret = \"s\"\n\
+                    allowed_ips = [\"127.0.0.1\"]\n[shops.card]\n[v1]\nreturn_url = \"https://m.example/\"\n";
+    put("merchants/acme.toml", &format!("{merchant}{v1}\n"));
+    Arc::new(
+        load(directory, UnixMillis(0), None, LoadOptions::default()).unwrap_or_else(|problems| panic!("{problems}")),
+    )
+}
+
+impl World {
+    async fn new(directory: &Path, stores: Vec<Arc<dyn Store>>) -> Self {
+        let old = Arc::<OldService>::default();
+        let (port, certificate) = Arc::clone(&old).start().await;
+        std::fs::write(directory.join("old.pem"), certificate).unwrap();
+        let legacy =
+            format!("[legacy]\nurl = \"https://localhost:{port}\"\ntrust = [\"../old.pem\"]\ntimeout = \"40ms\"\n");
+        let below = directory.join("rules");
+        let mut all: Vec<_> = MODES.iter().map(|mode| rules(&below, &legacy, mode)).collect();
+        all.push(rules(&below, "", "mode = \"translate\""));
+        let merchant = MerchantId::new("acme").unwrap();
+        let store = Arc::clone(&stores[0]);
+        for direction in [Direction::Payin, Direction::Payout] {
+            store.mark_complete(&merchant, direction, UnixMillis(0)).await.unwrap();
+        }
+        Self { nodes: stores.iter().map(Node::on).collect(), store, rules: all, merchant, old }
+    }
+
+    /// Runs random steps for one order.
+    async fn history(&self, seed: u64, id: &str) {
+        let mut rng = Rng(seed);
+        for _ in 0..2 + rng.below(6) {
+            match rng.below(10) {
+                0 => self.import(id).await,
+                1 => self.native_create(&mut rng, id).await,
+                2 | 3 => {
+                    let (mut one, mut other) = (Rng(rng.next()), Rng(rng.next()));
+                    tokio::join!(self.create(&mut one, id), self.create(&mut other, id));
+                }
+                _ => self.create(&mut rng, id).await,
+            }
+        }
+    }
+
+    async fn import(&self, id: &str) {
+        let ids = [OrderId::new(id).unwrap()];
+        self.store.reserve(&self.merchant, Direction::Payin, &ids, UnixMillis(1)).await.unwrap();
+        self.store.mark_complete(&self.merchant, Direction::Payin, UnixMillis(1)).await.unwrap();
+    }
+
+    async fn native_create(&self, rng: &mut Rng, id: &str) {
+        let body = format!(
+            "{{\"order_id\":\"{id}\",\"amount\":1,\"currency\":\"EUR\",\"callback_url\":\"https://m.example/c\",\
+             \"success_url\":\"https://m.example/\",\"pending_url\":\"https://m.example/\",\"fail_url\":\"https://m.example/\"}}"
+        );
+        let (caller, body) = signed(rng.pick(&self.rules), body);
+        let forwarded = ForwardedHeaders::default();
+        let call = ServiceCall { caller: &caller, forwarded: &forwarded };
+        let node = rng.pick(&self.nodes);
+        let create = node.service.create(call, Direction::Payin, &body, HeaderValue::from_static(""));
+        drop(until_crash(rng, create).await);
+    }
+
+    /// Sends a create to some node with some rules; perhaps the node crashes on the way.
+    async fn create(&self, rng: &mut Rng, id: &str) {
+        let spelled: String = id.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+        let body = match rng.below(8) {
+            0 => format!("{{\"external_id\":\"{id}\",\"amount\":\"2.00\",\"currency\":\"EUR\"}}"),
+            1 => format!("{{\"external_id\":\"{id}\",\"amount\":1,\"currency\":\"EUR\"}}"),
+            2 => format!("{{\"external_id\":\"{id}\",\"amount\":\"1.00\",\"currency\":\"USD\"}}"),
+            3 => format!("{{\"external_id\":\"{id}\",\"amount\":\"1.00\",\"currency\":\"EUR\",\"x\":1}}"),
+            4 => format!("{{\"external\\u005fid\":\"{spelled}\",\"amount\":\"1.00\",\"currency\":\"EUR\"}}"),
+            _ => format!("{{\"external_id\":\"{id}\",\"amount\":\"1.00\",\"currency\":\"EUR\"}}"),
+        };
+        let (caller, body) = signed(rng.pick(&self.rules), body);
+        let forwarded = ForwardedHeaders::default();
+        let call = ServiceCall { caller: &caller, forwarded: &forwarded };
+        let node = rng.pick(&self.nodes);
+        let rules = caller.rules();
+        let Some(legacy) = &rules.gateway.legacy else {
+            return drop(until_crash(rng, node.frontend.create(call, Direction::Payin, &body)).await);
+        };
+        let head = RequestHead {
+            method: Method::POST,
+            target: "/api/v1/payin".into(),
+            headers: HeaderMap::new(),
+            address: caller.address(),
+        };
+        let by_home = ByHome { frontend: &node.frontend, call, rules: legacy, head: &head, body: &body };
+        drop(until_crash(rng, by_home.create(Direction::Payin)).await);
+    }
+
+    /// Returns how many orders are here and how many reached the old service; none may be both.
+    async fn count(&self, ids: impl Iterator<Item = String>) -> (usize, usize) {
+        let (mut here, mut there) = (0, 0);
+        let reached = self.old.reached.lock().unwrap().clone();
+        for id in ids {
+            let order_id = OrderId::new(&id).unwrap();
+            let stored = self.store.by_order(&self.merchant, Direction::Payin, &order_id).await.unwrap();
+            let is_here = matches!(stored, OrderLookup::Operation(_));
+            assert!(!(is_here && reached.contains_key(&id)), "{id} was made here, and reached the old service");
+            here += usize::from(is_here);
+            there += usize::from(reached.contains_key(&id));
+        }
+        (here, there)
+    }
+}
+
+/// Returns a caller and its body. v2's signature proves it: how it was proven makes no difference from here on.
+fn signed(rules: &Arc<RuleSet>, body: String) -> (Caller, SignedBody) {
+    let signature = sign_v2(&Secret::new(b"s"), body.as_bytes());
+    let key = KnownKey::find(rules, Interface::V2, "k").unwrap().admit("127.0.0.1".parse().unwrap()).unwrap();
+    key.verify_v2(body.into(), signature.as_bytes()).unwrap()
+}
+
+/// Runs a request to its end, or drops it at some step, as the end of the process would.
+async fn until_crash<T>(rng: &mut Rng, work: impl Future<Output = T>) -> Result<Option<T>, Infallible> {
+    let mut steps = if rng.below(4) == 0 { rng.below(8) } else { u64::MAX };
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| {
+        if steps == 0 {
+            return Poll::Ready(Ok(None));
+        }
+        steps -= 1;
+        work.as_mut().poll(context).map(|output| Ok(Some(output)))
+    })
+    .await
+}
+
+async fn run(directory: &Path, stores: Vec<Arc<dyn Store>>, histories: u64) {
+    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
+    let seed: u64 = given.unwrap_or_else(|| SystemRandomness::default().number());
+    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
+    let world = Arc::new(World::new(directory, stores).await);
+    let mut running: JoinSet<()> = JoinSet::new();
+    for number in 0..histories {
+        if running.len() >= AT_ONCE {
+            running.join_next().await.unwrap().unwrap();
+        }
+        let world = Arc::clone(&world);
+        running.spawn(async move { world.history(seed.wrapping_add(number), &format!("h{number}")).await });
+    }
+    while let Some(ended) = running.join_next().await {
+        ended.unwrap();
+    }
+    let (here, there) = world.count((0..histories).map(|number| format!("h{number}"))).await;
+    let least = usize::try_from(histories / 10).unwrap();
+    assert!(here > least && there > least, "{here} orders are here, and {there} at the old service");
+}
+
+/// How many histories run: a million in long drills, on both stores together.
+fn histories(usual: u64) -> u64 {
+    if std::env::var_os("PAYBRIDGE_LONG").is_some() { 500_000 } else { usual }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_has_one_home_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let rules = rules(
+        &directory.path().join("store"),
+        "[store]\nurl = \"sqlite:../store.db\"\nkeys = [\"file:../store.key\"]\n",
+        "",
+    );
+    let random = Arc::new(SystemRandomness::default());
+    let opened = open_store(&rules.gateway.store, Arc::new(SystemClock), random, Arc::default()).unwrap();
+    run(directory.path(), vec![Arc::clone(&opened.store), opened.store], histories(7_000)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_has_one_home_in_a_database() {
+    let Some((_database, stores)) = postgres::tests::two_nodes() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    run(directory.path(), stores, histories(3_000)).await;
+}
