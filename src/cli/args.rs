@@ -331,6 +331,9 @@ pub struct ImportIds {
     /// The kind of operation that the ids belong to
     #[arg(long, value_enum)]
     pub kind: Direction,
+    /// Mark the merchant's list of this kind as complete: FILE, which may be empty, ends it
+    #[arg(long)]
+    pub complete: bool,
     /// The external ids, one per line, in UTF-8; - for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -344,8 +347,12 @@ It may run while a gateway serves, and may be repeated: reserved ids stay reserv
 that exist here are skipped and counted. Every line is checked first, and if one is invalid, nothing is \
 reserved; a pipe is kept in memory for that.
 
+With --complete, the list is marked as complete after its last id, if nothing failed. A later import \
+without it that reserves any id removes the mark, and prints a note.
+
 Examples:
   paybridge import-ids --merchant demo --kind payin ids.txt
+  paybridge import-ids --merchant demo --kind payin --complete last-ids.txt
   zcat ids.txt.gz | paybridge import-ids --merchant demo --kind payout -";
 
 /// `paybridge schema`.
@@ -473,7 +480,7 @@ mod tests {
         assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
         assert!(diff.exit_code && diff.format == Format::Json);
         let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
-        assert_eq!((import.kind, import.file), (Direction::Payout, PathBuf::from("-")));
+        assert_eq!((import.kind, import.file, import.complete), (Direction::Payout, PathBuf::from("-"), false));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
         assert_eq!(check.rules.rules, PathBuf::from("r"));
         let Ok(Command::Store(StoreCommand::Rekey(rekey))) = parsed("store rekey --rules r") else { panic!() };

@@ -2,7 +2,7 @@
 //!
 //! Every line is checked before the first id is reserved, so an invalid line reserves nothing: a file is read twice, a
 //! pipe is kept in memory. Reservations are committed in batches and are idempotent: an interrupted import is run
-//! again.
+//! again. The mark of `--complete` is a commit of its own after the last batch.
 
 use std::fmt;
 use std::fs::File;
@@ -49,8 +49,9 @@ pub fn run(rules: &RuleSet, args: &ImportIds, out: &mut dyn Write, err: &mut dyn
     let lines = check(&mut source, &name, err)?;
     source.rewind().map_err(|cause| CliError::failed(format!("{name}: {cause}")))?;
     let ids = Lines::new(BufReader::new(source));
-    let counts = on_runtime(reserve_all(&rules.gateway.store, merchant, args.kind, ids, lines, err))?;
-    Ok(writeln!(out, "{merchant} {}: {counts}, in {}", args.kind, span(watch.elapsed()))?)
+    let counts = on_runtime(reserve_all(&rules.gateway.store, merchant, args, ids, lines, err))?;
+    let complete = if args.complete { "; the list is complete" } else { "" };
+    Ok(writeln!(out, "{merchant} {}: {counts}, in {}{complete}", args.kind, span(watch.elapsed()))?)
 }
 
 /// An input that can be read twice.
@@ -138,11 +139,12 @@ fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Re
     lines.read().map_err(|cause| CliError::failed(format!("{name}: cannot be read after line {after}: {cause}")))
 }
 
-/// Reserves all ids in batches. Committed batches stay, even if a later one fails.
+/// Reserves all ids in batches, and marks the list as complete if `args` does. Committed batches stay, even if a later
+/// one fails.
 async fn reserve_all<R: io::BufRead>(
     rules: &StoreSettings,
     merchant: &MerchantId,
-    direction: Direction,
+    args: &ImportIds,
     mut ids: Lines<R>,
     total: u64,
     err: &mut dyn Write,
@@ -150,9 +152,13 @@ async fn reserve_all<R: io::BufRead>(
     let stop = stop_signals()?;
     let store = open_or_make_store(rules)?;
     let progress = Progress::start("importing", "lines", Some(total));
-    let mut import =
-        Import { store: &*store, merchant, direction, stop, progress, counts: ImportCounts::default(), err };
-    let outcome = import.run(&mut ids).await;
+    let (direction, counts) = (args.kind, ImportCounts::default());
+    let mut import = Import { store: &*store, merchant, direction, stop, progress, counts, was_complete: false, err };
+    let mut outcome = import.run(&mut ids).await;
+    if outcome.is_ok() && args.complete {
+        outcome = import.mark_complete().await;
+    }
+    import.note_if_incomplete().await;
     let counts = import.counts;
     let closed = store.close().await.map_err(CliError::failed);
     match outcome {
@@ -216,11 +222,15 @@ struct Import<'a> {
     stop: watch::Receiver<bool>,
     progress: Progress,
     counts: ImportCounts,
+    /// Whether the list was marked as complete before.
+    was_complete: bool,
     err: &'a mut dyn Write,
 }
 
 impl Import<'_> {
     async fn run<R: io::BufRead>(&mut self, lines: &mut Lines<R>) -> Result<(), Interruption> {
+        let (store, merchant, direction) = (self.store, self.merchant, self.direction);
+        self.was_complete = self.retry(async || store.ids_complete(merchant, direction).await).await?;
         let (mut batch, mut blank, mut through) = (Vec::with_capacity(BATCH), 0, 0);
         loop {
             let line = lines.read()?;
@@ -248,28 +258,53 @@ impl Import<'_> {
         }
     }
 
-    /// Commits a batch; retries for a while if the store is busy.
+    /// Commits a batch.
     async fn reserve(&mut self, batch: &[(u64, OrderId)]) -> Result<(), Interruption> {
         let ids: Vec<_> = batch.iter().map(|(_, id)| id.clone()).collect();
-        for tries in 1.. {
-            match self.store.reserve(self.merchant, self.direction, &ids, SystemClock.now()).await {
-                Ok(done) => {
-                    self.list_skipped(batch, done.operations).await?;
-                    self.counts.ids.new += done.new;
-                    self.counts.ids.known += done.known;
-                    self.counts.ids.operations += done.operations;
-                    return Ok(());
-                }
-                Err(error @ StoreError::Unavailable(_)) if tries <= RETRIES => {
-                    if tries == 1 {
+        let (store, merchant, direction) = (self.store, self.merchant, self.direction);
+        let done = self.retry(async || store.reserve(merchant, direction, &ids, SystemClock.now()).await).await?;
+        self.list_skipped(batch, done.operations).await?;
+        self.counts.ids.new += done.new;
+        self.counts.ids.known += done.known;
+        self.counts.ids.operations += done.operations;
+        Ok(())
+    }
+
+    async fn mark_complete(&mut self) -> Result<(), Interruption> {
+        let (store, merchant, direction) = (self.store, self.merchant, self.direction);
+        self.retry(async || store.mark_complete(merchant, direction, SystemClock.now()).await).await
+    }
+
+    /// Prints a note if the list was marked as complete before this import, and is not any more.
+    async fn note_if_incomplete(&mut self) {
+        let (merchant, kind) = (self.merchant, self.direction);
+        // A store that fails here has its error reported elsewhere.
+        if self.was_complete
+            && let Ok(false) = self.store.ids_complete(merchant, kind).await
+        {
+            let note = format!(
+                "note: the list of {kind} ids of {merchant} was complete and counts as incomplete again, since ids were added; \
+                 import the last of them with --complete"
+            );
+            self.progress.print_line(&note, self.err);
+        }
+    }
+
+    /// Calls the store; retries for a while if it is busy.
+    async fn retry<T>(&mut self, call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, Interruption> {
+        let mut retries = 0;
+        loop {
+            match call().await {
+                Err(error @ StoreError::Unavailable(_)) if retries < RETRIES => {
+                    if retries == 0 {
                         self.progress.print_line(&format!("{error}; retrying"), self.err);
                     }
+                    retries += 1;
                     self.pause(RETRY_AFTER).await?;
                 }
-                Err(error) => return Err(error.into()),
+                done => return Ok(done?),
             }
         }
-        Ok(())
     }
 
     /// Lists the lines of the first ids that were skipped.

@@ -297,3 +297,49 @@ pub(super) async fn add<R: CheckRows>(rows: &mut R, given: &[CheckRow], at: Unix
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_round_trip() {
+        let mut words = HashSet::new();
+        for number in 0..7 {
+            let class = CheckClass::of_number(number).unwrap();
+            assert_eq!(class.number(), number);
+            words.insert(class.as_str());
+        }
+        assert_eq!(words.len(), 7);
+        assert_eq!((CheckClass::of_number(7), CheckClass::of_number(-1)), (None, None));
+    }
+
+    #[test]
+    fn counts_with_invalid_columns_are_reported() {
+        let acme = MerchantId::new("acme").unwrap();
+        let text = || Box::<str>::default();
+        let columns = |direction, class, count, samples: &str| CheckColumns {
+            shop: text(),
+            direction,
+            class,
+            member: text(),
+            reason: text(),
+            file: text(),
+            key: text(),
+            count,
+            since: 0,
+            samples: samples.to_owned(),
+        };
+        let decode = |row| decode_all(vec![row], &acme, Fingerprint([0; 16]));
+        assert_eq!(decode(columns(0, 6, 1, "[]")).unwrap().len(), 1);
+        for (row, column) in [
+            (columns(2, 6, 1, "[]"), "direction"),
+            (columns(0, 7, 1, "[]"), "class"),
+            (columns(0, 6, -1, "[]"), "count"),
+            (columns(0, 6, 1, "[1]"), "samples"),
+        ] {
+            let StoreError::Corrupt(stated) = decode(row).unwrap_err() else { panic!("it is invalid") };
+            assert_eq!(stated, format!("a count of checks of acme: the column {column} is invalid"));
+        }
+    }
+}

@@ -30,9 +30,9 @@ impl Ran {
     #[track_caller]
     fn summary(&self) -> String {
         assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
-        let time = Regex::new(r", in (\d+\.\d s|\d+ min \d+ s)\n$").unwrap();
+        let time = Regex::new(r", in (\d+\.\d s|\d+ min \d+ s)(; the list is complete|)\n$").unwrap();
         assert!(time.is_match(&self.out), "{}", self.out);
-        let summary = time.replace(&self.out, "").into_owned();
+        let summary = time.replace(&self.out, "$2").into_owned();
         assert!(!summary.contains('\n'), "{summary}");
         summary
     }
@@ -44,8 +44,9 @@ impl Ran {
     }
 }
 
-fn start(gateway: &Gateway, merchant: &str, kind: &str, file: &Path) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_paybridge"))
+fn command(gateway: &Gateway, merchant: &str, kind: &str, file: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+    command
         .args(["import-ids", "--merchant", merchant, "--kind", kind, "--rules"])
         .arg(gateway.rules_dir())
         .arg(file)
@@ -53,9 +54,12 @@ fn start(gateway: &Gateway, merchant: &str, kind: &str, file: &Path) -> Child {
         .env_remove("PAYBRIDGE_RULES")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::piped());
+    command
+}
+
+fn start(gateway: &Gateway, merchant: &str, kind: &str, file: &Path) -> Child {
+    command(gateway, merchant, kind, file).spawn().unwrap()
 }
 
 fn end(child: Child) -> Ran {
@@ -189,6 +193,39 @@ fn a_pipe_is_checked_whole_as_a_file_is() {
 }
 
 #[test]
+fn a_list_is_complete_until_a_later_import_adds_to_it() {
+    const NOTE: &str = "note: the list of payin ids of acme was complete and counts as incomplete again, since ids were \
+                        added; import the last of them with --complete\n";
+    let gateway = Gateway::prepare(&Rules::default());
+    let complete = |kind, file: &Path| end(command(&gateway, "acme", kind, file).arg("--complete").spawn().unwrap());
+    let (first, nothing) = (file(&gateway, "ids.txt", "a\nb\n"), file(&gateway, "none.txt", ""));
+    let both = file(&gateway, "more.txt", "a\nb\nc\n");
+    let bad = file(&gateway, "bad.txt", "d\n\0\n");
+
+    // What fails marks nothing: an import of new ids takes no mark away then.
+    complete("payin", &bad).failed();
+    let ran = import(&gateway, "acme", "payin", &file(&gateway, "early.txt", "early\n"));
+    assert_eq!((ran.summary().starts_with("acme payin: 1 new"), &*ran.err), (true, ""));
+    for (marked, expected) in [(&first, "2 new, 0"), (&first, "0 new, 2"), (&nothing, "0 new, 0")] {
+        let ran = complete("payin", marked);
+        let summary = ran.summary();
+        assert!(summary.starts_with(&format!("acme payin: {expected} reserved before")), "{summary}");
+        assert!(summary.ends_with("; the list is complete") && ran.err.is_empty(), "{summary}{}", ran.err);
+    }
+    // Nothing new, another kind and another merchant leave the mark.
+    for (merchant, kind, ids) in [("acme", "payin", &first), ("acme", "payout", &both), ("beta", "payin", &both)] {
+        let ran = import(&gateway, merchant, kind, ids);
+        assert_eq!((ran.summary().ends_with("complete"), &*ran.err), (false, ""), "{merchant} {kind}");
+    }
+    let ran = import(&gateway, "acme", "payin", &both);
+    assert!(ran.summary().starts_with("acme payin: 1 new, 2 reserved before"), "{}", ran.out);
+    assert_eq!(ran.err, NOTE);
+    let ran = import(&gateway, "acme", "payin", &file(&gateway, "ids.txt", "e\n"));
+    assert_eq!((ran.summary().starts_with("acme payin: 1 new"), &*ran.err), (true, ""), "it was incomplete before");
+    assert!(complete("payin", &nothing).summary().ends_with("0 lines; the list is complete"));
+}
+
+#[test]
 fn what_cannot_be_started_is_reported() {
     let gateway = Gateway::prepare(&Rules::default());
     let ids = file(&gateway, "ids.txt", "a\n");
@@ -225,7 +262,8 @@ async fn an_interrupted_import_says_how_far_it_got() {
             let _ = writeln!(ids, "o-{number}");
             ids
         });
-        let child = start(&gateway, "acme", "payin", &file(&gateway, "ids.txt", ids));
+        let ids = file(&gateway, "ids.txt", ids);
+        let child = command(&gateway, "acme", "payin", &ids).arg("--complete").spawn().unwrap();
         eventually("some batches", async || is_reserved(&client, &ACME, Create::Deposit, "o-4000").await.then_some(()))
             .await;
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -236,6 +274,8 @@ async fn an_interrupted_import_says_how_far_it_got() {
         assert!((4000..200_000).contains(&done) && done.is_multiple_of(1000), "{done}");
         assert!(is_reserved(&client, &ACME, Create::Deposit, &format!("o-{done}")).await);
         assert!(!is_reserved(&client, &ACME, Create::Deposit, &format!("o-{}", done + 1)).await);
+        let more = import(&gateway, "acme", "payin", &file(&gateway, "more.txt", "more\n"));
+        assert_eq!((more.code, &*more.err), (Some(0), ""), "the list was not marked as complete");
     }
 }
 

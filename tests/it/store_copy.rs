@@ -230,6 +230,10 @@ async fn a_copied_store_serves_as_before() {
     .await;
     let before = seen(&client, &reported).await;
     gateway.kill();
+    gateway.tamper(
+        "INSERT INTO check_counts VALUES ('acme', x'01', x'02', 'é', 1, 4, 'm', 'r', 'f', 'k', 7, 8, 9, '[\"{}\"]'); \
+         INSERT INTO complete_ids VALUES ('acme', 1, 5)",
+    );
 
     let callbacks_before = callbacks(&gateway);
     let proved = gateway.store_check().stdout;
@@ -266,6 +270,10 @@ async fn a_copied_store_serves_as_before() {
     Create::Payin.create(&client, &ACME, &Create::Payin.body("old-500")).await;
     import(&gateway, "payin", 500);
     assert_eq!(database.sql("SELECT count(*) FROM homes WHERE home = 3"), "500");
+    let checks = "SELECT concat_ws(' ', rules, id, shop, c.direction, class, member, reason, file, key, count, since, \
+                  updated_at, samples, complete_at) FROM merchants JOIN check_counts c USING (bucket, merchant) \
+                  JOIN complete_ids USING (bucket, merchant, direction)";
+    assert_eq!(database.sql(checks), "\\x01 \\x02 é 1 4 m r f k 7 8 9 [\"{}\"] 5");
     let checked = gateway.store_check();
     assert_eq!(checked.status.code(), Some(0), "{}", String::from_utf8_lossy(&checked.stdout));
 }

@@ -2,6 +2,7 @@
 //! only for its own parts: files, connections, failing disks.
 
 mod callbacks;
+mod checks;
 mod complete;
 mod create;
 mod history;
@@ -26,6 +27,7 @@ use crate::store::{
 };
 
 pub(super) use callbacks::*;
+pub(super) use checks::*;
 pub(super) use complete::*;
 pub(super) use create::*;
 pub(super) use history::*;
@@ -94,6 +96,10 @@ macro_rules! conformance {
             a_race_for_an_order_has_one_winner,
             a_claimed_order_has_one_home,
             claims_and_creates_race_for_one_home,
+            counts_of_checks_add_up,
+            counts_under_unused_rules_are_deleted,
+            concurrent_counts_of_checks_all_count,
+            new_reservations_take_the_mark_of_complete_ids_away,
             a_preparation_is_kept_until_the_result,
             only_pending_deposits_are_prepared,
             a_history_holds_the_merchants_own_v1_operations,

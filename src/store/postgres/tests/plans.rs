@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::postgres::ledger::fold;
-use crate::store::postgres::{history, journal, row, tasks};
+use crate::store::postgres::{checks, history, journal, row, tasks};
 
 /// Inserts enough rows for realistic plans, of merchants in several buckets.
 fn fill(place: &Place) {
@@ -47,6 +47,7 @@ fn lookups_go_by_the_bucket_and_a_name_in_it() {
         (row::HOMES, "(bucket = given.bucket) AND (order_key = given.order_key)"),
         (row::V1_STATUS, "(bucket = $1) AND (order_key = $2)"),
         (row::V2_STATUS, "(bucket = $1) AND (transaction_id = $2)"),
+        (checks::IS_COMPLETE, "(bucket = $1) AND (merchant = $2) AND (direction = $3)"),
     ] {
         let plan = plan(&place, statement);
         assert!(plan.contains(&format!("Index Cond: ({condition})")), "{statement}\n{plan}");
