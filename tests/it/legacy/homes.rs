@@ -131,7 +131,7 @@ async fn a_claim_stays_whatever_comes_of_it() {
         Some("cut") => Play::Cut,
         _ => Play::Hang,
     });
-    let gateway = Gateway::start(&rules(&old, "timeout = \"300ms\"", "mode = \"legacy\""));
+    let gateway = Gateway::start(&rules(&old, "timeout = \"3s\"", "mode = \"legacy\""));
     for (id, expected) in [("refused", 422), ("cut", 502), ("hangs", 504)] {
         let reply = gateway.client().send_unchecked(&Request::payin(&ACME, &payin(id))).await;
         assert_eq!(reply.status, expected, "{id}");

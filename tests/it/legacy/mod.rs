@@ -3,6 +3,7 @@
 
 mod forwarding;
 mod homes;
+mod shadow;
 
 use std::process::Command;
 
