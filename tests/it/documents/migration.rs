@@ -1,7 +1,7 @@
 //! `docs/migration.md` from its beginning to its end, before the example of an old service: the rule files are edited as the
 //! page shows, the commands run in their order, and print what the page shows.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use regex::Regex;
@@ -35,10 +35,16 @@ impl OldService {
     }
 
     /// Ends it, and returns the requests that it answered.
-    fn end(mut self) -> Vec<String> {
+    fn end(&mut self) -> Vec<String> {
         self.child.kill().unwrap();
-        self.child.wait().unwrap();
         self.printed.by_ref().lines().map(|line| line.unwrap()).collect()
+    }
+}
+
+impl Drop for OldService {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -90,10 +96,10 @@ fn is_as_shown(printed: &str, shown: &str) -> bool {
     })
 }
 
-/// Runs commands until they print what a page shows: a report may be some seconds old. The exit code is the one that the
-/// page describes.
+/// Runs commands until they print what a page shows: a report may be some seconds old.
 async fn report(gateway: &Gateway, commands: &str, shown: &str) {
-    let code = if shown.contains("not ready") { 4 } else { 0 };
+    let all_ready = shown.contains(" ready ") && !shown.contains("not ready");
+    let code = if all_ready { 0 } else { 4 };
     let commands = format!("code=0\n{commands} || code=$?\ntest $code = {code}");
     let mut printed = String::new();
     let as_shown = async || {
@@ -111,7 +117,7 @@ async fn a_move_goes_as_the_page_shows() {
     }
     let (gateway, _) = shipped();
     let port = free_port();
-    let old = OldService::start(&gateway, port);
+    let mut old = OldService::start(&gateway, port);
     let ports = [("localhost:8444", port), ("localhost:8443", gateway.public.port())];
     let page = ports
         .iter()
