@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::counter::{CheckedCreate, Counter, LegacyOutcome};
 use super::sample::sample;
-use super::verdict::{Verdict, verdict};
+use super::verdict::{CreateVerdict, verdict};
 use crate::auth::Caller;
 use crate::clock::Clock;
 use crate::domain::Direction;
@@ -190,7 +190,7 @@ fn not_checked(counter: &mut Counter, create: &ForwardedCreate, clock: &dyn Cloc
 }
 
 /// Returns the class of a check in metrics.
-const fn class(verdict: &Verdict, legacy: LegacyOutcome) -> &'static str {
+const fn class(verdict: &CreateVerdict, legacy: LegacyOutcome) -> &'static str {
     match (legacy, &verdict.refusal) {
         (LegacyOutcome::Unclear, _) => "not_compared",
         (LegacyOutcome::Accepted, Some(_)) => "blocker",

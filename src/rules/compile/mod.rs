@@ -25,7 +25,6 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 pub(super) use self::dialect::RawDialect;
-use self::fingerprint::FileHashes;
 pub(super) use self::gateway::{RawGateway, RawTls};
 pub(super) use self::merchant::RawMerchant;
 pub(super) use self::page_texts::RawTexts;
@@ -39,7 +38,7 @@ use super::pages::languages::FIRST;
 use super::problems::{Diagnostics, FileId, Span};
 use super::raw::{self, FromToml, RawReader, raw_table};
 use super::{Dialect, EngineRules, KeyEntry, RuleSet, Shop};
-use crate::domain::{MerchantId, Quota, ShopCode, UnixMillis};
+use crate::domain::{Fingerprint, MerchantId, Quota, ShopCode, UnixMillis};
 use crate::names::did_you_mean;
 
 /// The name of the built-in dialect.
@@ -128,6 +127,13 @@ struct ShopsAndDialects {
     shops: HashMap<ShopCode, Option<Arc<Shop>>>,
     dialects: HashMap<Box<str>, Option<Arc<Dialect>>>,
     hashes: FileHashes,
+}
+
+/// Hashes of shops' files with their schemas and of dialects' files, computed once for all merchants.
+#[derive(Debug, Default)]
+struct FileHashes {
+    shops: HashMap<ShopCode, Fingerprint>,
+    dialects: HashMap<Box<str>, Fingerprint>,
 }
 
 /// The input of a compilation.
