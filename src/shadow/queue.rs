@@ -150,7 +150,7 @@ impl Worker {
             tracing::error!(merchant = merchant.id.as_str(), "the check of a create panicked");
             return not_checked(&mut locked(&self.counter), create, &*self.clock, &self.metrics);
         };
-        self.metrics.shadow_check(class(&verdict, *legacy));
+        self.metrics.homes().shadow_check(class(&verdict, *legacy));
         locked(&self.counter).record(&CheckedCreate {
             merchant: &merchant.id,
             rules: merchant.rules_fingerprint,
@@ -185,7 +185,7 @@ impl Worker {
 
 fn not_checked(counter: &mut Counter, create: &ForwardedCreate, clock: &dyn Clock, metrics: &Metrics) {
     let merchant = create.caller.merchant();
-    metrics.shadow_check("not_checked");
+    metrics.homes().shadow_check("not_checked");
     counter.not_checked(&merchant.id, merchant.rules_fingerprint, "", create.direction, clock.now());
 }
 

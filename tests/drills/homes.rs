@@ -46,7 +46,8 @@ fn old_service() -> Receiver {
 
 fn rules(old: &Receiver, mode: &str) -> Rules {
     let (url, ca) = (old.url(""), old.ca());
-    Rules::default().with("legacy", &format!("url = \"{url}\"\ntrust = [{ca:?}]\ntimeout = \"1s\"")).edit(
+    let ca = ca.display();
+    Rules::default().with("legacy", &format!("url = \"{url}\"\ntrust = [\"{ca}\"]\ntimeout = \"1s\"")).edit(
         "merchants/acme.toml",
         "name = \"Acme Ltd\"\n",
         &format!("name = \"Acme Ltd\"\nv1 = {{ {mode} }}\n"),

@@ -5,6 +5,7 @@ mod certificates;
 mod dialect;
 mod fingerprint;
 mod gateway;
+mod legacy;
 pub(super) mod lists;
 mod merchant;
 mod page_texts;
