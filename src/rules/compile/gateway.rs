@@ -12,7 +12,7 @@ use super::{Context, FileContext, origin_of};
 use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, Secrets, is_host, service_url};
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
-    BoundedDuration, Cidr, DisplayName, Key, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
+    BoundedDuration, Cidr, DisplayName, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
@@ -463,21 +463,6 @@ impl Context<'_> {
             forget_after: forget_after.0,
             allow_private_addresses: *raw.allow_private_addresses,
             trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust.0, generated_ca),
-        }
-    }
-
-    /// Notes a problem when one span of time of a table is shorter than another.
-    pub(super) fn check_not_shorter<const LEAST: u64>(
-        &mut self,
-        here: FileContext<'_>,
-        table: &str,
-        (long, longer): (&str, &Key<BoundedDuration<LEAST>>),
-        (short, shorter): (&str, &Key<BoundedDuration>),
-    ) {
-        if longer.0 < shorter.0
-            && let Some(at) = longer.place().or(shorter.place())
-        {
-            self.problem(here, at, format!("`{table}.{long}` must not be shorter than `{table}.{short}`"));
         }
     }
 

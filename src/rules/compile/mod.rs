@@ -37,7 +37,7 @@ use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::pages::languages::FIRST;
 use super::problems::{Diagnostics, FileId, Span};
-use super::raw::{self, FromToml, RawReader, raw_table};
+use super::raw::{self, BoundedDuration, FromToml, Key, RawReader, raw_table};
 use super::{Dialect, EngineRules, KeyEntry, RuleSet, Shop};
 use crate::domain::{Fingerprint, MerchantId, Quota, ShopCode, UnixMillis};
 use crate::names::did_you_mean;
@@ -112,6 +112,21 @@ impl Context<'_> {
     ) {
         if !self.findings.unread(file.0, &format!("{}{}", named.get_ref(), file.1)) {
             self.findings.add_with(here.file, named.span(), message, did_you_mean(named.get_ref(), known));
+        }
+    }
+
+    /// Notes a problem when one span of time of a table is shorter than another.
+    pub(super) fn check_not_shorter<const LEAST: u64>(
+        &mut self,
+        here: FileContext<'_>,
+        table: &str,
+        (long, longer): (&str, &Key<BoundedDuration<LEAST>>),
+        (short, shorter): (&str, &Key<BoundedDuration>),
+    ) {
+        if longer.0 < shorter.0
+            && let Some(at) = longer.place().or(shorter.place())
+        {
+            self.problem(here, at, format!("`{table}.{long}` must not be shorter than `{table}.{short}`"));
         }
     }
 
