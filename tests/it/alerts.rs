@@ -113,8 +113,8 @@ async fn gateway_in_trouble() -> Gateway {
     client.send(&wrong).await.expect(401);
     let called_back = with(withdrawal("called-back"), "callback_url", Some(format!("{NOWHERE}/cb").into()));
     client.send(&Request::withdrawal(&ACME, &called_back)).await.expect(200);
-    let provided = with(withdrawal("provided"), "method", Some(Value::from("slow-eur")));
-    client.send(&Request::withdrawal(&ACME, &provided)).await.expect(200);
+    let delayed = with(withdrawal("provided"), "method", Some(Value::from("slow-eur")));
+    client.send(&Request::withdrawal(&ACME, &delayed)).await.expect(200);
     TcpStream::connect(gateway.public).unwrap().write_all(&[0; 16]).unwrap();
     gateway
 }
