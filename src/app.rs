@@ -1,6 +1,7 @@
 //! The composition root: builds the process from its rules, runs it until a signal ends it, and drains it.
 
 mod descriptors;
+mod incomplete_ids;
 mod life;
 mod live_tls;
 mod notify;
@@ -268,6 +269,7 @@ impl Process {
             metrics,
             slots: listener.slots(),
         }));
+        operations.check_ids();
         operations.watch();
         let mut tasks = JoinSet::new();
         let admin_address = admin.address();

@@ -40,32 +40,16 @@ pub enum JsonError {
 impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotUtf8 | Self::ByteOrderMark => f.write_str(self.kind()),
-            Self::Malformed(at) | Self::Trailing(at) | Self::LoneSurrogate(at) | Self::TooDeep(at) => {
-                write!(f, "{} (at byte {at})", self.kind())
-            }
+            Self::NotUtf8 => f.write_str("the body is not UTF-8"),
+            Self::ByteOrderMark => f.write_str("the body starts with a byte order mark"),
+            Self::Malformed(at) => write!(f, "the body is not valid JSON (at byte {at})"),
+            Self::Trailing(at) => write!(f, "the body has other text after its JSON value (at byte {at})"),
             Self::DuplicateKey(name) => write!(f, "the body names {} twice in one object", Nameable(name)),
+            Self::LoneSurrogate(at) => write!(f, "the body has a lone surrogate in a string (at byte {at})"),
+            Self::TooDeep(at) => write!(f, "the body is nested more than {MAX_DEPTH} levels deep (at byte {at})"),
         }
     }
 }
-
-impl JsonError {
-    /// Returns the reason without its place or a name that was sent.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::NotUtf8 => "the body is not UTF-8",
-            Self::ByteOrderMark => "the body starts with a byte order mark",
-            Self::Malformed(_) => "the body is not valid JSON",
-            Self::Trailing(_) => "the body has other text after its JSON value",
-            Self::DuplicateKey(_) => "the body names a member twice in one object",
-            Self::LoneSurrogate(_) => "the body has a lone surrogate in a string",
-            Self::TooDeep(_) => "the body is nested more than 32 levels deep",
-        }
-    }
-}
-
-const _: () = assert!(MAX_DEPTH == 32, "the text of `JsonError::TooDeep` names it");
 
 /// A value with its source text.
 #[derive(Debug, Clone, PartialEq)]

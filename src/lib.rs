@@ -11,9 +11,10 @@
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | customers' pages of a deposit: entry link, return link, the sandbox's hosted page |
+//! | [`homes`] | where a v1 request goes: by the home of its order, and by the merchant's mode |
 //! | [`shadow`] | what v2 would do with the creates of merchants whose v1 service is still the old one: the check (pure), its counts, the report of readiness |
 //! | [`v1`] | the gateway's front: create, repeats of v1 bodies, status, balance, history, translate (pure), reply |
-//! | [`legacy`] | the old v1 service: forwarding |
+//! | [`legacy`] | the old v1 service: requests are forwarded as they are |
 //! | [`remote`] | the other v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
 //! | [`v2`] | the trait of a v2 service, and its implementation by the engine in this process |
 //! | [`provider`] | payment providers: the sandbox, HTTP providers and their reports, the worker of the durable queue |
@@ -41,7 +42,7 @@
 //! creates that wait with it), and back up the same modules, typed, to `http::reply`. From the end of the body read it runs
 //! in a task of its own, so that a caller who hangs up cannot abandon a commit half way.
 //!
-//! Where `[legacy]` names an old v1 service, `v1::homes` stands before the v1 front: a request goes to the home of its order,
+//! Where `[legacy]` names an old v1 service, [`homes`] stands before the v1 front: a request goes to the home of its order,
 //! here or there. For an order without one, the merchant's mode decides, and [`store::Store::claim`] is on disk before
 //! [`legacy::Legacy`] forwards the create.
 //!
@@ -99,6 +100,7 @@ pub mod clock;
 pub mod domain;
 pub mod engine;
 pub mod error;
+pub mod homes;
 pub mod http;
 pub mod json;
 pub mod legacy;

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::incomplete_ids::IncompleteIds;
 use super::live_tls::{self, LiveTls};
 use super::reloads::{ReloadCause, Reloads};
 use crate::callback::{Sample, Sampled, sample};
@@ -43,6 +45,9 @@ pub struct Operations {
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
     probed: Arc<Mutex<Option<Probed>>>,
+    incomplete_ids: Arc<IncompleteIds>,
+    /// Reads the store after a reload, whose thread must not wait for it.
+    runtime: Handle,
 }
 
 /// The dependencies of [`Operations`].
@@ -80,6 +85,8 @@ impl Operations {
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
             probed: Arc::default(),
+            incomplete_ids: Arc::default(),
+            runtime: Handle::current(),
         }
     }
 
@@ -133,8 +140,15 @@ impl Operations {
         self.rules.stale() || self.tls.stale(&self.rules.current().gateway)
     }
 
+    /// Warns of lists of old ids that are not complete, soon.
+    pub fn check_ids(&self) {
+        let (store, rules, ids) = (Arc::clone(&self.store), self.rules.current(), Arc::clone(&self.incomplete_ids));
+        self.runtime.spawn(async move { ids.warn(&*store, rules).await });
+    }
+
     fn reload_blocking(&self, trigger: ReloadCause) -> RulesInfo {
         let info = self.reloads.run(trigger);
+        self.check_ids();
         if let Some(watcher) = self.watcher.get() {
             watcher.refresh();
         }

@@ -33,7 +33,7 @@ use crate::store::{
     CallbackClaim, CallbackId, CallbackNext, CallbackTarget, CallbackTry, Reservations, Store, TryOutcome, open_store,
 };
 use crate::telemetry::Metrics;
-use crate::v1::{V1Deps, V1Frontend};
+use crate::v1::V1Frontend;
 use crate::v2::{Embedded, ForwardedHeaders, ServiceCall, V2Service as _};
 
 pub(crate) const START: UnixMillis = UnixMillis(1_780_000_000_000);
@@ -195,14 +195,7 @@ impl World {
 
     /// The v1 front before it.
     fn frontend(&self) -> V1Frontend {
-        V1Frontend::new(V1Deps {
-            service: Arc::new(self.service()),
-            store: self.engine.store.clone(),
-            outbound: Arc::default(),
-            checks: None,
-            clock: self.engine.clock.clone(),
-            metrics: Arc::clone(&self.metrics),
-        })
+        V1Frontend::new(Arc::new(self.service()), self.store().fingerprint_key().clone(), Arc::clone(&self.metrics))
     }
 
     pub(crate) async fn deposit(&self, members: &str) -> Result<String, String> {

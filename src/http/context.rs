@@ -24,6 +24,7 @@ use crate::clock::{Clock, Random};
 use crate::domain::{CallbackSignature, wide};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
+use crate::homes::Homes;
 use crate::outbound::Outbound;
 use crate::pages::PageReply;
 use crate::rules::{CurrentRules, Merchant, RuleSet};
@@ -31,7 +32,7 @@ use crate::shadow::ShadowChecks;
 use crate::store::Store;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
-use crate::v1::{V1Deps, V1Frontend};
+use crate::v1::V1Frontend;
 use crate::v2::{ForwardedHeaders, V2Service};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -65,6 +66,7 @@ pub struct GatewayDeps {
 pub(super) struct GatewayState {
     pub(super) deps: GatewayDeps,
     pub(super) v1: V1Frontend,
+    pub(super) homes: Homes,
     /// As at the start: a change of `[clients]` needs a restart.
     trusted_proxies: Vec<IpNet>,
     /// As at the start: a change of `[engine]` needs a restart.
@@ -86,14 +88,18 @@ impl GatewayState {
     pub(super) fn new(deps: GatewayDeps) -> Self {
         let rules = deps.rules.load_full();
         Self {
-            v1: V1Frontend::new(V1Deps {
-                service: Arc::clone(&deps.service),
-                store: Arc::clone(&deps.store),
-                outbound: Arc::clone(&deps.outbound),
-                checks: deps.checks.clone(),
-                clock: Arc::clone(&deps.clock),
-                metrics: Arc::clone(&deps.metrics),
-            }),
+            v1: V1Frontend::new(
+                Arc::clone(&deps.service),
+                deps.store.fingerprint_key().clone(),
+                Arc::clone(&deps.metrics),
+            ),
+            homes: Homes::new(
+                Arc::clone(&deps.store),
+                Arc::clone(&deps.outbound),
+                deps.checks.clone(),
+                Arc::clone(&deps.clock),
+                Arc::clone(&deps.metrics),
+            ),
             trusted_proxies: rules.gateway.clients.trusted_proxies.clone(),
             callback_signature: rules.gateway.callback_signature.clone(),
             failed_authentications: PerAddress::new(rules.gateway.limits.unauthenticated_per_ip),

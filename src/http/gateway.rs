@@ -22,10 +22,10 @@ use super::router::MerchantRoute;
 use crate::callback::relay;
 use crate::domain::Direction;
 use crate::error::ApiError;
+use crate::homes::{ByHome, V1Reply};
 use crate::provider::events;
 use crate::rules::Endpoint;
 use crate::telemetry::Stage;
-use crate::v1::{ByHome, V1Reply};
 use crate::v2::ServiceCall;
 
 pub use super::context::GatewayDeps;
@@ -141,7 +141,7 @@ impl GatewayState {
         let (Some(head), Some(rules)) = (&head, &caller.rules().gateway.legacy) else { return Err(ApiError::NotFound) };
         let call = ServiceCall { caller: &caller, forwarded: &forwarded };
         let query = query.as_deref();
-        let by_home = ByHome { frontend: &self.v1, call, rules, head, body: &body };
+        let by_home = ByHome { frontend: &self.v1, homes: &self.homes, call, rules, head, body: &body };
         let reply = match route {
             MerchantRoute::V1(Endpoint::Payin) => by_home.create(Direction::Payin).await,
             MerchantRoute::V1(Endpoint::Payout) => by_home.create(Direction::Payout).await,

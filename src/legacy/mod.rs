@@ -64,7 +64,7 @@ impl Legacy {
         let request = self.request(rules, head, forwarded, body)?;
         let watch = Stopwatch::start();
         let reply = self.outbound.forward(request, &rules.trust, rules.timeout, rules.reply_limit).await;
-        self.metrics.legacy_request(outcome(&reply), watch.elapsed());
+        self.metrics.homes().legacy_request(outcome(&reply), watch.elapsed());
         let mut reply = reply.map_err(failure)?;
         if reply.status().is_informational() {
             return Err(LegacyError::BadReply { cause: "it switches protocols".to_owned() }.into());

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::verdict::{Loss, Refusal, Verdict};
+use super::verdict::{CreateVerdict, Loss, Refusal};
 use crate::domain::{Direction, Fingerprint, MerchantId, UnixMillis};
 use crate::store::{CheckClass, CheckCount};
 use crate::wire::v1::MEMBERS;
@@ -46,7 +46,7 @@ pub struct CheckedCreate<'c> {
     /// Payin or payout.
     pub direction: Direction,
     /// What v2 would do.
-    pub verdict: &'c Verdict,
+    pub verdict: &'c CreateVerdict,
     /// What legacy did.
     pub legacy: LegacyOutcome,
     /// The sample of its body.
@@ -87,7 +87,7 @@ pub struct Counter {
 impl Counter {
     /// Counts a checked create.
     pub fn record(&mut self, check: &CheckedCreate<'_>) {
-        let Verdict { shop, refusal, losses } = check.verdict;
+        let CreateVerdict { shop, refusal, losses } = check.verdict;
         let base = |class| CountKey {
             merchant: check.merchant.clone(),
             rules: check.rules,
@@ -219,8 +219,8 @@ mod tests {
             is_named: true,
         };
         let loss = Loss { member: "extra#".into(), reason: "dropped".into() };
-        let created = Verdict { shop: "card".into(), refusal: None, losses: vec![loss] };
-        let refused = Verdict { shop: "card".into(), refusal: Some(refusal), losses: Vec::new() };
+        let created = CreateVerdict { shop: "card".into(), refusal: None, losses: vec![loss] };
+        let refused = CreateVerdict { shop: "card".into(), refusal: Some(refusal), losses: Vec::new() };
         let mut counter = Counter::default();
         let mut at = 10;
         for (verdict, status) in [
@@ -270,7 +270,7 @@ mod tests {
         let mut counter = Counter::default();
         let record = |counter: &mut Counter, rules, member: String, reason: String| {
             let losses = vec![Loss { member: member.into(), reason: reason.into() }];
-            let verdict = Verdict { shop: "card".into(), refusal: None, losses };
+            let verdict = CreateVerdict { shop: "card".into(), refusal: None, losses };
             counter.record(&CheckedCreate {
                 merchant: &merchant,
                 rules: Fingerprint([rules; 16]),

@@ -16,4 +16,4 @@ pub use readiness::{
     read_readiness, readiness, reported_merchants,
 };
 pub use sample::sample;
-pub use verdict::{Loss, Refusal, Verdict, verdict};
+pub use verdict::{CreateVerdict, Loss, Refusal, verdict};

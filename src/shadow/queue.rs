@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::counter::{CheckedCreate, Counter, LegacyOutcome};
 use super::sample::sample;
-use super::verdict::{Verdict, verdict};
+use super::verdict::{CreateVerdict, verdict};
 use crate::auth::Caller;
 use crate::clock::Clock;
 use crate::domain::Direction;
@@ -150,7 +150,7 @@ impl Worker {
             tracing::error!(merchant = merchant.id.as_str(), "the check of a create panicked");
             return not_checked(&mut locked(&self.counter), create, &*self.clock, &self.metrics);
         };
-        self.metrics.shadow_check(class(&verdict, *legacy));
+        self.metrics.homes().shadow_check(class(&verdict, *legacy));
         locked(&self.counter).record(&CheckedCreate {
             merchant: &merchant.id,
             rules: merchant.rules_fingerprint,
@@ -185,12 +185,12 @@ impl Worker {
 
 fn not_checked(counter: &mut Counter, create: &ForwardedCreate, clock: &dyn Clock, metrics: &Metrics) {
     let merchant = create.caller.merchant();
-    metrics.shadow_check("not_checked");
+    metrics.homes().shadow_check("not_checked");
     counter.not_checked(&merchant.id, merchant.rules_fingerprint, "", create.direction, clock.now());
 }
 
 /// Returns the class of a check in metrics.
-const fn class(verdict: &Verdict, legacy: LegacyOutcome) -> &'static str {
+const fn class(verdict: &CreateVerdict, legacy: LegacyOutcome) -> &'static str {
     match (legacy, &verdict.refusal) {
         (LegacyOutcome::Unclear, _) => "not_compared",
         (LegacyOutcome::Accepted, Some(_)) => "blocker",

@@ -286,7 +286,7 @@ mod tests {
 
     use super::*;
     use crate::domain::Fingerprint;
-    use crate::shadow::tests::Files;
+    use crate::shadow::tests::RuleFixture;
 
     const SINCE: UnixMillis = UnixMillis(1_767_323_045_678);
     const DAY: i64 = 86_400_000;
@@ -311,7 +311,7 @@ mod tests {
     }
 
     fn report(gateway: &str, counts: Vec<CheckCount>, complete: bool, after: i64) -> Readiness {
-        let files = Files::new();
+        let files = RuleFixture::new();
         files.put("gateway.toml", gateway);
         files.put("merchants/acme.toml", ACME);
         let rules = files.load();
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_merchant_without_a_shop_is_not_enough() {
-        let files = Files::new();
+        let files = RuleFixture::new();
         files.put("merchants/acme.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"b\"\n");
         let rules = files.load();
         let merchant = &*rules.merchants[&MerchantId::new("acme").unwrap()];

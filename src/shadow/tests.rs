@@ -32,9 +32,9 @@ const BARE: &str = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n";
 
 const SCHEMA: &str = r#"{ "type": "object", "properties": { "bank_code": { "type": "string" }, "line1": {} } }"#;
 
-pub(super) struct Files(TempDir);
+pub(super) struct RuleFixture(TempDir);
 
-impl Files {
+impl RuleFixture {
     pub(super) fn new() -> Self {
         let files = Self(tempfile::tempdir().unwrap());
         for (path, text) in [
@@ -74,7 +74,7 @@ impl Files {
         load(self.0.path(), UnixMillis(0), None, LoadOptions::default()).unwrap_or_else(|wrong| panic!("{wrong}"))
     }
 
-    fn verdict(&self, direction: Direction, body: &str) -> Verdict {
+    fn verdict(&self, direction: Direction, body: &str) -> CreateVerdict {
         checked(&self.load(), direction, body)
     }
 
@@ -88,14 +88,14 @@ impl Files {
     }
 
     #[track_caller]
-    fn accepted(&self, direction: Direction, body: &str) -> Verdict {
+    fn accepted(&self, direction: Direction, body: &str) -> CreateVerdict {
         let verdict = self.verdict(direction, body);
         assert_eq!(verdict.refusal, None, "{body}");
         verdict
     }
 }
 
-pub(super) fn checked(rules: &RuleSet, direction: Direction, body: &str) -> Verdict {
+pub(super) fn checked(rules: &RuleSet, direction: Direction, body: &str) -> CreateVerdict {
     let merchant = &rules.merchants[&MerchantId::new("acme").unwrap()];
     verdict(rules, merchant, &merchant.api_keys[0], direction, body.as_bytes())
 }
@@ -177,7 +177,7 @@ fn refusals_of_the_merchants_rules_name_their_keys() {
             ("string", "number"),
         ),
     ] {
-        let files = Files::new();
+        let files = RuleFixture::new();
         let body = body(direction, &members);
         files.refused(direction, &body, member, file, key);
         match edit {
@@ -191,12 +191,12 @@ fn refusals_of_the_merchants_rules_name_their_keys() {
 #[test]
 fn refusals_for_lack_of_a_default_name_its_key() {
     let merchant = "merchants/acme.toml";
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.replace(merchant, "return_url", "# return_url");
     files.refused(Payin, &body(Payin, &json!({})), "paymentData.return_user_url", merchant, "v1.return_url");
     files.accepted(Payout, &body(Payout, &json!({})));
 
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.replace(merchant, "callback_url", "callbacks = \"v2\"\n# callback_url");
     files.refused(Payin, &body(Payin, &json!({})), "callback_url", merchant, "v1.callback_url");
     let plain = body(Payin, &json!({ "callback_url": "http://a.example/" }));
@@ -204,12 +204,12 @@ fn refusals_for_lack_of_a_default_name_its_key() {
     files.replace(merchant, "callbacks = \"v2\"", "callbacks = \"v1\"\nallow_http_callbacks = true");
     files.accepted(Payin, &plain);
 
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.replace(merchant, "default_shop", "# default_shop");
     files.refused(Payin, &body(Payin, &json!({})), "shop_code", merchant, "default_shop");
     assert_eq!(&*files.verdict(Payin, &body(Payin, &json!({}))).shop, "");
 
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.replace(merchant, "allowed_ips", "shops = [\"one-way\"]\nallowed_ips");
     files.refused(Payin, &body(Payin, &json!({})), "shop_code", merchant, "api_keys.shops");
     files.replace(merchant, "shops = [\"one-way\"]", "shops = [\"one-way\", \"card\"]");
@@ -218,7 +218,7 @@ fn refusals_for_lack_of_a_default_name_its_key() {
 
 #[test]
 fn a_shop_that_no_rule_has_is_not_shown() {
-    let verdict = Files::new().verdict(Payin, &body(Payin, &json!({ "shop_code": "4111111111111111" })));
+    let verdict = RuleFixture::new().verdict(Payin, &body(Payin, &json!({ "shop_code": "4111111111111111" })));
     assert_eq!(&*verdict.shop, "");
     let refusal = verdict.refusal.unwrap();
     assert_eq!((&*refusal.file, &*refusal.key), ("merchants/acme.toml", "shops"));
@@ -226,7 +226,7 @@ fn a_shop_that_no_rule_has_is_not_shown() {
 
 #[test]
 fn what_no_rule_can_change_has_no_rule() {
-    let files = Files::new();
+    let files = RuleFixture::new();
     for (direction, members, member, reason) in [
         (Payin, json!({ "external_id": "" }), "external_id", "must not be empty"),
         (Payin, json!({ "amount": 5 }), "amount", "must be a string, not a number"),
@@ -350,7 +350,7 @@ fn refusals_of_a_schema_name_the_keyword_whose_removal_lets_the_body_pass() {
 
 /// Returns what is wrong unless a schema refuses `paymentData` by the keyword at `key`, and accepts it without.
 fn not_proved(mut schema: Value, data: &Value, member: &str, key: &str) -> Option<String> {
-    let files = Files::new();
+    let files = RuleFixture::new();
     let body = body(Payin, &json!({ "paymentData": data }));
     files.put("shops/card.payin.json", &schema.to_string());
     let Some(refusal) = files.verdict(Payin, &body).refusal else { return Some(format!("{schema} accepts {data}")) };
@@ -366,7 +366,7 @@ fn not_proved(mut schema: Value, data: &Value, member: &str, key: &str) -> Optio
 #[test]
 fn refusals_of_a_list_name_its_file() {
     for (list, file) in [("banks", "lists/banks.txt"), ("tills", "lists/acme/tills.txt")] {
-        let files = Files::new();
+        let files = RuleFixture::new();
         files.put("shops/card.payin.json", &json!({ "properties": { "p": { "x-allowed-list": list } } }).to_string());
         for value in [json!("gamma"), json!(7)] {
             let body = body(Payin, &json!({ "paymentData": { "p": value } }));
@@ -384,7 +384,7 @@ fn refusals_of_a_list_name_its_file() {
 #[test]
 fn numbers_that_a_schema_cannot_read_name_their_property() {
     let schema = json!({ "properties": { "p": {} } });
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.put("shops/card.payin.json", &schema.to_string());
     let body = r#"{"external_id":"o","amount":"1","currency":"EUR","paymentData":{"p":1e999}}"#;
     files.refused(Payin, body, "paymentData.p", "shops/card.payin.json", "properties.p");
@@ -394,14 +394,14 @@ fn numbers_that_a_schema_cannot_read_name_their_property() {
 
 #[test]
 fn what_the_payment_checks_fail_would_be_created() {
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.put("shops/card.toml", &format!("{CARD}[checks]\nrefused_accounts = [7]\n"));
     files.accepted(Payin, &body(Payin, &json!({ "merchant_user_id": "7" })));
 }
 
 #[test]
 fn before_a_remote_engine_the_check_ends_with_the_shape() {
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.put("gateway.toml", "[engine]\nurl = \"https://v2.example\"\n");
     let members = json!({ "currency": "KES", "paymentData": { "bank_code": 5, "other": 1 } });
     let verdict = files.accepted(Payin, &body(Payin, &members));
@@ -412,7 +412,7 @@ fn before_a_remote_engine_the_check_ends_with_the_shape() {
 
 #[test]
 fn losses_are_what_the_operation_would_not_have() {
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.replace("merchants/acme.toml", "[v1]", "[v1]\nunknown_fields = \"ignore\"\nnon_numeric_user_id = \"omit\"");
     files.put("dialects/v1.toml", "requests.empty_list_is_object = true");
     let lost = |members: &Value| {
@@ -452,7 +452,7 @@ const MARKED: &str = r#"{"external_id":"MARK7777777","amount":"7777777","currenc
 
 #[test]
 fn samples_show_names_lengths_and_shapes() {
-    let files = Files::new();
+    let files = RuleFixture::new();
     let rules = files.load();
     let merchant = &rules.merchants[&MerchantId::new("acme").unwrap()];
     let sampled = |text: &str| sample(&rules, merchant, Payin, text.as_bytes());
@@ -476,7 +476,7 @@ fn samples_show_names_lengths_and_shapes() {
 
 #[test]
 fn samples_are_bounded() {
-    let files = Files::new();
+    let files = RuleFixture::new();
     let rules = files.load();
     let merchant = &rules.merchants[&MerchantId::new("acme").unwrap()];
     let long: serde_json::Map<String, Value> =
@@ -494,7 +494,7 @@ fn samples_are_bounded() {
 fn verdicts_hold_no_value() {
     let base: Value = serde_json::from_str(MARKED).unwrap();
     for lenient in [false, true] {
-        let files = Files::new();
+        let files = RuleFixture::new();
         if lenient {
             let rules = "[v1]\nunknown_fields = \"ignore\"\nnon_numeric_user_id = \"omit\"";
             files.replace("merchants/acme.toml", "[v1]", rules);
@@ -533,7 +533,7 @@ fn clean_bodies_have_no_refusal() {
         "phone": { "type": "string", "pattern": "^\\+[0-9]{8,15}$" },
         "tags": { "type": "array", "uniqueItems": true, "items": { "type": "string", "minLength": 2 } },
     } });
-    let files = Files::new();
+    let files = RuleFixture::new();
     files.put("shops/card.payin.json", &schema.to_string());
     let rules = files.load();
     let mut numbers = Numbers(1);

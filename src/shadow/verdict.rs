@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::domain::{Direction, Fingerprint, SchemaFields, ShopCode};
 use crate::engine::{RefusingRule, RuleRefusal, check_rules};
 use crate::error::RequestError;
-use crate::json;
+use crate::json::{self, JsonError};
 use crate::names::masked;
 use crate::rules::{ApiKey, EngineRules, FieldRule, Merchant, RuleSet, Shop};
 use crate::v1::relay_url;
@@ -22,7 +22,7 @@ const NOT_IN_SCHEMA: &str = "dropped: the shop's schema does not name it";
 
 /// What v2 would do with a v1 create.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CreateVerdict {
     /// The code of the selected shop; empty if no rule has it.
     pub shop: Box<str>,
     /// Why it would be refused; `None`: it would be created.
@@ -58,7 +58,13 @@ pub struct Loss {
 /// Checks a v1 create as v2 would, except for its order and the balance: nothing is created or claimed. A create that the
 /// payment checks would let fail is accepted. Before a remote engine, the check ends with the shape of the v2 request.
 #[must_use]
-pub fn verdict(rules: &RuleSet, merchant: &Merchant, api_key: &ApiKey, direction: Direction, body: &[u8]) -> Verdict {
+pub fn verdict(
+    rules: &RuleSet,
+    merchant: &Merchant,
+    api_key: &ApiKey,
+    direction: Direction,
+    body: &[u8],
+) -> CreateVerdict {
     let create = match read_create(direction, body) {
         Ok(create) => create,
         Err(error) => return unreadable(rules, merchant, body, &error),
@@ -71,11 +77,11 @@ pub fn verdict(rules: &RuleSet, merchant: &Merchant, api_key: &ApiKey, direction
         Ok(translation) => (checked.check_v2(&translation), checked.losses(&translation)),
         Err(error) => (Some(checked.not_translated(&error)), Vec::new()),
     };
-    Verdict { shop: code(shop), refusal, losses }
+    CreateVerdict { shop: code(shop), refusal, losses }
 }
 
 /// Returns the verdict on a body whose shape is wrong.
-fn unreadable(rules: &RuleSet, merchant: &Merchant, body: &[u8], error: &RequestError) -> Verdict {
+fn unreadable(rules: &RuleSet, merchant: &Merchant, body: &[u8], error: &RequestError) -> CreateVerdict {
     let (shop, reason) = match json::read(body) {
         Ok(body) => {
             let shop_code = body.as_object().map(|body| present(body, "shop_code"));
@@ -86,11 +92,12 @@ fn unreadable(rules: &RuleSet, merchant: &Merchant, body: &[u8], error: &Request
             };
             (shop, error.reason())
         }
-        // The reader's own message has a place, or a name that was sent.
-        Err(error) => (None, error.kind()),
+        Err(JsonError::DuplicateKey(_)) => (None, "the body names a member twice in one object"),
+        // Bodies that are malformed at different places count as one.
+        Err(_) => (None, error.reason().split(" (at byte ").next().unwrap_or_default()),
     };
     let refusal = refusal(error.path().unwrap_or_default(), reason, ("", ""));
-    Verdict { shop: code(shop), refusal: Some(refusal), losses: Vec::new() }
+    CreateVerdict { shop: code(shop), refusal: Some(refusal), losses: Vec::new() }
 }
 
 /// Returns the shop that a body names, or the merchant's default one, if the rules have it, whether the merchant may use it

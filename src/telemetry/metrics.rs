@@ -15,10 +15,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::homes::HomeMetrics;
 use super::labels::{
-    BATCH_SIZES, COMMIT_SECONDS, ClassName, CreatedFailed, Histograms, LabelCounters, ModeAndHome, OTHER, OutcomeName,
-    PROVIDER_SECONDS, PageName, RELOAD_SECONDS, REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles,
-    RouteName, RouteStatus, STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
+    BATCH_SIZES, COMMIT_SECONDS, CreatedFailed, Histograms, LabelCounters, OTHER, OutcomeName, PROVIDER_SECONDS,
+    PageName, RELOAD_SECONDS, REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus,
+    STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
 };
 use super::slots::Slots;
 use crate::domain::{Direction, UnixMillis, wide};
@@ -63,10 +64,7 @@ pub struct Metrics {
     provider_request_duration: Histograms<ShopName>,
     engine_requests: LabelCounters<OutcomeName>,
     engine_request_duration: Histogram,
-    creates_by_home: Family<ModeAndHome, Counter>,
-    legacy_requests: LabelCounters<OutcomeName>,
-    legacy_request_duration: Histogram,
-    shadow_checks: LabelCounters<ClassName>,
+    homes: HomeMetrics,
     journal_recovering: Gauge,
     journal_late_answers: Counter,
     callback_tries: LabelCounters<OutcomeName>,
@@ -119,10 +117,7 @@ impl Default for Metrics {
             provider_request_duration: Family::new_with_constructor(|| Histogram::new(PROVIDER_SECONDS)),
             engine_requests: LabelCounters::new(|outcome| OutcomeName { outcome }),
             engine_request_duration: Histogram::new(PROVIDER_SECONDS),
-            creates_by_home: Family::default(),
-            legacy_requests: LabelCounters::new(|outcome| OutcomeName { outcome }),
-            legacy_request_duration: Histogram::new(PROVIDER_SECONDS),
-            shadow_checks: LabelCounters::new(|class| ClassName { class }),
+            homes: HomeMetrics::default(),
             journal_recovering: Gauge::default(),
             journal_late_answers: Counter::default(),
             callback_tries: LabelCounters::new(|outcome| OutcomeName { outcome }),
@@ -208,15 +203,7 @@ impl Metrics {
         let help = "Duration of requests to a remote engine";
         let durations = self.engine_request_duration.clone();
         registry.register_with_unit("engine_request_duration", help, Unit::Seconds, durations);
-        let help = "v1 creates where there is an old v1 service, by the merchant's mode and the home of their order";
-        registry.register("creates_by_home", help, self.creates_by_home.clone());
-        let help = "Requests forwarded to the old v1 service, by outcome";
-        registry.register("legacy_requests", help, self.legacy_requests.family.clone());
-        let help = "Duration of requests forwarded to the old v1 service";
-        let durations = self.legacy_request_duration.clone();
-        registry.register_with_unit("legacy_request_duration", help, Unit::Seconds, durations);
-        let help = "Creates checked against v2 after the old service's reply, by what both do";
-        registry.register("shadow_checks", help, self.shadow_checks.family.clone());
+        self.homes.register(registry);
         let help = "Creates interrupted by the last end of the process, whose outcome is still unknown";
         registry.register("journal_recovering", help, self.journal_recovering.clone());
         let help = "Late replies of a remote engine to creates it had refused, whose order ids were used again";
@@ -378,21 +365,9 @@ impl Metrics {
         self.engine_request_duration.observe(duration.as_secs_f64());
     }
 
-    /// Counts a v1 create by the merchant's mode and the home of its order: `here` or `legacy`.
-    pub fn create_by_home(&self, mode: &'static str, home: &'static str) {
-        self.creates_by_home.get_or_create(&ModeAndHome { mode, home }).inc();
-    }
-
-    /// Records a request that was forwarded to the old v1 service, by outcome.
-    pub fn legacy_request(&self, outcome: &'static str, duration: Duration) {
-        self.legacy_requests.count(outcome);
-        self.legacy_request_duration.observe(duration.as_secs_f64());
-    }
-
-    /// Counts a create of mode `shadow` by what the old service and v2 do with it: `both_accept`, `both_refuse`, `blocker`,
-    /// `widening`, `not_compared`, `not_checked`.
-    pub fn shadow_check(&self, class: &'static str) {
-        self.shadow_checks.count(class);
+    /// Returns the metrics of orders' homes and of the old v1 service.
+    pub const fn homes(&self) -> &HomeMetrics {
+        &self.homes
     }
 
     /// Sets how many creates of the previous process have no outcome yet.

@@ -3,6 +3,7 @@
 pub mod access;
 mod cards;
 pub mod classic;
+mod homes;
 mod labels;
 pub mod logs;
 pub mod metrics;
@@ -12,6 +13,7 @@ mod throttle;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use cards::without_cards;
+pub use homes::HomeMetrics;
 pub use labels::Stage;
 pub use logs::Logs;
 pub use metrics::{Metrics, RulesState};

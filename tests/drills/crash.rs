@@ -28,10 +28,15 @@ struct Order {
 }
 
 /// Numbers that depend on the seed alone (splitmix64).
-struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
-    fn next(&mut self, below: u64) -> u64 {
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below the bound.
+    pub fn next(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -39,7 +44,7 @@ impl Chance {
     }
 }
 
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
     given.unwrap_or_else(|| support::request::unix_now() ^ (u64::from(std::process::id()) << 32))
 }
@@ -48,7 +53,7 @@ fn seed() -> u64 {
 async fn nothing_acknowledged_is_lost_to_kill_9() {
     let seed = seed();
     let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 60 } else { 3 };
     // Slow enough that the kill finds withdrawals pending.
     let rules = Rules::default().edit("shops/card-eur.toml", "50ms", "400ms");
@@ -199,7 +204,7 @@ const MONEY: Load = Load {
 async fn the_books_are_right_after_kill_9() {
     let seed = seed();
     let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
-    let mut chance = Chance(seed);
+    let mut chance = Chance::new(seed);
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 40 } else { 3 };
     let balance = "[balance]\nenforce = true\nopening = { EUR = \"20000.00\" }\n[shops.slow-eur]";
     let rules = Rules::default().edit("shops/card-eur.toml", "50ms", "200ms").edit(

@@ -8,4 +8,5 @@ mod support;
 
 mod crash;
 mod failover;
+mod homes;
 mod nodes;

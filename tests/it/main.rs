@@ -10,6 +10,7 @@
 mod support;
 
 mod admission;
+mod alerts;
 mod at_rest;
 mod browser;
 mod callbacks;

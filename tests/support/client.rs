@@ -172,6 +172,20 @@ impl Connection {
         }
     }
 
+    /// Sends a request to a process that may die at any moment, and passes over its reply, which may be anything. Whether
+    /// one came.
+    pub async fn send_to_any_end(&mut self, request: &Request) -> bool {
+        self.write(&request.bytes()).await;
+        loop {
+            if take_reply_to(&request.method, &mut self.received).is_some() {
+                return true;
+            }
+            if !self.fill().await {
+                return false;
+            }
+        }
+    }
+
     /// The same against a process that may die at any moment: `None` when no whole reply came.
     pub async fn try_send(&mut self, request: &Request) -> Option<Reply> {
         self.write(&request.bytes()).await;

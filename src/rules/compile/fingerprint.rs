@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use toml::de::{DeTable, DeValue};
 
-use super::Context;
+use super::{Context, FileHashes};
 use crate::domain::{Fingerprint, FingerprintInput, MerchantId, ShopCode};
 use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::{ApiKey, Dialect, Shop, ShopAccess};
@@ -14,13 +14,6 @@ const ROUTING: &[&str] = &["mode", "percent"];
 
 /// The tables of a shop's file that check no create; they may hold secrets.
 const NOT_CHECKING: &[&str] = &["provider"];
-
-/// Hashes of shops' files with their schemas and of dialects' files, computed once for all merchants.
-#[derive(Debug, Default)]
-pub(super) struct FileHashes {
-    shops: HashMap<ShopCode, Fingerprint>,
-    dialects: HashMap<Box<str>, Fingerprint>,
-}
 
 /// The parts of a merchant that decide about its creates.
 pub(super) struct CreateRules<'m> {

@@ -83,13 +83,13 @@ raw_table! {
     struct RawV1 {
         /// The merchant's wire format: the name of a dialect.
         dialect: String = "v1" where { "pattern": NAME },
-        /// Where v1 orders without a home are made. Orders that have a home stay there, whatever the mode. All modes but
+        /// Where v1 orders without a home are made. Orders that have a home stay there in every mode. All modes but
         /// `translate` need `[legacy]` in `gateway.toml`.
         ///
         /// - `translate`: here, translated to v2
         /// - `legacy`: at the old v1 service, to which requests are forwarded
         /// - `shadow`: as `legacy`, and each create is checked against v2 after its reply
-        /// - `staged`: a share of new orders here, as `percent` says, the others at the old service
+        /// - `staged`: a share of new orders here, by `percent`, the others at the old service
         mode: ModeWord = "translate",
         /// The share of new orders that mode `staged` makes here: 0 to 100, with at most two decimals, or
         /// `{ payin = 5, payout = 0 }`. 0 for what is not named. Other modes ignore it. A direction stays at 0 until

@@ -5,6 +5,7 @@ mod certificates;
 mod dialect;
 mod fingerprint;
 mod gateway;
+mod legacy;
 pub(super) mod lists;
 mod merchant;
 mod page_texts;
@@ -25,7 +26,6 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 pub(super) use self::dialect::RawDialect;
-use self::fingerprint::FileHashes;
 pub(super) use self::gateway::{RawGateway, RawTls};
 pub(super) use self::merchant::RawMerchant;
 pub(super) use self::page_texts::RawTexts;
@@ -37,9 +37,9 @@ use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::pages::languages::FIRST;
 use super::problems::{Diagnostics, FileId, Span};
-use super::raw::{self, FromToml, RawReader, raw_table};
+use super::raw::{self, BoundedDuration, FromToml, Key, RawReader, raw_table};
 use super::{Dialect, EngineRules, KeyEntry, RuleSet, Shop};
-use crate::domain::{MerchantId, Quota, ShopCode, UnixMillis};
+use crate::domain::{Fingerprint, MerchantId, Quota, ShopCode, UnixMillis};
 use crate::names::did_you_mean;
 
 /// The name of the built-in dialect.
@@ -115,6 +115,21 @@ impl Context<'_> {
         }
     }
 
+    /// Notes a problem when one span of time of a table is shorter than another.
+    pub(super) fn check_not_shorter<const LEAST: u64>(
+        &mut self,
+        here: FileContext<'_>,
+        table: &str,
+        (long, longer): (&str, &Key<BoundedDuration<LEAST>>),
+        (short, shorter): (&str, &Key<BoundedDuration>),
+    ) {
+        if longer.0 < shorter.0
+            && let Some(at) = longer.place().or(shorter.place())
+        {
+            self.problem(here, at, format!("`{table}.{long}` must not be shorter than `{table}.{short}`"));
+        }
+    }
+
     /// Reads a TOML file as a raw table; `None` when it is not valid TOML.
     fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(FileContext<'f>, T)> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
@@ -128,6 +143,13 @@ struct ShopsAndDialects {
     shops: HashMap<ShopCode, Option<Arc<Shop>>>,
     dialects: HashMap<Box<str>, Option<Arc<Dialect>>>,
     hashes: FileHashes,
+}
+
+/// Hashes of shops' files with their schemas and of dialects' files, computed once for all merchants.
+#[derive(Debug, Default)]
+struct FileHashes {
+    shops: HashMap<ShopCode, Fingerprint>,
+    dialects: HashMap<Box<str>, Fingerprint>,
 }
 
 /// The input of a compilation.

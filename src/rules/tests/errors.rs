@@ -120,7 +120,7 @@ fn legacy_errors() {
         "3:38",
         "is the beginning of /api/v1/payout/status",
     );
-    Rules::small().with("gateway.toml", &rules("\"/api/v1/refunds\"")).load();
+    Rules::small().with("gateway.toml", rules("\"/api/v1/refunds\"")).load();
 }
 
 #[test]

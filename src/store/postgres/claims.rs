@@ -1,6 +1,5 @@
 //! Claims of homes, which share a statement and so a commit, as creates do: while a batch is stored, the next one fills.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -9,24 +8,11 @@ use tokio::time::timeout;
 
 use super::errors::{PgError, closed};
 use super::node::PgNode;
-use super::permits::{LIMIT, MOST};
+use super::permits::{LIMIT, MOST, WaitingClaim};
 use super::row::{self, bucket_in_number, get, key, narrow};
 use crate::domain::Fingerprint;
 use crate::store::StoreError;
 use crate::store::create::Home;
-
-/// The claims that wait for their batch.
-#[derive(Default)]
-pub(super) struct ClaimBatches {
-    waiting: RefCell<Vec<WaitingClaim>>,
-    is_sending: Cell<bool>,
-}
-
-struct WaitingClaim {
-    order: Fingerprint,
-    home: Home,
-    reply: oneshot::Sender<Result<Home, StoreError>>,
-}
 
 /// Claims the home of an order, unless it has one; returns its home.
 ///
@@ -81,13 +67,6 @@ async fn send_alone(node: &Rc<PgNode>, batch: Vec<WaitingClaim>) {
     });
     for claim in alone.collect::<Vec<_>>() {
         let _ = claim.await;
-    }
-}
-
-impl WaitingClaim {
-    /// Sends the outcome; the caller may have gone.
-    fn answer(self, outcome: Result<Home, StoreError>) {
-        let _ = self.reply.send(outcome);
     }
 }
 

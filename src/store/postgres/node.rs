@@ -13,9 +13,8 @@ use deadpool_postgres::{Object, Pool, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::claims::ClaimBatches;
 use super::errors::{PgError, RetryAction, closed};
-use super::permits::{ConcurrencyLimits, CreateBatches, LIMIT, PATIENCE};
+use super::permits::{ClaimBatches, ConcurrencyLimits, CreateBatches, LIMIT, PATIENCE};
 use super::row::get;
 use crate::backoff;
 use crate::clock::{Clock, Random};

@@ -10,8 +10,9 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout;
 
 use super::row::bucket_of;
-use crate::domain::MerchantId;
+use crate::domain::{Fingerprint, MerchantId};
 use crate::store::StoreError;
+use crate::store::create::Home;
 use crate::store::rows::operation::NewRow;
 
 /// After this time nothing is retried, and no longer does a caller wait for a connection.
@@ -158,4 +159,25 @@ impl CreateBatches {
         let _ = timeout(GATHERING, self.together.notified()).await;
         self.awaited.set(0);
     }
+}
+
+/// A claim of a home that waits for its batch.
+pub(super) struct WaitingClaim {
+    pub(super) order: Fingerprint,
+    pub(super) home: Home,
+    pub(super) reply: oneshot::Sender<Result<Home, StoreError>>,
+}
+
+impl WaitingClaim {
+    /// Sends the outcome; the caller may have gone.
+    pub(super) fn answer(self, outcome: Result<Home, StoreError>) {
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// The waiting claims.
+#[derive(Default)]
+pub(super) struct ClaimBatches {
+    pub(super) waiting: RefCell<Vec<WaitingClaim>>,
+    pub(super) is_sending: Cell<bool>,
 }

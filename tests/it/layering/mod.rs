@@ -211,8 +211,8 @@ fn repeats_are_answered_in_one_place() {
         let calls = source.code().filter(|(_, line)| lookup.is_match(line));
         callers.extend(calls.map(|_| source.name.clone()));
     }
-    // The import counts what it would change, and the remote service looks for orders that are reserved.
-    assert_eq!(callers, ["cli/import_ids.rs", "engine/repeat.rs", "remote/v1.rs"], "the files that look an order up");
+    // The import counts what it would change.
+    assert_eq!(callers, ["cli/import_ids.rs", "engine/repeat.rs"], "the files that look an order up");
 }
 
 #[test]

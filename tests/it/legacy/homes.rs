@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{import, old_service, operations, rules};
 use crate::support::receiver::{Play, Receiver};
 use crate::support::request::ACME;
-use crate::support::{Gateway, Request, bodies, payin, payout};
+use crate::support::{Gateway, Request, bodies, eventually, payin, payout};
 
 /// Where a reply came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +157,8 @@ async fn staged_orders_are_split_by_their_hash() {
     let gateway = Gateway::start(&staged("100"));
     // Until the list of old ids is complete, everything goes to the old service.
     assert_eq!(origin(&gateway, &Request::payin(&ACME, &payin("early"))).await, From::Legacy);
+    let warning = "makes none of their new orders here until `paybridge import-ids --complete`";
+    eventually("a warning", async || gateway.log().contains(warning).then_some(())).await;
     import(&gateway, "payin", "", &["--complete"]);
     assert_eq!(origin(&gateway, &Request::payin(&ACME, &payin("all"))).await, From::Here(200));
     assert_eq!(origin(&gateway, &Request::payout(&ACME, &payout("all"))).await, From::Legacy);

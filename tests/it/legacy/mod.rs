@@ -29,7 +29,8 @@ fn answer(status: u16, lines: &str, body: &str) -> Play {
 /// Rules before an old service, with these keys of `[legacy]` and this `[v1]` of the merchant acme.
 fn rules(old: &Receiver, legacy: &str, v1: &str) -> Rules {
     let (url, ca) = (old.url(""), old.ca());
-    Rules::default().with("legacy", &format!("url = \"{url}\"\ntrust = [{ca:?}]\n{legacy}")).edit(
+    let ca = ca.display();
+    Rules::default().with("legacy", &format!("url = \"{url}\"\ntrust = [\"{ca}\"]\n{legacy}")).edit(
         "merchants/acme.toml",
         "name = \"Acme Ltd\"\n",
         &format!("name = \"Acme Ltd\"\nv1 = {{ {v1} }}\n"),

@@ -191,8 +191,8 @@ async fn no_value_is_kept_of_what_is_checked() {
         ("paymentData.channel", json!("web")),
     ];
     for (path, value) in fixes {
-        let fixed = with(bodies.last().unwrap().clone(), path, Some(value).filter(|value| !value.is_null()));
-        bodies.push(fixed);
+        let mended = with(bodies.last().unwrap().clone(), path, Some(value).filter(|value| !value.is_null()));
+        bodies.push(mended);
     }
     for body in &bodies {
         assert_eq!(send(&gateway, body).await, 200);

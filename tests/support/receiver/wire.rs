@@ -99,6 +99,10 @@ async fn take_request(stream: &mut dyn Stream, buffer: &mut Vec<u8>, connection:
     loop {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut head = httparse::Request::new(&mut headers);
+        // A port is soon another's: a stranger may begin a TLS handshake with the one before.
+        if buffer.first() == Some(&0x16) {
+            return None;
+        }
         if let httparse::Status::Complete(start) = head.parse(buffer).expect("an HTTP request") {
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
             let headers: Vec<_> = head.headers.iter().map(|h| (h.name.to_ascii_lowercase(), text(h.value))).collect();

@@ -57,7 +57,7 @@ fn anchor(heading: &str) -> String {
 }
 
 /// The anchors of a page, and those of its sections of the second level.
-fn anchors(text: &str) -> (BTreeSet<String>, Vec<String>) {
+pub fn anchors(text: &str) -> (BTreeSet<String>, Vec<String>) {
     let headings: Vec<&str> = prose(text).filter(|line| line.starts_with('#')).collect();
     let mut anchors = BTreeSet::new();
     for heading in &headings {

@@ -1,23 +1,53 @@
 //! Where a v1 request goes: here or to the old v1 service (contract section 6, "Homes and modes").
 //!
-//! The home of an order decides, whatever the mode; the mode chooses the home of an order that has none. A claim for the old
+//! The home of an order decides; the mode only chooses the home of an order that has none. A claim for the old
 //! service is on disk before its create leaves, and an operation of an order that is at home there cannot be stored, so that
 //! no order is ever made twice.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
 
-use super::V1Frontend;
-use super::query::parameter;
 use crate::auth::SignedBody;
+use crate::clock::Clock;
 use crate::domain::{Direction, OrderId};
 use crate::error::ApiError;
-use crate::legacy::RequestHead;
+use crate::legacy::{Legacy, RequestHead};
+use crate::outbound::Outbound;
 use crate::rules::{LegacyRules, Mode, Share};
-use crate::shadow::{ForwardedCreate, LegacyOutcome};
-use crate::store::{HomeClaim, OrderHome};
+use crate::shadow::{ForwardedCreate, LegacyOutcome, ShadowChecks};
+use crate::store::{HomeClaim, OrderHome, Store};
+use crate::telemetry::Metrics;
+use crate::v1::V1Frontend;
+use crate::v1::query::parameter;
 use crate::v2::ServiceCall;
 use crate::wire::claimed::claimed_id;
+
+/// Knows where orders are at home, and reaches the old v1 service.
+pub struct Homes {
+    store: Arc<dyn Store>,
+    legacy: Legacy,
+    checks: Option<Arc<ShadowChecks>>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+}
+
+impl Homes {
+    /// Reads homes from `store`, and forwards with `outbound`. `checks`: checks the creates of merchants in mode `shadow`;
+    /// without it, nothing is checked.
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn Store>,
+        outbound: Arc<Outbound>,
+        checks: Option<Arc<ShadowChecks>>,
+        clock: Arc<dyn Clock>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let legacy = Legacy::new(outbound, Arc::clone(&metrics), store.fingerprint_key());
+        Self { store, legacy, checks, clock, metrics }
+    }
+}
 
 /// The reply to a v1 request.
 pub enum V1Reply {
@@ -32,6 +62,8 @@ pub enum V1Reply {
 pub struct ByHome<'a> {
     /// Answers what is at home here.
     pub frontend: &'a V1Frontend,
+    /// Finds where that is.
+    pub homes: &'a Homes,
     /// The request.
     pub call: ServiceCall<'a>,
     /// `[legacy]`.
@@ -57,12 +89,12 @@ impl ByHome<'_> {
             self.count(OrderHome::Legacy);
             return self.forward_create(direction).await;
         };
-        let (store, merchant) = (&self.frontend.store, &self.call.caller.merchant().id);
-        let order = self.frontend.fingerprint_key.order_key(merchant, direction, &external_id);
+        let (store, merchant) = (&self.homes.store, &self.call.caller.merchant().id);
+        let order = store.fingerprint_key().order_key(merchant, direction, &external_id);
         if share.contains(order) && store.ids_complete(merchant, direction).await? {
             return self.create_here(direction).await;
         }
-        let now = self.frontend.clock.now();
+        let now = self.homes.clock.now();
         let home = store.claim(merchant, direction, &external_id, HomeClaim::Legacy, now).await?;
         match home {
             OrderHome::Legacy => {
@@ -76,7 +108,7 @@ impl ByHome<'_> {
     /// Forwards a create. In mode `shadow`, it is checked after its reply.
     async fn forward_create(self, direction: Direction) -> Result<V1Reply, ApiError> {
         let reply = self.forward().await;
-        if let (Mode::Shadow, Some(checks)) = (self.mode(), &self.frontend.checks) {
+        if let (Mode::Shadow, Some(checks)) = (self.mode(), &self.homes.checks) {
             let status = match &reply {
                 Ok(V1Reply::Forwarded(reply)) => Some(reply.status().as_u16()),
                 Ok(V1Reply::Here(_)) | Err(_) => None,
@@ -121,7 +153,7 @@ impl ByHome<'_> {
         let external_id = named.and_then(|text| OrderId::new(&text).ok());
         let merchant = &self.call.caller.merchant().id;
         let home = match &external_id {
-            Some(external_id) => self.frontend.store.order_home(merchant, direction, external_id).await?,
+            Some(external_id) => self.homes.store.order_home(merchant, direction, external_id).await?,
             None => None,
         };
         match (home, self.mode()) {
@@ -162,14 +194,14 @@ impl ByHome<'_> {
     /// The old service gave no reply that can be passed on.
     pub async fn forward(self) -> Result<V1Reply, ApiError> {
         let body = self.body.bytes().clone();
-        let reply = self.frontend.legacy.forward(self.rules, self.head, self.call.forwarded, body).await?;
+        let reply = self.homes.legacy.forward(self.rules, self.head, self.call.forwarded, body).await?;
         Ok(V1Reply::Forwarded(reply))
     }
 
     async fn is_at_legacy(self, direction: Direction, external_id: Option<&OrderId>) -> Result<bool, ApiError> {
         let Some(external_id) = external_id else { return Ok(false) };
         let merchant = &self.call.caller.merchant().id;
-        let home = self.frontend.store.order_home(merchant, direction, external_id).await?;
+        let home = self.homes.store.order_home(merchant, direction, external_id).await?;
         Ok(home == Some(OrderHome::Legacy))
     }
 
@@ -180,9 +212,9 @@ impl ByHome<'_> {
     /// Counts a create by the mode and the home of its order.
     fn count(self, home: OrderHome) {
         let home = if home == OrderHome::Legacy { "legacy" } else { "here" };
-        self.frontend.metrics.create_by_home(self.mode().as_str(), home);
+        self.homes.metrics.homes().create_by_home(self.mode().as_str(), home);
     }
 }
 
 #[cfg(test)]
-mod model;
+mod model_tests;

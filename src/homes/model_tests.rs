@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::ByHome;
+use super::{ByHome, Homes};
 use crate::auth::signatures::{PageSecret, sign_v2};
 use crate::auth::{Caller, Interface, KnownKey, SignedBody};
 use crate::clock::{Random as _, SystemClock, SystemRandomness};
@@ -33,7 +33,7 @@ use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, load};
 use crate::store::{OrderLookup, Store, open_store, postgres};
 use crate::telemetry::Metrics;
-use crate::v1::{V1Deps, V1Frontend};
+use crate::v1::V1Frontend;
 use crate::v2::{Embedded, ForwardedHeaders, ServiceCall, V2Service};
 
 /// How many histories run at once.
@@ -50,7 +50,7 @@ const MODES: [&str; 7] = [
     "mode = \"translate\"\nunknown_fields = \"ignore\"",
 ];
 
-/// SplitMix64.
+/// Numbers that depend on the seed alone (splitmix64).
 struct Rng(u64);
 
 impl Rng {
@@ -134,6 +134,7 @@ impl OldService {
 /// A node: its front, and the service that native callers reach.
 struct Node {
     frontend: V1Frontend,
+    homes: Homes,
     service: Arc<Embedded>,
 }
 
@@ -149,15 +150,10 @@ impl Node {
             Arc::clone(&metrics),
         );
         let service = Arc::new(Embedded::new(Arc::new(engine)));
-        let frontend = V1Frontend::new(V1Deps {
-            service: Arc::clone(&service) as Arc<dyn V2Service>,
-            store: Arc::clone(store),
-            outbound: Arc::default(),
-            checks: None,
-            clock: Arc::new(SystemClock),
-            metrics,
-        });
-        Self { frontend, service }
+        let (clock, key) = (Arc::new(SystemClock), store.fingerprint_key().clone());
+        let homes = Homes::new(Arc::clone(store), Arc::default(), None, clock, Arc::clone(&metrics));
+        let frontend = V1Frontend::new(Arc::clone(&service) as Arc<dyn V2Service>, key, metrics);
+        Self { frontend, homes, service }
     }
 }
 
@@ -242,7 +238,7 @@ impl World {
 
     /// Sends a create to some node with some rules; perhaps the node crashes on the way.
     async fn create(&self, rng: &mut Rng, id: &str) {
-        let spelled: String = id.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+        let spelled = id.chars().fold(String::new(), |text, c| format!("{text}\\u{:04x}", u32::from(c)));
         let body = match rng.below(8) {
             0 => format!("{{\"external_id\":\"{id}\",\"amount\":\"2.00\",\"currency\":\"EUR\"}}"),
             1 => format!("{{\"external_id\":\"{id}\",\"amount\":1,\"currency\":\"EUR\"}}"),
@@ -265,7 +261,8 @@ impl World {
             headers: HeaderMap::new(),
             address: caller.address(),
         };
-        let by_home = ByHome { frontend: &node.frontend, call, rules: legacy, head: &head, body: &body };
+        let by_home =
+            ByHome { frontend: &node.frontend, homes: &node.homes, call, rules: legacy, head: &head, body: &body };
         drop(until_crash(rng, by_home.create(Direction::Payin)).await);
     }
 
