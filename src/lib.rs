@@ -42,6 +42,10 @@
 //! creates that wait with it), and back up the same modules, typed, to `http::reply`. From the end of the body read it runs
 //! in a task of its own, so that a caller who hangs up cannot abandon a commit half way.
 //!
+//! Where `[legacy]` names an old v1 service, [`homes`] stands before the v1 front: a request goes to the home of its order,
+//! here or there. For an order without one, the merchant's mode decides, and [`store::Store::claim`] is on disk before
+//! [`legacy::Legacy`] forwards the create.
+//!
 //! With a remote engine, [`remote::Remote`] is the v2 service: [`store::Journal::record_create`] (on disk before the request
 //! leaves) → [`outbound`] → the engine's response, read strictly → [`store::Journal::answer`] (on disk before the merchant
 //! gets it), or `cancel`, or `mark_unknown`. Native v2 requests are forwarded unchanged.
@@ -66,6 +70,8 @@
 //! # Invariants
 //!
 //! - A 200 is sent only after the commit that holds its operation is on disk.
+//! - Every order has one home, for ever: here, or with the old v1 service. A v1 create reaches the old service only after its
+//!   claim is on disk, and an order that is at home there is never created here.
 //! - Money is a whole number of hundredths ([`domain::Amount`]); no binary float is on its way.
 //! - A rejected request stores nothing.
 //! - A state is terminal once ([`domain::State`]); a result, its ledger entries and its callback commit
@@ -80,10 +86,6 @@
 //! - One immutable [`rules::RuleSet`] serves a request from its first byte to its reply.
 //! - Account numbers, payers and `fields` are sealed at rest; secrets, signatures and links reach no log.
 //! - Everything has a bound.
-//!
-//! # Absences
-//!
-//! The modes `legacy`, `shadow` and `staged`. A rule set that names one of them is rejected when it is loaded.
 
 #![warn(unreachable_pub)]
 #![cfg_attr(not(test), warn(clippy::as_conversions, clippy::indexing_slicing, clippy::wildcard_enum_match_arm))]

@@ -1,18 +1,18 @@
 //! The example provider as a process.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::SECRET;
 use crate::support::Gateway;
+use crate::support::tools::example;
 
 pub struct Example(Child);
 
 impl Example {
     /// Starts it on a port, for a gateway that has made its certificates.
     pub fn start(gateway: &Gateway, port: u16) -> Self {
-        let mut child = Command::new(program())
+        let mut child = Command::new(example("provider"))
             .args(["--listen", &format!("127.0.0.1:{port}"), "--delay", "50", "--ca"])
             .arg(gateway.root.path().join("certs/ca.pem"))
             .env("PROVIDER_SECRET", SECRET)
@@ -32,12 +32,4 @@ impl Drop for Example {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Where cargo puts examples: beside the directory of test binaries.
-fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples/provider");
-    assert!(program.exists(), "{} is not built: cargo build --example provider", program.display());
-    program
 }
