@@ -49,8 +49,10 @@ pub enum ApiError {
     },
     /// The engine's own reply, for a native v2 caller.
     EngineReply(EngineReply),
-    /// The old v1 service gave no reply that can be passed on.
+    /// The old v1 service gave no reply that can be passed on; the same request may be sent again.
     Legacy(LegacyError),
+    /// The same for a request below `[legacy] paths`, whose repeat may not be safe.
+    LegacyPath(LegacyError),
     /// A defect of the gateway.
     Internal {
         /// For the log.
@@ -58,7 +60,7 @@ pub enum ApiError {
     },
 }
 
-/// Why there is no reply of the old v1 service. The same request may be sent again.
+/// Why there is no reply of the old v1 service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LegacyError {
     /// It could not be reached, or the connection broke before the whole reply was received.
@@ -77,9 +79,16 @@ pub enum LegacyError {
     Loop,
 }
 
-impl From<LegacyError> for ApiError {
-    fn from(error: LegacyError) -> Self {
-        Self::Legacy(error)
+impl LegacyError {
+    /// Returns the reason in access lines.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "legacy_unreachable",
+            Self::Timeout => "legacy_timeout",
+            Self::BadReply { .. } => "legacy_reply",
+            Self::Loop => "loop",
+        }
     }
 }
 
@@ -244,10 +253,7 @@ impl ApiError {
             Self::EngineTimeout => Some("engine_timeout"),
             Self::EngineBusy { .. } => Some("engine_busy"),
             Self::Unavailable { .. } => Some("unavailable"),
-            Self::Legacy(LegacyError::Unreachable { .. }) => Some("legacy_unreachable"),
-            Self::Legacy(LegacyError::Timeout) => Some("legacy_timeout"),
-            Self::Legacy(LegacyError::BadReply { .. }) => Some("legacy_reply"),
-            Self::Legacy(LegacyError::Loop) => Some("loop"),
+            Self::Legacy(error) | Self::LegacyPath(error) => Some(error.reason()),
             Self::Invalid(_)
             | Self::Conflict(_)
             | Self::NotFound

@@ -12,7 +12,7 @@ use http::Response;
 use crate::auth::SignedBody;
 use crate::clock::Clock;
 use crate::domain::{Direction, OrderId};
-use crate::error::ApiError;
+use crate::error::{ApiError, LegacyError};
 use crate::legacy::{Legacy, RequestHead};
 use crate::outbound::Outbound;
 use crate::rules::{LegacyRules, Mode, Share};
@@ -188,14 +188,21 @@ impl ByHome<'_> {
         }
     }
 
-    /// Forwards the request.
+    /// Forwards a request below `[legacy] paths`.
     ///
     /// # Errors
     /// The old service gave no reply that can be passed on.
-    pub async fn forward(self) -> Result<V1Reply, ApiError> {
+    pub async fn forward_path(self) -> Result<V1Reply, ApiError> {
+        self.sent().await.map_err(ApiError::LegacyPath)
+    }
+
+    async fn forward(self) -> Result<V1Reply, ApiError> {
+        self.sent().await.map_err(ApiError::Legacy)
+    }
+
+    async fn sent(self) -> Result<V1Reply, LegacyError> {
         let body = self.body.bytes().clone();
-        let reply = self.homes.legacy.forward(self.rules, self.head, self.call.forwarded, body).await?;
-        Ok(V1Reply::Forwarded(reply))
+        self.homes.legacy.forward(self.rules, self.head, self.call.forwarded, body).await.map(V1Reply::Forwarded)
     }
 
     async fn is_at_legacy(self, direction: Direction, external_id: Option<&OrderId>) -> Result<bool, ApiError> {

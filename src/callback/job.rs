@@ -165,7 +165,8 @@ fn query_failure(failure: &ApiError) -> (ProbeResult, String) {
         | ApiError::NotOffered(_)
         | ApiError::Unavailable { .. }
         | ApiError::EngineReply(_)
-        | ApiError::Legacy(_) => (ProbeResult::Nothing, "not sent: the engine could not be queried".to_owned()),
+        | ApiError::Legacy(_)
+        | ApiError::LegacyPath(_) => (ProbeResult::Nothing, "not sent: the engine could not be queried".to_owned()),
     }
 }
 

@@ -287,7 +287,7 @@ impl RequestContext {
             ApiError::Internal { cause } => {
                 tracing::error!(request_id = %request_id(), route = self.route, %cause, "the gateway failed");
             }
-            ApiError::Legacy(error) => {
+            ApiError::Legacy(error) | ApiError::LegacyPath(error) => {
                 if let Some(left_out) = self.gateway.legacy_failures.due(()) {
                     tracing::warn!(request_id = %request_id(), route = self.route, ?error, left_out,
                         "the old v1 service gave no reply that can be passed on");

@@ -149,7 +149,7 @@ impl GatewayState {
             MerchantRoute::V1(Endpoint::PayoutStatus) => by_home.status(Direction::Payout, query).await,
             MerchantRoute::V1(Endpoint::Balance) => by_home.balance().await,
             MerchantRoute::V1(Endpoint::Transactions) => by_home.transactions(query).await,
-            MerchantRoute::Legacy => by_home.forward().await,
+            MerchantRoute::Legacy => by_home.forward_path().await,
             MerchantRoute::V2Create(_) | MerchantRoute::V2Status => Err(ApiError::NotFound),
         };
         Ok(match reply? {

@@ -201,6 +201,10 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
             let (status, what) = legacy_error(error);
             ErrorReply::new(status, again(what))
         }
+        ApiError::LegacyPath(error) => {
+            let (status, what) = legacy_error(error);
+            ErrorReply::new(status, format!("{what}; whether it has done anything is not known"))
+        }
         ApiError::Internal { .. } => ErrorReply::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
     }
 }
@@ -443,10 +447,11 @@ mod tests {
             (answered(EngineError::Conflict), 409),
             (answered(EngineError::Busy(Busy::TooManyRequests)), 429),
             (answered(EngineError::Busy(Busy::Unavailable)), 503),
-            (LegacyError::Unreachable { cause: cause() }.into(), 502),
-            (LegacyError::BadReply { cause: cause() }.into(), 502),
-            (LegacyError::Loop.into(), 502),
-            (LegacyError::Timeout.into(), 504),
+            (ApiError::Legacy(LegacyError::Unreachable { cause: cause() }), 502),
+            (ApiError::Legacy(LegacyError::BadReply { cause: cause() }), 502),
+            (ApiError::Legacy(LegacyError::Loop), 502),
+            (ApiError::Legacy(LegacyError::Timeout), 504),
+            (ApiError::LegacyPath(LegacyError::Timeout), 504),
             (ApiError::Internal { cause: cause() }, 500),
         ] {
             let error_reply = error_reply(&failure, "external_id");
@@ -465,9 +470,9 @@ mod tests {
             ApiError::EngineUnreachable { cause: cause() },
             ApiError::EngineTimeout,
             ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
-            LegacyError::Unreachable { cause: cause() }.into(),
-            LegacyError::BadReply { cause: cause() }.into(),
-            LegacyError::Timeout.into(),
+            ApiError::Legacy(LegacyError::Unreachable { cause: cause() }),
+            ApiError::Legacy(LegacyError::BadReply { cause: cause() }),
+            ApiError::Legacy(LegacyError::Timeout),
         ] {
             let error_reply = error_reply(&failure, "external_id");
             assert!(
@@ -493,7 +498,8 @@ mod tests {
             ApiError::EngineTimeout,
             ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
             answered(EngineError::Invalid),
-            LegacyError::Unreachable { cause: cause() }.into(),
+            ApiError::Legacy(LegacyError::Unreachable { cause: cause() }),
+            ApiError::LegacyPath(LegacyError::BadReply { cause: cause() }),
             ApiError::Internal { cause: cause() },
         ];
         for failure in &all {
@@ -502,6 +508,7 @@ mod tests {
                 | ApiError::BadEngineReply { cause }
                 | ApiError::EngineUnreachable { cause }
                 | ApiError::Legacy(LegacyError::Unreachable { cause } | LegacyError::BadReply { cause })
+                | ApiError::LegacyPath(LegacyError::Unreachable { cause } | LegacyError::BadReply { cause })
                 | ApiError::Internal { cause } => assert_eq!(cause, MARK),
                 ApiError::Refused(_)
                 | ApiError::Invalid(_)
@@ -511,11 +518,12 @@ mod tests {
                 | ApiError::EngineTimeout
                 | ApiError::EngineBusy { .. }
                 | ApiError::Legacy(LegacyError::Timeout | LegacyError::Loop)
+                | ApiError::LegacyPath(LegacyError::Timeout | LegacyError::Loop)
                 | ApiError::EngineReply(_) => {}
             }
         }
         let variants: std::collections::HashSet<_> = all.iter().map(std::mem::discriminant).collect();
-        assert_eq!(variants.len(), 13, "every variant once");
+        assert_eq!(variants.len(), 14, "every variant once");
         all
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
 use crate::domain::{FingerprintInput, FingerprintKey};
-use crate::error::{ApiError, LegacyError};
+use crate::error::LegacyError;
 use crate::outbound::{Outbound, OutboundError};
 use crate::rules::LegacyRules;
 use crate::telemetry::{Metrics, Stopwatch};
@@ -57,9 +57,9 @@ impl Legacy {
         head: &RequestHead,
         forwarded: &ForwardedHeaders,
         body: Bytes,
-    ) -> Result<Response<Bytes>, ApiError> {
+    ) -> Result<Response<Bytes>, LegacyError> {
         if headers::is_via(&head.headers, &self.pseudonym) {
-            return Err(LegacyError::Loop.into());
+            return Err(LegacyError::Loop);
         }
         let request = self.request(rules, head, forwarded, body)?;
         let watch = Stopwatch::start();
@@ -67,7 +67,7 @@ impl Legacy {
         self.metrics.homes().legacy_request(outcome(&reply), watch.elapsed());
         let mut reply = reply.map_err(failure)?;
         if reply.status().is_informational() {
-            return Err(LegacyError::BadReply { cause: "it switches protocols".to_owned() }.into());
+            return Err(LegacyError::BadReply { cause: "it switches protocols".to_owned() });
         }
         let is_without_body = head.method == Method::HEAD || reply.status().as_u16() == 304;
         headers::remove_from_reply(reply.headers_mut(), is_without_body);

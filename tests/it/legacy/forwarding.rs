@@ -276,6 +276,10 @@ async fn further_paths_are_forwarded_and_never_claimed() {
     assert_eq!(old.count(), count);
     gateway.client().send(&Request::payin(&ACME, &payin("o-1"))).await.expect(200);
     assert_eq!(operations(&gateway), 1);
+    // What a refund did is not known, so nothing is promised of its repeat.
+    drop(old);
+    let reply = gateway.client().send(&signed("POST", "/api/v1/refunds", "{}")).await.expect(502);
+    assert!(reply.message().ends_with("whether it has done anything is not known"), "{}", reply.message());
 }
 
 #[tokio::test]
