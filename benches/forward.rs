@@ -7,6 +7,7 @@
 //!
 //! Prints the median and the 99th percentile of each mode, and the ratio of `shadow` to `legacy`, round by round and in all.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
+#![allow(clippy::print_stdout, reason = "its output is the figures")]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -35,7 +36,7 @@ const WORLDS: [(&str, &str, usize); 4] = [
 ];
 
 fn main() {
-    let rounds = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(6);
+    let rounds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(6);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(measure(rounds));
 }

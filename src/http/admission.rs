@@ -97,7 +97,8 @@ impl GatewayState {
         let found = router::find(&rules, &head.method, path)
             .inspect_err(|_| context.route = router::name_of_path(&rules, path))?;
         context.route = found.name();
-        announced_body(head, &body, found, limits)?;
+        let may_be_forwarded = found.is_v1() && rules.gateway.legacy.is_some();
+        announced_body(head, &body, found, limits, may_be_forwarded)?;
         let segment = match found {
             RouteMatch::Own(Route::Page { kind, decides }, _) => {
                 return self.admit_customer(context, head, body, kind, decides).await;
@@ -130,7 +131,6 @@ impl GatewayState {
         no_query_on_post(head)?;
         let (segment, query) = (segment.into(), head.uri.query().map(Into::into));
         let signature = v2_signature(head);
-        let may_be_forwarded = found.is_v1() && rules.gateway.legacy.is_some();
         let forwarded = match self.deps.engine {
             Some(_) if !may_be_forwarded => ForwardedHeaders::default(),
             Some(_) | None => context::forwarded_headers(&context.request_id, &head.headers),
@@ -275,6 +275,7 @@ fn announced_body<B: Body>(
     body: &B,
     found: RouteMatch<'_>,
     limits: &Limits,
+    may_be_forwarded: bool,
 ) -> Result<(), AdmissionError> {
     let is_post = head.method == Method::POST;
     let has_body = is_post
@@ -288,6 +289,9 @@ fn announced_body<B: Body>(
     };
     if is_post && !is_of(media_type, &head.headers) {
         return Err(refusal);
+    }
+    if may_be_forwarded && head.headers.get_all(header::CONTENT_TYPE).iter().any(is_of_other_charset) {
+        return Err(AdmissionError::NotJson);
     }
     if head.headers.contains_key(header::CONTENT_ENCODING) {
         return Err(AdmissionError::Encoded);
@@ -316,6 +320,17 @@ fn is_of(media_type: &str, headers: &HeaderMap) -> bool {
     let (Some(value), None) = (values.next(), values.next()) else { return false };
     let sent = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
     sent.trim_ascii().eq_ignore_ascii_case(media_type.as_bytes())
+}
+
+/// Reports whether a media type names another charset than JSON's own: the old v1 service may read a body by it, and find
+/// another order than the one that is claimed.
+fn is_of_other_charset(value: &HeaderValue) -> bool {
+    let parameters = value.as_bytes().split(|byte| *byte == b';').skip(1);
+    parameters.map(|parameter| parameter.trim_ascii().to_ascii_lowercase()).any(|parameter| {
+        let Some(charset) = parameter.strip_prefix(b"charset") else { return false };
+        let charset = charset.trim_ascii_start().strip_prefix(b"=").unwrap_or_default().trim_ascii();
+        !matches!(charset, b"utf-8" | b"\"utf-8\"" | b"us-ascii" | b"\"us-ascii\"")
+    })
 }
 
 /// The authentication headers of a request, none of them repeated. `Debug` shows which are present, not their values.

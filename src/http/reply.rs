@@ -365,8 +365,7 @@ fn add_envelope(reply: &mut Reply, envelope: &Envelope<'_>) {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if envelope.hsts {
-        let year = HeaderValue::from_static("max-age=31536000");
-        headers.entry(header::STRICT_TRANSPORT_SECURITY).or_insert(year);
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
 }
 

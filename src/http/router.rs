@@ -185,7 +185,8 @@ const FORWARDED: [Method; 7] =
 /// another one, such as `refunds/../payin`, as a create.
 fn forwarded<'a>(rules: &'a RuleSet, method: &Method, path: &str) -> Result<RouteMatch<'a>, AdmissionError> {
     let paths = rules.gateway.legacy.as_ref().map_or(&[][..], |legacy| &legacy.paths);
-    if !paths.iter().any(|prefix| path.starts_with(&**prefix)) || !has_one_spelling(path) {
+    let is_forwarded = paths.iter().any(|prefix| path.starts_with(&**prefix));
+    if !is_forwarded || !has_one_spelling(path) || rules.v1_routes.keys().any(|route| may_be_read_as(path, route)) {
         return Err(AdmissionError::UnknownPath);
     }
     if !FORWARDED.contains(method) {
@@ -194,13 +195,37 @@ fn forwarded<'a>(rules: &'a RuleSet, method: &Method, path: &str) -> Result<Rout
     rules.legacy_dialect.as_deref().map(RouteMatch::Legacy).ok_or(AdmissionError::UnknownPath)
 }
 
+/// Decodes a path; `None` where a percent sign begins no byte.
+fn percent_decode(path: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.iter();
+    while let Some(byte) = rest.next() {
+        let decoded = match byte {
+            b'%' => {
+                let high = char::from(*rest.next()?).to_digit(16)?;
+                u8::try_from(high * 16 + char::from(*rest.next()?).to_digit(16)?).ok()?
+            }
+            other => *other,
+        };
+        bytes.push(decoded);
+    }
+    Some(bytes)
+}
+
+/// Reports whether a server may take a path for a route of a dialect: it may mind neither case nor a slash at the end.
+fn may_be_read_as(path: &str, route: &str) -> bool {
+    let name = path.split(';').next().unwrap_or_default().trim_end_matches('/');
+    name.eq_ignore_ascii_case(route.trim_end_matches('/'))
+}
+
 /// Reports whether no server can read a path as another one: no empty and no dot segments, also not with parameters or
 /// percent-encoded, no encoded or backward slashes.
 fn has_one_spelling(path: &str) -> bool {
     let lower = path.to_ascii_lowercase().replace("%2e", ".");
     let is_other = ["//", "\\", "%2f", "%5c", "%00", "%25"].iter().any(|text| lower.contains(text));
     let mut names = lower.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
-    !is_other && !names.any(|name| matches!(name, "." | ".."))
+    let is_text = percent_decode(path.as_bytes()).is_some_and(|bytes| String::from_utf8(bytes).is_ok());
+    is_text && !is_other && !names.any(|name| matches!(name, "." | ".."))
 }
 
 /// Reports whether a path is one of customers' pages, so that errors are shown to a person.
@@ -274,6 +299,10 @@ mod tests {
             "/r/%5c",
             "/r/%252e%252e/payin",
             "/r/%00",
+            "/r/%u002e%u002e/payin",
+            "/r/%c0%ae%c0%ae/payin",
+            "/r/%",
+            "/r/%2",
         ] {
             assert!(!has_one_spelling(path), "{path}");
         }

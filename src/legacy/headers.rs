@@ -37,7 +37,7 @@ pub(super) fn of_request(
     for name in replaced {
         headers.remove(name);
     }
-    let of_proxies = headers.keys().filter(|name| name.as_str().starts_with("x-forwarded-")).cloned();
+    let of_proxies = headers.keys().filter(|name| is_of_proxies(name.as_str())).cloned();
     for name in of_proxies.collect::<Vec<_>>() {
         headers.remove(name);
     }
@@ -57,6 +57,13 @@ pub(super) fn of_request(
         headers.append(header::VIA, via);
     }
     headers
+}
+
+/// Reports whether a header is a proxy's, also as CGI and its successors spell it, which take `_` for `-`; or names the path
+/// that a server should take for the request's.
+fn is_of_proxies(name: &str) -> bool {
+    let name = name.replace('_', "-");
+    name.starts_with("x-forwarded-") || ["forwarded", "x-original-url", "x-rewrite-url"].contains(&name.as_str())
 }
 
 /// Removes from a reply what is not passed on. Its length is set anew, but for a reply to HEAD and for 304, whose bodies
@@ -133,6 +140,8 @@ mod tests {
             ("forwarded", "for=203.0.113.9"),
             ("x-forwarded-for", "203.0.113.9"),
             ("x-forwarded-host", "other.example"),
+            ("x_forwarded_for", "203.0.113.9"),
+            ("x-original-url", "/api/v1/payin"),
             ("x-request-id", "theirs"),
             ("traceparent", "invalid"),
             ("tracestate", "a=b"),

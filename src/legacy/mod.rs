@@ -8,12 +8,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
+use tokio::sync::Semaphore;
+
 use crate::domain::{FingerprintInput, FingerprintKey};
 use crate::error::LegacyError;
 use crate::outbound::{Outbound, OutboundError};
 use crate::rules::LegacyRules;
 use crate::telemetry::{Metrics, Stopwatch};
 use crate::v2::ForwardedHeaders;
+
+/// The most requests that are forwarded at once.
+const IN_FLIGHT: usize = 2048;
 
 /// The head of a request that may be forwarded, as it came.
 #[derive(Clone)]
@@ -32,6 +37,8 @@ pub struct RequestHead {
 pub struct Legacy {
     outbound: Arc<Outbound>,
     metrics: Arc<Metrics>,
+    /// Bounds the requests in flight, which outlive their callers.
+    permits: Semaphore,
     /// The `Via` entry of all gateways on one store, without the protocol.
     pseudonym: Box<str>,
 }
@@ -43,7 +50,7 @@ impl Legacy {
     pub fn new(outbound: Arc<Outbound>, metrics: Arc<Metrics>, fingerprint_key: &FingerprintKey) -> Self {
         let hash = fingerprint_key.fingerprint(&FingerprintInput::of("via"));
         let pseudonym = format!("paybridge-{}", &hex::encode(hash.0)[..16]).into();
-        Self { outbound, metrics, pseudonym }
+        Self { outbound, metrics, permits: Semaphore::new(IN_FLIGHT), pseudonym }
     }
 
     /// Sends a request once, and returns the reply of any status: redirects are not followed. It is sent again only when
@@ -61,6 +68,9 @@ impl Legacy {
         if headers::is_via(&head.headers, &self.pseudonym) {
             return Err(LegacyError::Loop);
         }
+        let Ok(_permit) = self.permits.try_acquire() else {
+            return Err(LegacyError::Unreachable { cause: format!("{IN_FLIGHT} requests are being forwarded") });
+        };
         let request = self.request(rules, head, forwarded, body)?;
         let watch = Stopwatch::start();
         let reply = self.outbound.forward(request, &rules.trust, rules.timeout, rules.reply_limit).await;

@@ -8,11 +8,12 @@ use super::exchange::{EngineCredentials, EngineResponse, RequestResult};
 use super::resolve::not_found;
 use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
-use crate::domain::{Direction, OrderId};
+use crate::domain::Direction;
 use crate::error::{ApiError, EngineError, EngineReply};
 use crate::rules::Mode;
 use crate::store::{HomeClaim, OrderHome};
 use crate::v2::{of_other_version, reserved};
+use crate::wire::claimed::claimed_order_id;
 use crate::wire::v2::read_object;
 
 impl Remote {
@@ -43,8 +44,14 @@ impl Remote {
     /// Refuses an order that is at home elsewhere. Where the old service may make orders of the merchant, too, a new order
     /// is claimed, so that it cannot make this one.
     async fn claim_order(&self, caller: &Caller, direction: Direction, body: &SignedBody) -> Result<(), ApiError> {
+        let order_id = match claimed_order_id(body.bytes()) {
+            Ok(order_id) => order_id,
+            // The engine might read an order there that is at home with the old service, or will be.
+            Err(unclear) if caller.rules().gateway.legacy.is_some() => return Err(ApiError::Invalid(unclear)),
+            Err(_) => None,
+        };
         // A body without an order id is for the engine to refuse.
-        let Some(order_id) = order_id(body.bytes()) else { return Ok(()) };
+        let Some(order_id) = order_id else { return Ok(()) };
         let (store, merchant) = (&self.parts.store, caller.merchant());
         let home = match merchant.v1.mode {
             Mode::Translate => store.order_home(&merchant.id, direction, &order_id).await?,
@@ -74,10 +81,6 @@ impl Remote {
         let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
         passed_on(self.get(transaction_id, &credentials, self.deadline()).await?)
     }
-}
-
-fn order_id(body: &[u8]) -> Option<OrderId> {
-    OrderId::new(read_object(body).ok()?.get("order_id")?.as_str()?).ok()
 }
 
 fn passed_on(outcome: EngineResponse) -> Result<Bytes, ApiError> {

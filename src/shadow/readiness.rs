@@ -205,7 +205,7 @@ fn row(shop: &str, direction: Direction, checks: &MerchantChecks, minimums: Mini
     let long_enough = minimums.days == 0 || since.is_some_and(|since| since.until(now) >= least);
     let verdict = if !blockers.is_empty() || !ids_complete {
         ReadinessVerdict::NotReady
-    } else if creates < minimums.creates || !long_enough {
+    } else if creates.saturating_sub(total(CheckClass::NotCompared)) < minimums.creates || !long_enough {
         ReadinessVerdict::NotEnough
     } else {
         ReadinessVerdict::Ready

@@ -18,21 +18,33 @@ const NAME: &str = "external_id";
 /// The body is no JSON object, names the member twice, or with a value of another type: the old service might read an order
 /// there that is not claimed.
 pub fn claimed_id(body: &[u8]) -> Result<Option<OrderId>, RequestError> {
+    claimed(NAME, body)
+}
+
+/// Returns the order that a native create names, as a remote engine may read it.
+///
+/// # Errors
+/// As [`claimed_id`].
+pub fn claimed_order_id(body: &[u8]) -> Result<Option<OrderId>, RequestError> {
+    claimed("order_id", body)
+}
+
+fn claimed(name: &'static str, body: &[u8]) -> Result<Option<OrderId>, RequestError> {
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let Ids(values) = de::Deserializer::deserialize_map(&mut reader, IdsVisitor)
+    let Ids(values) = de::Deserializer::deserialize_map(&mut reader, IdsVisitor(name))
         .and_then(|ids| reader.end().map(|()| ids))
         .map_err(|_| RequestError::body("the body must be a JSON object"))?;
     let mut values = values.into_iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(RequestError::member(NAME, "must be given once"));
+        return Err(RequestError::member(name, "must be given once"));
     }
     let raw = value.get();
     if raw == "null" {
         return Ok(None);
     }
     let text = if raw.starts_with('"') { serde_json::from_str(raw).ok() } else { integer(raw).map(str::to_owned) };
-    let text = text.ok_or_else(|| RequestError::member(NAME, "must be a string"))?;
+    let text = text.ok_or_else(|| RequestError::member(name, "must be a string"))?;
     Ok(OrderId::new(&text).ok())
 }
 
@@ -42,10 +54,11 @@ fn integer(raw: &str) -> Option<&str> {
     (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(raw)
 }
 
-/// The values of all members whose name is `external_id` in some case: services differ in whether they mind it.
+/// The values of all members with a name in some case: services differ in whether they mind it.
 struct Ids(Vec<Box<RawValue>>);
 
-struct IdsVisitor;
+/// Finds the members with this name.
+struct IdsVisitor(&'static str);
 
 impl<'de> Visitor<'de> for IdsVisitor {
     type Value = Ids;
@@ -57,7 +70,7 @@ impl<'de> Visitor<'de> for IdsVisitor {
     fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<Ids, M::Error> {
         let mut ids = Vec::new();
         while let Some(name) = members.next_key::<String>()? {
-            if name.eq_ignore_ascii_case(NAME) {
+            if name.eq_ignore_ascii_case(self.0) {
                 let value: Box<RawValue> = members.next_value()?;
                 if ids.len() < 2 {
                     ids.push(value);

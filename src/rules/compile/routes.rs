@@ -110,7 +110,8 @@ impl Context<'_> {
     /// without a home.
     fn refuse_forwarding(&mut self, dialect: &str, path: &str) {
         for (file, prefix) in &self.legacy_paths {
-            if path.starts_with(prefix.get_ref().as_str()) {
+            let (path_in_lower, prefix_in_lower) = (path.to_ascii_lowercase(), prefix.get_ref().to_ascii_lowercase());
+            if path_in_lower.starts_with(&prefix_in_lower) || prefix_in_lower.trim_end_matches('/') == path_in_lower {
                 let message = format!(
                     "`legacy.paths`: {} is the beginning of {path} of the dialect {}, which is forwarded by its merchant's \
                      `v1.mode`",

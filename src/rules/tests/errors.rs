@@ -116,10 +116,14 @@ fn legacy_errors() {
     }
     let rules = |paths: &str| format!("{url}paths = [{paths}]");
     gateway(
-        &rules("\"/api/v1/payin/status/old\", \"/api/v1/payout/\""),
+        &rules("\"/api/v1/payin/status/old\", \"/api/v1/payout/st\""),
         "3:38",
         "is the beginning of /api/v1/payout/status",
     );
+    for path in ["/api/v1/payin/", "/API/v1/pay"] {
+        let problems = Rules::small().with("gateway.toml", rules(&format!("\"{path}\""))).problems();
+        assert!(problems.iter().all(|problem| problem.contains("is the beginning of /api/v1/pay")), "{problems:?}");
+    }
     Rules::small().with("gateway.toml", rules("\"/api/v1/refunds\"")).load();
 }
 

@@ -14,6 +14,7 @@ async fn a_request_passes_byte_for_byte() {
     let body = "  { \"external_id\" : \"o-1\", \"amount\":1.10, \"x\":\"\\u00e9\u{e9}\" }\n";
     for protocol in PROTOCOLS {
         let request = Request::payin(&ACME, &body)
+            .replace("Content-Type", Some("application/json; charset=UTF-8"))
             .header("X-Request-Id", "their-id")
             .header("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
             .header("X-Own", "a, b")
@@ -30,7 +31,7 @@ async fn a_request_passes_byte_for_byte() {
         for (name, value) in [
             ("host", format!("localhost:{}", old.address.port())),
             ("content-length", body.len().to_string()),
-            ("content-type", "application/json".to_owned()),
+            ("content-type", "application/json; charset=UTF-8".to_owned()),
             ("x-api-key", ACME.name.to_owned()),
             ("x-signature", request.value("x-signature").unwrap().to_owned()),
             ("x-timestamp", request.value("x-timestamp").unwrap().to_owned()),
@@ -306,6 +307,9 @@ async fn admission_comes_first() {
         (good.clone().replace("X-Signature", Some("00")), 401),
         (good.clone().replace("X-Timestamp", Some("1")), 401),
         (good.clone().replace("Content-Type", None), 415),
+        // The old service might read another order by it than the one that is claimed.
+        (good.clone().replace("Content-Type", Some("application/json; charset=utf-7")), 415),
+        (good.clone().replace("Content-Type", Some("application/json;a=b; Charset = \"iso-8859-1\"")), 415),
         (good.clone().header("Content-Encoding", "gzip"), 415),
         (Request::payin(&crate::support::request::ACME_NOWHERE, &payin("o-1")), 403),
         (Request::v1_post(&ACME, "/api/v1/payin?a=1", payin("o-1").to_string()), 400),
