@@ -15,7 +15,7 @@ use crate::support::{self, Gateway, Request, Rules};
 const ROTATED: Key = Key { name: "acme-live", v1: Some("acme-v1-fresh-2Jm"), v2: Some("acme-v2-fresh-5Hn") };
 
 /// Retries that leave time for a reload between them.
-const SLOW: &str = "first_retry = \"1500ms\"\nmax_retry = \"2s\"";
+const SLOW: &str = "first_retry = \"4s\"\nmax_retry = \"5s\"";
 
 /// Fails once.
 fn receiver() -> Receiver {
