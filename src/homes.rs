@@ -133,7 +133,7 @@ impl ByHome<'_> {
             }
             Err(refusal @ (ApiError::Invalid(_) | ApiError::Conflict(_))) => {
                 let external_id = claimed_id(self.body.bytes()).ok().flatten();
-                if !self.is_at_legacy(direction, external_id.as_ref()).await? {
+                if self.home(direction, external_id.as_ref()).await? != Some(OrderHome::Legacy) {
                     self.count(OrderHome::Operation);
                     return Err(refusal);
                 }
@@ -151,12 +151,7 @@ impl ByHome<'_> {
     pub async fn status(self, direction: Direction, query: Option<&str>) -> Result<V1Reply, ApiError> {
         let named = parameter(query, "external_id").ok().flatten();
         let external_id = named.and_then(|text| OrderId::new(&text).ok());
-        let merchant = &self.call.caller.merchant().id;
-        let home = match &external_id {
-            Some(external_id) => self.homes.store.order_home(merchant, direction, external_id).await?,
-            None => None,
-        };
-        match (home, self.mode()) {
+        match (self.home(direction, external_id.as_ref()).await?, self.mode()) {
             (Some(OrderHome::Operation | OrderHome::Entry | OrderHome::Native), _) | (None, Mode::Translate) => {
                 self.frontend.status(self.call, direction, query).await.map(V1Reply::Here)
             }
@@ -205,11 +200,11 @@ impl ByHome<'_> {
         self.homes.legacy.forward(self.rules, self.head, self.call.forwarded, body).await.map(V1Reply::Forwarded)
     }
 
-    async fn is_at_legacy(self, direction: Direction, external_id: Option<&OrderId>) -> Result<bool, ApiError> {
-        let Some(external_id) = external_id else { return Ok(false) };
+    /// Reads the home of an order, if the request names one that has one.
+    async fn home(self, direction: Direction, external_id: Option<&OrderId>) -> Result<Option<OrderHome>, ApiError> {
+        let Some(external_id) = external_id else { return Ok(None) };
         let merchant = &self.call.caller.merchant().id;
-        let home = self.homes.store.order_home(merchant, direction, external_id).await?;
-        Ok(home == Some(OrderHome::Legacy))
+        Ok(self.homes.store.order_home(merchant, direction, external_id).await?)
     }
 
     fn mode(self) -> Mode {

@@ -6,6 +6,7 @@ use crate::domain::Direction;
 use crate::error::AdmissionError;
 use crate::pages::LinkKind;
 use crate::rules::{Dialect, Endpoint, Merchant, RuleSet, V1Route};
+use crate::v1::query::decoded;
 
 /// The name in logs and metrics of requests without a route.
 pub const NO_ROUTE: &str = "none";
@@ -195,23 +196,6 @@ fn forwarded<'a>(rules: &'a RuleSet, method: &Method, path: &str) -> Result<Rout
     rules.legacy_dialect.as_deref().map(RouteMatch::Legacy).ok_or(AdmissionError::UnknownPath)
 }
 
-/// Decodes a path; `None` where a percent sign begins no byte.
-fn percent_decode(path: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.iter();
-    while let Some(byte) = rest.next() {
-        let decoded = match byte {
-            b'%' => {
-                let high = char::from(*rest.next()?).to_digit(16)?;
-                u8::try_from(high * 16 + char::from(*rest.next()?).to_digit(16)?).ok()?
-            }
-            other => *other,
-        };
-        bytes.push(decoded);
-    }
-    Some(bytes)
-}
-
 /// Reports whether a server may take a path for a route of a dialect: it may mind neither case nor a slash at the end.
 fn may_be_read_as(path: &str, route: &str) -> bool {
     let name = path.split(';').next().unwrap_or_default().trim_end_matches('/');
@@ -224,8 +208,7 @@ fn has_one_spelling(path: &str) -> bool {
     let lower = path.to_ascii_lowercase().replace("%2e", ".");
     let is_other = ["//", "\\", "%2f", "%5c", "%00", "%25"].iter().any(|text| lower.contains(text));
     let mut names = lower.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
-    let is_text = percent_decode(path.as_bytes()).is_some_and(|bytes| String::from_utf8(bytes).is_ok());
-    is_text && !is_other && !names.any(|name| matches!(name, "." | ".."))
+    decoded(path).is_some() && !is_other && !names.any(|name| matches!(name, "." | ".."))
 }
 
 /// Reports whether a path is one of customers' pages, so that errors are shown to a person.

@@ -124,10 +124,6 @@ fn outcome(reply: &Result<Response<Bytes>, OutboundError>) -> &'static str {
             500..600 => "server_error",
             _ => "unexpected",
         },
-        Err(OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded) => "unusable",
-        Err(OutboundError::NotConnected(_)) => "not_connected",
-        Err(OutboundError::Unreachable(_)) => "unreachable",
-        Err(OutboundError::Timeout) => "timeout",
-        Err(OutboundError::TooLong) => "too_long",
+        Err(error) => error.outcome(),
     }
 }

@@ -112,6 +112,20 @@ pub enum OutboundError {
     TooLong,
 }
 
+impl OutboundError {
+    /// Returns the name of the outcome in metrics.
+    #[must_use]
+    pub const fn outcome(&self) -> &'static str {
+        match self {
+            Self::Unusable(_) | Self::Forbidden(_) | Self::Crowded => "unusable",
+            Self::NotConnected(_) => "not_connected",
+            Self::Unreachable(_) => "unreachable",
+            Self::Timeout => "timeout",
+            Self::TooLong => "too_long",
+        }
+    }
+}
+
 /// The HTTP clients of the process, created on demand.
 #[derive(Default)]
 pub struct Outbound {

@@ -198,10 +198,6 @@ const fn outcome(answer: &Result<OutboundResponse, OutboundError>) -> &'static s
             429 | 503 => "busy",
             _ => "unexpected",
         },
-        Err(OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded) => "unusable",
-        Err(OutboundError::NotConnected(_)) => "not_connected",
-        Err(OutboundError::Unreachable(_)) => "unreachable",
-        Err(OutboundError::Timeout) => "timeout",
-        Err(OutboundError::TooLong) => "too_long",
+        Err(error) => error.outcome(),
     }
 }

@@ -117,7 +117,7 @@ fn pairs(query: Option<&str>) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Percent-decodes text in which `+` is a space; `None` when it is malformed.
-fn decoded(text: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));
     }
