@@ -274,7 +274,7 @@ impl Process {
         let mut tasks = JoinSet::new();
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts, random));
-        tasks.spawn(Arc::clone(&operations).watch_expiry());
+        tasks.spawn(Arc::clone(&operations).check_each_minute());
         let (workers, stop_workers) = start_workers(callbacks, work);
         let admin = admin_address;
         Ok(Self { rules, store, operations, outbound, checks, listener, admin, tasks, workers, stop_workers })

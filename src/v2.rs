@@ -119,7 +119,7 @@ pub trait V2Service: Send + Sync + 'static {
 /// Returns the error about an order id that names an operation of the old v1 service.
 #[must_use]
 pub fn reserved(order_id_name: &'static str) -> RequestError {
-    RequestError::member(order_id_name, "is reserved: it names an operation that was made through v1")
+    RequestError::member(order_id_name, "is reserved: it was used with the old v1 service")
 }
 
 /// Returns the error about an order id whose operation was made through the other API version.

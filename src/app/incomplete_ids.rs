@@ -2,6 +2,7 @@
 //! modes"). The rules cannot show it: the store has the marks.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::domain::{Direction, MerchantId};
@@ -24,16 +25,24 @@ enum Need {
 #[derive(Default)]
 pub(super) struct IncompleteIds {
     warned: Mutex<BTreeSet<(Need, String)>>,
+    is_unread: AtomicBool,
 }
 
 impl IncompleteIds {
+    /// Reports whether the marks could not be read the last time.
+    pub(super) fn is_unread(&self) -> bool {
+        self.is_unread.load(Ordering::Relaxed)
+    }
+
     /// Logs a warning when merchants need complete lists under these rules and do not have them, unless the same was logged
     /// before.
     pub(super) async fn warn(&self, store: &dyn Store, rules: Arc<RuleSet>) {
-        let found = match incomplete(store, &rules).await {
+        let found = incomplete(store, &rules).await;
+        self.is_unread.store(found.is_err(), Ordering::Relaxed);
+        let found = match found {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!(%error, "whether lists of old ids are complete could not be read");
+                tracing::warn!(%error, "whether lists of old ids are complete could not be read yet");
                 return;
             }
         };

@@ -28,8 +28,8 @@ use crate::telemetry::Metrics;
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
 
-/// How often the expiry of the certificate in use is checked.
-const EXPIRY_INTERVAL: Duration = Duration::from_mins(1);
+/// How often is checked what time alone may change.
+const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The process as the admin listener, the signals and the file watcher see it.
 pub struct Operations {
@@ -155,11 +155,15 @@ impl Operations {
         info
     }
 
-    /// Logs it when the certificate in use expires while the process runs.
-    pub async fn watch_expiry(self: Arc<Self>) {
+    /// Logs it when the certificate in use expires while the process runs, and reads marks of complete lists that a load of
+    /// the rules could not read.
+    pub async fn check_each_minute(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(EXPIRY_INTERVAL).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             self.reloads.check_expiry();
+            if self.incomplete_ids.is_unread() {
+                self.check_ids();
+            }
         }
     }
 

@@ -85,6 +85,20 @@ pub struct Counter {
 }
 
 impl Counter {
+    /// Reports whether the members counted by name under these rules of a merchant are known.
+    #[must_use]
+    pub fn knows_members(&self, merchant: &MerchantId, rules: Fingerprint) -> bool {
+        self.members.get(merchant).is_some_and(|(known, _)| *known == rules)
+    }
+
+    /// Learns which members were counted by name, also by other processes, from the stored counts under these rules of a
+    /// merchant: the bound holds for all of them together.
+    pub fn learn_members(&mut self, merchant: &MerchantId, rules: Fingerprint, stored: Vec<CheckCount>) {
+        let members = stored.into_iter().map(|count| count.member);
+        let members = members.filter(|member| !member.is_empty() && !MEMBERS.contains(&&**member));
+        self.members.insert(merchant.clone(), (rules, members.collect()));
+    }
+
     /// Counts a checked create.
     pub fn record(&mut self, check: &CheckedCreate<'_>) {
         let CreateVerdict { shop, refusal, losses } = check.verdict;
@@ -188,7 +202,7 @@ impl Counter {
         if members.contains(member) {
             return member.into();
         }
-        if members.len() == MOST_MEMBERS {
+        if members.len() >= MOST_MEMBERS {
             return Box::default();
         }
         members.insert(member.into());
@@ -292,6 +306,14 @@ mod tests {
         assert_eq!(count(&counter.drain(), CheckClass::Loss), [("", "", 1)], "the members outlive a commit");
         record(&mut counter, 2, "later".to_owned(), String::new());
         assert_eq!(count(&counter.drain(), CheckClass::Loss), [("later", "", 1)], "other rules, other members");
+        let mut restarted = Counter::default();
+        let rules = Fingerprint([1; 16]);
+        assert!(!restarted.knows_members(&merchant, rules));
+        restarted.learn_members(&merchant, rules, counts);
+        assert!(restarted.knows_members(&merchant, rules) && !restarted.knows_members(&merchant, Fingerprint([2; 16])));
+        record(&mut restarted, 1, "name7".to_owned(), String::new());
+        record(&mut restarted, 1, "later".to_owned(), String::new());
+        assert_eq!(count(&restarted.drain(), CheckClass::Loss), [("", "", 1), ("name7", "", 1)], "of all processes");
         for n in 0..10_010 {
             record(&mut counter, 2, "later".to_owned(), format!("reason {n}"));
         }

@@ -151,9 +151,15 @@ impl Worker {
             return not_checked(&mut locked(&self.counter), create, &*self.clock, &self.metrics);
         };
         self.metrics.homes().shadow_check(class(&verdict, *legacy));
+        let of_rules = merchant.rules_fingerprint;
+        if !locked(&self.counter).knows_members(&merchant.id, of_rules) {
+            // Without the store, this process begins its own: rather a few names more than a check that waits.
+            let stored = self.runtime.block_on(self.store.check_counts(&merchant.id, of_rules)).unwrap_or_default();
+            locked(&self.counter).learn_members(&merchant.id, of_rules, stored);
+        }
         locked(&self.counter).record(&CheckedCreate {
             merchant: &merchant.id,
-            rules: merchant.rules_fingerprint,
+            rules: of_rules,
             direction: *direction,
             verdict: &verdict,
             legacy: *legacy,

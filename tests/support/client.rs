@@ -110,7 +110,18 @@ impl Client {
 
     /// The same without a check: a forwarded reply may be anything.
     pub async fn send_unchecked(&self, request: &Request) -> Reply {
-        self.connect().await.exchange(request).await
+        self.unchecked_by(Protocol::Http1, request).await
+    }
+
+    /// The same by either protocol.
+    pub async fn unchecked_by(&self, protocol: Protocol, request: &Request) -> Reply {
+        match protocol {
+            Protocol::Http1 => self.connect().await.exchange(request).await,
+            Protocol::Http2 => {
+                let mut connection = super::http2::Http2::connect(self).await;
+                connection.exchange("localhost", request, false).await.expect("a reply")
+            }
+        }
     }
 
     /// The same by either protocol.
@@ -123,13 +134,7 @@ impl Client {
 
     /// The same of a dialect whose errors have a shape of their own.
     pub async fn send_shaped(&self, protocol: Protocol, request: &Request) -> Reply {
-        let reply = match protocol {
-            Protocol::Http1 => self.connect().await.exchange(request).await,
-            Protocol::Http2 => {
-                let mut connection = super::http2::Http2::connect(self).await;
-                connection.exchange("localhost", request, false).await.expect("a reply")
-            }
-        };
+        let reply = self.unchecked_by(protocol, request).await;
         reply.check_but_for_shape(Some(request));
         reply
     }

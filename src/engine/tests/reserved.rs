@@ -2,7 +2,7 @@
 
 use super::*;
 
-const RESERVED: &str = "409 order_id: is reserved: it names an operation that was made through v1";
+const RESERVED: &str = "409 order_id: is reserved: it was used with the old v1 service";
 
 // keeps P235, P242, P258, D039
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn a_reservation_leaves_operations_alone() {
 
 #[tokio::test]
 async fn v1_is_reported_in_its_own_words() {
-    const TOLD: &str = "409 external_id: is reserved: it names an operation that was made through v1";
+    const TOLD: &str = "409 external_id: is reserved: it was used with the old v1 service";
     let world = World::new();
     world.reserve(Direction::Payin, &["o"]).await;
     world.reserve(Direction::Payout, &["o"]).await;

@@ -233,7 +233,10 @@ async fn send(
     let mut data = body.to_bytes();
     // HTTP/2 forbids connection headers.
     head.headers.remove(CONNECTION);
-    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(data.len()));
+    // A reply without a body may give the length of another one: a forwarded reply to HEAD does.
+    if !matches!(head.status.as_u16(), 204 | 304) {
+        head.headers.entry(CONTENT_LENGTH).or_insert_with(|| HeaderValue::from(data.len()));
+    }
     if let Some(now) = date(now) {
         head.headers.insert(DATE, now);
     }
