@@ -117,7 +117,8 @@ async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, after: Dur
             let (client, orders, answered) = (gateway.client(), orders.clone(), answered.clone());
             tokio::spawn(async move {
                 let kind = load.kinds[caller % load.kinds.len()];
-                let mut connection = client.connect().await;
+                // A caller that comes late finds the gateway killed.
+                let Some(mut connection) = client.try_connect().await else { return };
                 for number in 0.. {
                     let body = body(kind, &format!("{round}-{caller}-{number}"), (load.amount)(number));
                     let acknowledged = connection.try_send(&kind.request(&ACME, body.to_string())).await;
