@@ -22,6 +22,9 @@ use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 /// The most creates that wait, each with its body.
 const QUEUE: usize = 256;
 
+/// The nice value of the thread.
+const LOWEST_PRIORITY: i32 = 19;
+
 /// How long counts stay in memory: a kill loses at most 5 s of them (contract section 6), and storing them takes a moment.
 const STORE_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -113,6 +116,10 @@ struct Worker {
 
 impl Worker {
     fn run(mut self) {
+        // Replies go first where there is too little of the processor. On Linux, the calling thread alone.
+        if let Err(error) = rustix::process::setpriority_process(None, LOWEST_PRIORITY) {
+            tracing::debug!(%error, "shadow checks run at the priority of replies");
+        }
         let mut is_stored = true;
         loop {
             // With nothing to store, the thread sleeps.
