@@ -14,11 +14,12 @@ use super::rows::context::Contexts;
 use super::rows::entry::EntryRow;
 use super::rows::operation::{NewRow, StoredRow, V1Status, V2Status};
 use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
+use super::trail::ActionRows;
 use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
-    Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackTry, EntryId, OutboxSize,
-    RelayTarget, StoreError,
+    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError,
 };
 use crate::clock::Random;
 use crate::domain::{
@@ -28,7 +29,10 @@ use crate::domain::{
 /// A database, its connections and its transactions.
 pub(super) trait Backend: Send + Sync + 'static {
     type Error: From<CorruptRow>;
-    type Rows<'a>: Rows<Error = Self::Error> + EntryRows<Error = Self::Error> + CheckRows<Error = Self::Error>;
+    type Rows<'a>: Rows<Error = Self::Error>
+        + EntryRows<Error = Self::Error>
+        + CheckRows<Error = Self::Error>
+        + ActionRows<Error = Self::Error>;
 
     fn vault(&self) -> &Vault;
 
@@ -222,6 +226,9 @@ pub(super) trait Backend: Send + Sync + 'static {
 
     /// Counts the pending and the failed callbacks.
     fn callback_counts(&self) -> impl Future<Output = Result<OutboxSize, StoreError>> + Send;
+
+    /// Reads a page of actions, newest first.
+    fn action_list(&self, query: ActionQuery) -> impl Future<Output = Result<Vec<ActionRecord>, StoreError>> + Send;
 }
 
 /// The number of an entry and its row, or an error if it cannot be read.

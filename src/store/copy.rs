@@ -120,6 +120,7 @@ pub(super) const TABLES: &[CopiedTable] = &[
     CopiedTable::new("forgotten", "", "id"),
     CopiedTable::new("check_counts", OF_MERCHANT, "merchant, rules, id"),
     CopiedTable::new("complete_ids", OF_MERCHANT, "merchant, direction"),
+    CopiedTable::new("actions", "", "id"),
 ];
 
 /// Registers the SQL function `bucket(merchant)` in the source, which has no buckets.

@@ -4,8 +4,8 @@
 //! ```text
 //! create, complete,  the logic of each transaction, written once; each file declares the row operations that it needs
 //! callbacks, journal,
-//! checks, tasks
-//! backend            what a database implements; the files named blanket implement Store, Journal and Outbox for it
+//! checks, tasks, trail
+//! backend            what a database implements; the files named blanket implement Store, Journal, Outbox and AuditTrail for it
 //! audit              the invariants of the rows
 //! rows, vault        conversion between domain values and columns; encryption
 //! sqlite, postgres   connections, batches and SQL
@@ -34,6 +34,7 @@ mod rows;
 mod secret_file;
 pub mod sqlite;
 mod tasks;
+mod trail;
 mod transaction;
 mod url;
 pub mod vault;
@@ -59,6 +60,7 @@ pub use outbox::{
     Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use secret_file::{StoreKeys, secret_file};
+pub use trail::{ActionEnd, ActionId, ActionQuery, ActionRecord, AuditTrail, BeginOutcome, FormKey, NewAction};
 pub use url::{PostgresTls, PostgresUrl, StoreUrl};
 pub use vault::Rewrapped;
 pub use vault::VaultError;
@@ -84,8 +86,9 @@ pub enum StoreError {
     Corrupt(String),
 }
 
-/// The durable store of operations, of callbacks and of the journal of creates that were forwarded to a remote engine.
-pub trait Store: Journal + Outbox + Send + Sync + 'static {
+/// The durable store of operations, of callbacks, of the journal of creates that were forwarded to a remote engine, and
+/// of the audit trail.
+pub trait Store: Journal + Outbox + AuditTrail + Send + Sync + 'static {
     /// Returns the key of the hashes that requests are compared by. It never changes during the life of a store.
     fn fingerprint_key(&self) -> &FingerprintKey;
 

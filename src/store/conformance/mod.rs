@@ -12,6 +12,7 @@ mod money;
 mod outbox;
 mod reservations;
 mod statuses;
+mod trail;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -37,6 +38,7 @@ pub(super) use money::*;
 pub(super) use outbox::*;
 pub(super) use reservations::*;
 pub(super) use statuses::*;
+pub(super) use trail::*;
 
 /// The storage of one store under test.
 pub(super) trait TestBackend: Send + Sync {
@@ -148,6 +150,11 @@ macro_rules! conformance {
             lists_of_callbacks_are_exact,
             failed_callbacks_are_resent_by_query,
             the_outbox_reports_its_size,
+            an_action_is_begun_and_ended,
+            texts_of_an_action_are_bounded,
+            a_form_acts_once,
+            lists_of_actions_are_exact,
+            a_closed_trail_is_unavailable,
             a_closed_outbox_is_unavailable,
             a_closed_journal_is_unavailable,
             a_closed_store_is_unavailable

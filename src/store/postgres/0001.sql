@@ -1,5 +1,5 @@
--- Every key begins with the bucket (0 to 1023, a hash of the merchant), so that tables can be partitioned by it, and spread
--- over machines. A transaction_id names its bucket in bits 12 to 21. Times are milliseconds since 1970, amounts hundredths. Text is compared byte by byte.
+-- Every key of what belongs to a merchant begins with the bucket (0 to 1023, a hash of the merchant), so that tables can be
+-- partitioned by it, and spread over machines. A transaction_id names its bucket in bits 12 to 21. Times are milliseconds since 1970, amounts hundredths. Text is compared byte by byte.
 
 CREATE TABLE data_keys (
   id      integer PRIMARY KEY,
@@ -261,6 +261,29 @@ CREATE TABLE complete_ids (
   merchant    text COLLATE "C" NOT NULL,
   PRIMARY KEY (bucket, merchant, direction)
 );
+
+-- What operators did, and commands that change something: written before it takes effect. Never deleted. It belongs to no
+-- merchant, and so to no bucket.
+CREATE TABLE actions (
+  id            bigint PRIMARY KEY,           -- ascends with time, as a transaction_id does
+  began_at      bigint NOT NULL,
+  ended_at      bigint,                       -- NULL: it is unfinished
+  user_name     text COLLATE "C" NOT NULL,
+  role          text NOT NULL,                -- '': of a command, as the address
+  address       text NOT NULL,
+  request_id    text NOT NULL,
+  action        text COLLATE "C" NOT NULL,    -- its kind
+  target        text NOT NULL,
+  parameters    text NOT NULL,                -- JSON object of texts
+  rules_version text NOT NULL,
+  form          bytea,                        -- the one-time key of the form that was sent, 16 bytes; NULL: there was none
+  outcome       text,                         -- for people
+  CONSTRAINT ended_when_it_has_an_outcome CHECK ((ended_at IS NULL) = (outcome IS NULL))
+);
+CREATE UNIQUE INDEX actions_by_form ON actions (form) WHERE form IS NOT NULL;
+CREATE INDEX actions_by_user ON actions (user_name, id);
+CREATE INDEX actions_by_action ON actions (action, id);
+CREATE INDEX actions_by_both ON actions (user_name, action, id);
 
 -- Queues turn over all the time: what was deleted is to be cleaned away while it is little.
 ALTER TABLE tasks           SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);

@@ -11,7 +11,7 @@ use super::errors::PgError;
 use super::journal::entry_row;
 use super::outbox::{forgetting, list, subject};
 use super::transaction::PgRows;
-use super::{PostgresStore, audit, checks, claims, create, history, ledger, row, tasks};
+use super::{PostgresStore, audit, checks, claims, create, history, ledger, row, tasks, trail};
 use crate::clock::Random;
 use crate::domain::{
     Balance, Currency, Direction, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis,
@@ -26,8 +26,8 @@ use crate::store::rows::operation::{NewRow, StoredRow, V1Status, V2Status};
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackTry, EntryId, OutboxSize,
-    RelayTarget, StoreError,
+    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError,
 };
 
 impl Backend for PostgresStore {
@@ -232,6 +232,10 @@ impl Backend for PostgresStore {
 
     async fn callback_counts(&self) -> Result<OutboxSize, StoreError> {
         self.with_client(async |client| list::size(client).await).await
+    }
+
+    async fn action_list(&self, query: ActionQuery) -> Result<Vec<ActionRecord>, StoreError> {
+        self.with_client(async move |client| trail::page(client, &query).await).await
     }
 }
 

@@ -34,6 +34,7 @@ mod schema;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod tests;
+mod trail;
 mod transaction;
 
 use std::sync::Arc;

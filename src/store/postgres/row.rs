@@ -127,7 +127,11 @@ pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N],
     sized(row, column, get(row, column)?)
 }
 
-fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], PgError> {
+/// Returns the bytes of a column as those of a fixed number.
+///
+/// # Errors
+/// There are more or fewer.
+pub(super) fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], PgError> {
     bytes.try_into().map_err(|_| {
         let name = row.columns().get(column).map_or("?", |column| column.name());
         PgError::Store(StoreError::Corrupt(format!("the column {name} is invalid")))

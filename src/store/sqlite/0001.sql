@@ -203,6 +203,28 @@ CREATE TABLE complete_ids (
   PRIMARY KEY (merchant, direction)
 ) STRICT, WITHOUT ROWID;
 
+-- What operators did, and commands that change something: written before it takes effect. Never deleted.
+CREATE TABLE actions (
+  id            INTEGER PRIMARY KEY,          -- ascends with time, as a transaction_id does
+  began_at      INTEGER NOT NULL,
+  ended_at      INTEGER,                      -- NULL: it is unfinished
+  user_name     TEXT NOT NULL,
+  role          TEXT NOT NULL,                -- '': of a command, as the address
+  address       TEXT NOT NULL,
+  request_id    TEXT NOT NULL,
+  action        TEXT NOT NULL,                -- its kind
+  target        TEXT NOT NULL,
+  parameters    TEXT NOT NULL,                -- JSON object of texts
+  rules_version TEXT NOT NULL,
+  form          BLOB,                         -- the one-time key of the form that was sent, 16 bytes; NULL: there was none
+  outcome       TEXT,                         -- for people
+  CHECK ((ended_at IS NULL) = (outcome IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX actions_by_form ON actions (form) WHERE form IS NOT NULL;
+CREATE INDEX actions_by_user ON actions (user_name, id);
+CREATE INDEX actions_by_action ON actions (action, id);
+CREATE INDEX actions_by_both ON actions (user_name, action, id);
+
 -- Written to prove that the store can commit.
 CREATE TABLE probe (
   id    INTEGER PRIMARY KEY CHECK (id = 1),

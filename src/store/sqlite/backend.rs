@@ -11,7 +11,7 @@ use super::journal::EntryRow;
 use super::outbox::{forgetting, list, subject};
 use super::row::{self, NewRow, StoredRow, V1Status, V2Status};
 use super::transaction::{SqliteRows, at_once};
-use super::{SqliteStore, audit, checks, connection, failures, lists, tasks, transaction};
+use super::{SqliteStore, audit, checks, connection, failures, lists, tasks, trail, transaction};
 use crate::clock::Random;
 use crate::domain::{
     Balance, Currency, Direction, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis,
@@ -23,8 +23,8 @@ use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackTry, EntryId, OutboxSize,
-    RelayTarget, StoreError,
+    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError,
 };
 
 impl Backend for SqliteStore {
@@ -235,5 +235,9 @@ impl Backend for SqliteStore {
 
     async fn callback_counts(&self) -> Result<OutboxSize, StoreError> {
         self.readers.read_aside(list::size).await
+    }
+
+    async fn action_list(&self, query: ActionQuery) -> Result<Vec<ActionRecord>, StoreError> {
+        self.lists.read(&self.readers, move |connection| trail::page(connection, &query)).await
     }
 }

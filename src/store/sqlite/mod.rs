@@ -27,6 +27,7 @@ mod schema;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod trail;
 mod transaction;
 mod writer;
 

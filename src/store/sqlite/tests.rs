@@ -35,6 +35,7 @@ mod lists;
 mod log;
 mod outbox;
 mod tampered;
+mod trail;
 
 /// A store in a temporary directory.
 struct Place(TempDir);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::postgres::ledger::fold;
-use crate::store::postgres::{checks, history, journal, row, tasks};
+use crate::store::postgres::{checks, history, journal, row, tasks, trail};
 
 /// Inserts enough rows for realistic plans, of merchants in several buckets.
 fn fill(place: &Place) {
@@ -22,7 +22,8 @@ fn fill(place: &Place) {
 fn plan(place: &Place, statement: &str) -> String {
     let count = (1..20).take_while(|number| statement.contains(&format!("${number}"))).count();
     let is_array = |number| {
-        ["text", "smallint", "bigint", "bytea"].iter().any(|of| statement.contains(&format!("${number}::{of}[]")))
+        let types = ["text", "smallint", "bigint", "bytea"];
+        types.iter().any(|of| statement.contains(&format!("${number}::{of}[]")))
     };
     let ones: Vec<_> = (1..=count).map(|number| if is_array(number) { "'{1}'" } else { "'1'" }).collect();
     let ones = ones.join(", ");
@@ -87,4 +88,36 @@ fn accounts_to_be_folded_are_found_by_leaps() {
     let plan = plan(&place, fold::DUE);
     assert!(plan.contains("Index Cond: (ROW(bucket, merchant, currency, account) > ROW(due_1.bucket,"), "{plan}");
     assert!(!plan.contains("Sort"), "{plan}");
+}
+
+#[test]
+fn a_page_of_actions_is_read_along_one_index() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open_node());
+    place.0.sql(
+        "INSERT INTO actions SELECT n, n, NULL, 'user-' || n % 7, '', '', '', 'action-' || n % 3, '', '{}', '' \
+         FROM generate_series(1, 20000) AS n; ANALYZE actions",
+    );
+    for (statement, index, condition) in [
+        (trail::ALL, "actions_pkey", "(id >= $1) AND (id <= $2)"),
+        (
+            trail::OF_USER,
+            "actions_by_user",
+            "(ROW(user_name, id) >= ROW($4, $1)) AND (ROW(user_name, id) <= ROW($4, $2))",
+        ),
+        (
+            trail::OF_ACTION,
+            "actions_by_action",
+            "(ROW(action, id) >= ROW($4, $1)) AND (ROW(action, id) <= ROW($4, $2))",
+        ),
+        (
+            trail::OF_USER_AND_ACTION,
+            "actions_by_both",
+            "(ROW(user_name, action, id) >= ROW($4, $5, $1)) AND (ROW(user_name, action, id) <= ROW($4, $5, $2))",
+        ),
+    ] {
+        let plan = plan(&place, statement);
+        assert!(plan.contains(&format!("Index Scan Backward using {index}")), "{plan}");
+        assert!(plan.contains(&format!("Index Cond: ({condition})")) && !plan.contains("Sort"), "{plan}");
+    }
 }

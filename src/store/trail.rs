@@ -1,0 +1,318 @@
+//! The audit trail (contract section 13, "The console"): a row for every action of an operator and for every command
+//! that changes something.
+//!
+//! ```text
+//!           begin_action               end_action
+//! (nothing) -------------> unfinished ------------> ended
+//! ```
+//!
+//! The row is on disk before the action takes effect, and has an outcome after it. A row without an outcome belongs to
+//! an action that is under way, or whose process ended. Rows are never changed after that, and never deleted.
+
+mod blanket;
+
+use std::fmt;
+
+use super::StoreFuture;
+use super::rows::{CorruptRow, Transaction};
+use crate::clock::Random;
+use crate::domain::{TransactionId, UnixMillis};
+use crate::telemetry::without_cards;
+
+/// The durable audit trail. Each method is one transaction.
+pub trait AuditTrail: Send + Sync + 'static {
+    /// Writes the row of an action that is about to take effect. Resolves only after the commit is on disk; after an
+    /// error the action must not take effect. The action of a form that was sent before is not written again, not even
+    /// when two nodes receive it at once: the caller gets the row of the first.
+    fn begin_action(&self, action: NewAction) -> StoreFuture<'_, BeginOutcome>;
+
+    /// Completes the row of an action, also when the action failed. Does nothing if the row was completed before.
+    fn end_action<'a>(&'a self, id: ActionId, at: UnixMillis, outcome: &'a str) -> StoreFuture<'a, ()>;
+
+    /// Returns actions, newest first; those of one millisecond in no particular order. One search in an index, however
+    /// many rows there are.
+    fn actions(&self, query: ActionQuery) -> StoreFuture<'_, Vec<ActionRecord>>;
+}
+
+/// The number of an action; ascends with time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionId(pub i64);
+
+impl ActionId {
+    /// The bits of a number below its time.
+    const MASK_BELOW_TIME: u64 = (1 << 22) - 1;
+
+    /// Draws the number of an action that begins at a time. It has the form of a `transaction_id`, so that nodes need
+    /// not agree on it.
+    fn draw(at: UnixMillis, random: &dyn Random) -> Self {
+        let below = random.number() & Self::MASK_BELOW_TIME;
+        Self(TransactionId::first_of(at).to_stored() | below.cast_signed())
+    }
+}
+
+/// The one-time key of a form: a form that is sent twice acts once. Written as 32 lowercase hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FormKey(pub [u8; 16]);
+
+impl FormKey {
+    /// Draws the key of a new form.
+    #[must_use]
+    pub fn draw(random: &dyn Random) -> Self {
+        let mut bytes = [0; 16];
+        random.fill(&mut bytes);
+        Self(bytes)
+    }
+
+    /// Parses the written form of a key.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 16];
+        hex::decode_to_slice(text, &mut bytes).ok().map(|()| Self(bytes))
+    }
+}
+
+impl fmt::Display for FormKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// An action that is about to take effect. Its texts hold no secret, signed link or value of `fields`. In `request_id`
+/// and in the values of `parameters`, digits that could be a card number are masked when the row is written, and texts
+/// of more than [`ActionRecord::MAX_TEXT`] bytes are cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAction {
+    /// When it begins.
+    pub at: UnixMillis,
+    /// The user; for a command, `cli:` and the system's name of the user.
+    pub user: Box<str>,
+    /// The user's role; "" for a command.
+    pub role: Box<str>,
+    /// The user's address; "" for a command.
+    pub address: Box<str>,
+    /// The id of the request.
+    pub request_id: Box<str>,
+    /// The kind of action, such as [`ActionRecord::RESEND_CALLBACK`].
+    pub action: &'static str,
+    /// What the action changes: an id of this gateway, or a name of its rules.
+    pub target: Box<str>,
+    /// Names and values of what was requested; only the first [`ActionRecord::MAX_PARAMETERS`] are stored.
+    pub parameters: Vec<(&'static str, Box<str>)>,
+    /// The version of the rules in force.
+    pub rules_version: Box<str>,
+    /// The key of the form that was sent, or of a request that may be repeated.
+    pub form: Option<FormKey>,
+}
+
+impl NewAction {
+    /// Returns the row, with every text within its bound.
+    fn into_record(self, id: ActionId) -> ActionRecord {
+        let text = |text: &str| bounded(text, ActionRecord::MAX_TEXT);
+        let parameters = self.parameters.iter().take(ActionRecord::MAX_PARAMETERS);
+        let parameters =
+            parameters.map(|(name, value)| ((*name).to_owned(), String::from(text(&without_cards(value))).into()));
+        ActionRecord {
+            id,
+            at: self.at,
+            user: text(&self.user),
+            role: text(&self.role),
+            address: text(&self.address),
+            request_id: text(&without_cards(&self.request_id)),
+            action: self.action.into(),
+            target: text(&self.target),
+            parameters: serde_json::Value::Object(parameters.collect()).to_string().into(),
+            rules_version: text(&self.rules_version),
+            form: self.form,
+            end: None,
+        }
+    }
+}
+
+/// An action as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionRecord {
+    /// Its number.
+    pub id: ActionId,
+    /// When it began.
+    pub at: UnixMillis,
+    /// The user.
+    pub user: Box<str>,
+    /// The user's role; "" for a command.
+    pub role: Box<str>,
+    /// The user's address; "" for a command.
+    pub address: Box<str>,
+    /// The id of the request.
+    pub request_id: Box<str>,
+    /// The kind of action.
+    pub action: Box<str>,
+    /// What the action changes.
+    pub target: Box<str>,
+    /// A JSON object of texts: names and values of what was requested.
+    pub parameters: Box<str>,
+    /// The version of the rules that were in force.
+    pub rules_version: Box<str>,
+    /// The key of the form that was sent.
+    pub form: Option<FormKey>,
+    /// Its end; `None`: unfinished.
+    pub end: Option<ActionEnd>,
+}
+
+impl ActionRecord {
+    /// The kind of action that queues one callback again.
+    pub const RESEND_CALLBACK: &str = "callbacks.resend";
+    /// The kind of action that queues failed callbacks again.
+    pub const RESEND_FAILED: &str = "callbacks.resend_failed";
+    /// The kind of action that reserves ids of the old v1 service.
+    pub const IMPORT_IDS: &str = "ids.import";
+    /// The kind of action that wraps the store's data keys with another key.
+    pub const REKEY: &str = "store.rekey";
+
+    /// The most bytes of a text other than the outcome, and of the value of a parameter.
+    pub const MAX_TEXT: usize = 256;
+    /// The most bytes of an outcome.
+    pub const MAX_OUTCOME: usize = 1024;
+    /// The most parameters.
+    pub const MAX_PARAMETERS: usize = 16;
+}
+
+/// The end of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionEnd {
+    /// When it ended.
+    pub at: UnixMillis,
+    /// What came of it, for people.
+    pub outcome: Box<str>,
+}
+
+impl ActionEnd {
+    /// Joins two columns, which are NULL while the action is unfinished.
+    ///
+    /// # Errors
+    /// Only one of them is NULL.
+    pub(super) fn of_columns(ended_at: Option<i64>, outcome: Option<Box<str>>) -> Result<Option<Self>, CorruptRow> {
+        match (ended_at, outcome) {
+            (None, None) => Ok(None),
+            (Some(at), Some(outcome)) => Ok(Some(Self { at: UnixMillis(at), outcome })),
+            (None, Some(_)) | (Some(_), None) => Err(CorruptRow("ended_at")),
+        }
+    }
+}
+
+/// The outcome of beginning an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BeginOutcome {
+    /// The row is on disk: the action may take effect.
+    New(ActionId),
+    /// The form was sent before: nothing was written. Holds the row of the first time, perhaps of another user or kind
+    /// of action, if the key was not drawn for this form.
+    Repeated(Box<ActionRecord>),
+}
+
+/// Selects actions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ActionQuery {
+    /// Only of this user.
+    pub user: Option<Box<str>>,
+    /// Only of this kind.
+    pub action: Option<Box<str>>,
+    /// Begun at or after this time.
+    pub since: Option<UnixMillis>,
+    /// Begun at or before this time.
+    pub until: Option<UnixMillis>,
+    /// Only actions after this one in the list: older ones.
+    pub after: Option<ActionId>,
+    /// The most actions to return.
+    pub limit: usize,
+}
+
+impl ActionQuery {
+    /// Returns the query with texts as they are stored.
+    fn bounded(self) -> Self {
+        let text = |text: Box<str>| bounded(&text, ActionRecord::MAX_TEXT);
+        Self { user: self.user.map(text), action: self.action.map(text), ..self }
+    }
+
+    /// Returns the least and the greatest number that match: a number contains the millisecond in which its action
+    /// began.
+    pub(super) fn numbers(&self) -> (i64, i64) {
+        let first = self.since.map_or(i64::MIN, |since| TransactionId::first_of(since).to_stored());
+        let last = self.until.map_or(i64::MAX, |until| TransactionId::last_of(until).to_stored());
+        (first, self.after.map_or(last, |after| last.min(after.0.saturating_sub(1))))
+    }
+}
+
+/// Returns a text as it is stored: without U+0000, which PostgreSQL cannot store, and with at most `most` bytes.
+fn bounded(text: &str, most: usize) -> Box<str> {
+    const CUT: &str = "…";
+    let text = text.replace('\0', "\u{fffd}");
+    if text.len() <= most {
+        return text.into();
+    }
+    let kept = text.get(..text.floor_char_boundary(most - CUT.len())).unwrap_or_default();
+    format!("{kept}{CUT}").into()
+}
+
+/// The row operations on actions.
+pub(super) trait ActionRows: Transaction {
+    /// Inserts an action. Returns `false`, with nothing inserted, if its number or its form's key exists.
+    async fn insert_action(&mut self, new: &ActionRecord) -> Result<bool, Self::Error>;
+
+    /// Reads the action with the same form's key, else the one with the same number.
+    async fn same_action(&mut self, new: &ActionRecord) -> Result<Option<ActionRecord>, Self::Error>;
+
+    /// Writes the end of an unfinished action.
+    async fn finish_action(&mut self, id: ActionId, end: &ActionEnd) -> Result<(), Self::Error>;
+}
+
+/// Inserts an action. Returns `None` if its number is taken.
+async fn begin<R: ActionRows>(rows: &mut R, new: &ActionRecord) -> Result<Option<BeginOutcome>, R::Error> {
+    if rows.insert_action(new).await? {
+        return Ok(Some(BeginOutcome::New(new.id)));
+    }
+    Ok(match rows.same_action(new).await? {
+        // An earlier run was committed, and its confirmation was lost.
+        Some(row) if row.id == new.id && row.request_id == new.request_id => Some(BeginOutcome::New(new.id)),
+        Some(row) if row.form.is_some() && row.form == new.form => Some(BeginOutcome::Repeated(Box::new(row))),
+        Some(_) | None => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemRandomness;
+
+    #[test]
+    fn texts_are_bounded() {
+        assert_eq!(&*bounded("a\0b", 5), "a\u{fffd}b");
+        assert_eq!(&*bounded("abcdef", 6), "abcdef");
+        assert_eq!(&*bounded("abcdefg", 6), "abc…");
+        assert_eq!(&*bounded("aбвгд", 6), "aб…");
+    }
+
+    #[test]
+    fn form_keys_round_trip() {
+        let key = FormKey::draw(&SystemRandomness::default());
+        assert_eq!(FormKey::parse(&key.to_string()), Some(key));
+        for wrong in ["", "00", "0g000000000000000000000000000000", "000000000000000000000000000000000"] {
+            assert_eq!(FormKey::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_within_their_times() {
+        let at = UnixMillis(1_790_000_000_000);
+        let ActionId(number) = ActionId::draw(at, &SystemRandomness::default());
+        let query = ActionQuery { since: Some(at), until: Some(at), ..ActionQuery::default() };
+        let (first, last) = query.numbers();
+        assert!((first..=last).contains(&number));
+        assert_eq!(last - first, ActionId::MASK_BELOW_TIME.cast_signed());
+        assert_eq!(ActionQuery { after: Some(ActionId(first)), ..query }.numbers(), (first, first - 1));
+        assert_eq!(ActionQuery::default().numbers(), (i64::MIN, i64::MAX));
+    }
+
+    #[test]
+    fn half_an_end_is_corrupt() {
+        assert!(ActionEnd::of_columns(Some(1), None).is_err() && ActionEnd::of_columns(None, Some("".into())).is_err());
+    }
+}
