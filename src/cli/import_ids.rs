@@ -2,7 +2,8 @@
 //!
 //! Every line is checked before the first id is reserved, so an invalid line reserves nothing: a file is read twice, a
 //! pipe is kept in memory. Reservations are committed in batches and are idempotent: an interrupted import is run
-//! again. The mark of `--complete` is a commit of its own after the last batch.
+//! again. The mark of `--complete` is a commit of its own after the last batch. An import leaves a row in the audit
+//! trail, which is written before the first id is reserved.
 
 use std::fmt;
 use std::fs::File;
@@ -19,10 +20,13 @@ use super::lines::{Line, LineContent, Lines};
 use super::outcome::{CliError, ExitOutcome, merchant, on_runtime};
 use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
+use super::trail::{CommandTrail, outcome_of};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, InvalidValue, MerchantId, OrderId, wide};
 use crate::rules::RuleSet;
-use crate::store::{OpenError, OrderLookup, Reservations, Store, StoreError, StoreSettings, open_beside, open_store};
+use crate::store::{
+    ActionRecord, OpenError, OrderLookup, Reservations, Store, StoreError, StoreSettings, open_beside, open_store,
+};
 use crate::telemetry::Stopwatch;
 
 /// How many ids one commit reserves.
@@ -49,7 +53,7 @@ pub fn run(rules: &RuleSet, args: &ImportIds, out: &mut dyn Write, err: &mut dyn
     let lines = check(&mut source, &name, err)?;
     source.rewind().map_err(|cause| CliError::failed(format!("{name}: {cause}")))?;
     let ids = Lines::new(BufReader::new(source));
-    let counts = on_runtime(reserve_all(&rules.gateway.store, merchant, args, ids, lines, err))?;
+    let counts = on_runtime(reserve_all(rules, merchant, args, &name, ids, lines, err))?;
     let complete = if args.complete { "; the list is complete" } else { "" };
     Ok(writeln!(out, "{merchant} {}: {counts}, in {}{complete}", args.kind, span(watch.elapsed()))?)
 }
@@ -142,31 +146,45 @@ fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Re
 /// Reserves all ids in batches, and marks the list as complete if `args` does. Committed batches stay, even if a later
 /// one fails.
 async fn reserve_all<R: io::BufRead>(
-    rules: &StoreSettings,
+    rules: &RuleSet,
     merchant: &MerchantId,
     args: &ImportIds,
+    name: &str,
     mut ids: Lines<R>,
     total: u64,
     err: &mut dyn Write,
 ) -> Result<ImportCounts, CliError> {
     let stop = stop_signals()?;
-    let store = open_or_make_store(rules)?;
+    let store = open_or_make_store(&rules.gateway.store)?;
+    let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
+    let action = trail.action(ActionRecord::IMPORT_IDS, merchant.as_str(), parameters(args, name, total));
     let progress = Progress::start("importing", "lines", Some(total));
-    let (direction, counts) = (args.kind, ImportCounts::default());
-    let mut import = Import { store: &*store, merchant, direction, stop, progress, counts, was_complete: false, err };
-    let mut outcome = import.run(&mut ids).await;
-    if outcome.is_ok() && args.complete {
-        outcome = import.mark_complete().await;
-    }
+    let (direction, counts, err_again) = (args.kind, ImportCounts::default(), &mut *err);
+    let mut import =
+        Import { store: &*store, merchant, direction, stop, progress, counts, was_complete: false, err: err_again };
+    let (id, done) = match import.retry(async || trail.begin(action.clone()).await).await {
+        Ok(id) => (Some(id), import.run(&mut ids, args.complete).await),
+        Err(why) => (None, Err(why)),
+    };
     import.note_if_incomplete().await;
     let counts = import.counts;
-    let closed = store.close().await.map_err(CliError::failed);
-    match outcome {
-        Ok(()) => closed.map(|()| counts),
-        Err(why) => Err(CliError::failed(format!(
-            "{why}\nso far: {counts}; run the command again to continue: reserved ids stay reserved"
-        ))),
+    drop(import);
+    let outcome = done.map(|()| counts).map_err(|why| {
+        let again = "run the command again to continue: reserved ids stay reserved";
+        CliError::failed(format!("{why}\nso far: {counts}; {again}"))
+    });
+    if let Some(id) = id {
+        trail.end(id, &outcome_of(&outcome, ToString::to_string), err).await?;
     }
+    let closed = store.close().await.map_err(CliError::failed);
+    outcome.and_then(|counts| closed.map(|()| counts))
+}
+
+/// Returns what the audit trail shows of an import; of the file, only its name.
+fn parameters(args: &ImportIds, name: &str, lines: u64) -> Vec<(&'static str, Box<str>)> {
+    let complete = args.complete.then(|| ("complete", "true".into()));
+    let given = [("kind", args.kind.as_str().into()), ("file", name.into()), ("lines", lines.to_string().into())];
+    given.into_iter().chain(complete).collect()
 }
 
 /// Opens the store, and creates it if it is missing: ids may be reserved before the first operation.
@@ -228,7 +246,13 @@ struct Import<'a> {
 }
 
 impl Import<'_> {
-    async fn run<R: io::BufRead>(&mut self, lines: &mut Lines<R>) -> Result<(), Interruption> {
+    /// Reserves the ids, and then marks the list as complete if it is.
+    async fn run<R: io::BufRead>(&mut self, lines: &mut Lines<R>, complete: bool) -> Result<(), Interruption> {
+        self.reserve_lines(lines).await?;
+        if complete { self.mark_complete().await } else { Ok(()) }
+    }
+
+    async fn reserve_lines<R: io::BufRead>(&mut self, lines: &mut Lines<R>) -> Result<(), Interruption> {
         let (store, merchant, direction) = (self.store, self.merchant, self.direction);
         self.was_complete = self.retry(async || store.ids_complete(merchant, direction).await).await?;
         let (mut batch, mut blank, mut through) = (Vec::with_capacity(BATCH), 0, 0);

@@ -21,6 +21,7 @@ pub mod serve;
 pub mod sign;
 pub mod signals;
 pub mod store;
+mod trail;
 pub mod translate;
 
 use std::ffi::OsString;

@@ -139,6 +139,19 @@ async fn reserved_ids_are_refused_and_nothing_else_changes() {
     assert_eq!(again, "acme payin: 0 new, 4 reserved before, 1 skipped (operations here), 6 lines (1 blank)");
     let others = import(&gateway, "beta", "payout", &ids).summary();
     assert_eq!(others, "beta payout: 4 new, 1 reserved before, 0 skipped (operations here), 6 lines (1 blank)");
+
+    let trail = gateway.actions();
+    assert!(trail.iter().all(|row| row.starts_with("cli:") && row.contains("ids.txt") && !row.contains("old-1")));
+    let rows = [
+        ("acme", "payin", "3 new, 1 reserved before, 1 skipped (operations here)"),
+        ("acme", "payin", "0 new, 4 reserved before, 1 skipped (operations here)"),
+        ("beta", "payout", "4 new, 1 reserved before, 0 skipped (operations here)"),
+    ];
+    for ((merchant, kind, counts), row) in rows.into_iter().zip(&trail) {
+        assert!(row.contains(&format!(" ids.import {merchant} ")), "{row}");
+        assert!(row.ends_with(&format!("\"kind\":\"{kind}\",\"lines\":\"6\"}} {counts}, 6 lines (1 blank)")), "{row}");
+    }
+    assert_eq!(trail.len(), rows.len(), "{trail:?}");
 }
 
 #[tokio::test]

@@ -232,8 +232,12 @@ async fn a_copied_store_serves_as_before() {
     gateway.kill();
     gateway.tamper(
         "INSERT INTO check_counts VALUES ('acme', x'01', x'02', 'é', 1, 4, 'm', 'r', 'f', 'k', 7, 8, 9, '[\"{}\"]'); \
-         INSERT INTO complete_ids VALUES ('acme', 1, 5)",
+         INSERT INTO complete_ids VALUES ('acme', 1, 5); \
+         INSERT INTO actions VALUES (9, 1, 2, 'ü', 'operator', '::1', 'r', 'a', 't', '{}', 'v', \
+         x'00112233445566778899aabbccddeeff', 'done')",
     );
+    let trail = gateway.actions();
+    assert!(trail.len() > 1 && trail[0] == "ü a t {} done", "{trail:?}");
 
     let callbacks_before = callbacks(&gateway);
     let proved = gateway.store_check().stdout;
@@ -250,6 +254,8 @@ async fn a_copied_store_serves_as_before() {
     move_to(&mut gateway, &rules, &database);
     assert!(callbacks_before.len() >= 8, "{callbacks_before:?}");
     assert_eq!(callbacks(&gateway), callbacks_before);
+    assert_eq!(gateway.actions(), trail);
+    assert_eq!(database.sql("SELECT form FROM actions WHERE id = 9"), "\\x00112233445566778899aabbccddeeff");
     assert_eq!(gateway.store_check().status.code(), Some(0));
     gateway.restart();
     let client = gateway.client();

@@ -105,6 +105,10 @@ async fn a_key_is_exchanged(gateway: Gateway) {
     assert_stated(&rekey(&gateway), "nothing to do: 2 data keys are wrapped with key 1 of store.keys");
     assert_eq!(wrapped(&gateway), after);
 
+    let trail = gateway.actions();
+    assert_eq!(trail.len(), 3, "{trail:?}");
+    assert!(trail[1].ends_with(&format!(" store.rekey data keys {{}} {done}")), "{trail:?}");
+
     // The one that serves has the data keys.
     assert_repeats(&client, &reported).await;
     Create::Payout.create(&client, &ACME, &Create::Payout.body("later")).await;

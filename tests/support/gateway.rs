@@ -289,6 +289,20 @@ impl Gateway {
         }
     }
 
+    /// The rows of the audit trail, oldest first: user, action, target, parameters and outcome of each.
+    pub fn actions(&self) -> Vec<String> {
+        const ROWS: &str = "SELECT user_name || ' ' || action || ' ' || target || ' ' || parameters || ' ' || \
+            coalesce(outcome, 'unfinished') FROM actions ORDER BY id";
+        match &self.database {
+            None => {
+                let connection = rusqlite::Connection::open(self.root.path().join("data/paybridge.db")).unwrap();
+                let mut rows = connection.prepare(ROWS).unwrap();
+                rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+            }
+            Some(database) => database.sql(ROWS).lines().map(str::to_owned).collect(),
+        }
+    }
+
     /// The files of the store, with their contents.
     pub fn store_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         match &self.database {

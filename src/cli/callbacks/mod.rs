@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
 use super::outcome::{CliError, ExitOutcome, load, on_runtime};
+use super::trail::CommandTrail;
 use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::UnixMillis;
@@ -35,7 +36,10 @@ pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOu
         let outcome = match args {
             Callbacks::List(args) => list(&*store, args, SystemClock.now(), out, err).await,
             Callbacks::Show(args) => show(&*store, args, SystemClock.now(), out).await,
-            Callbacks::Resend(args) => resend::run(&*store, args, &SystemClock, out, err).await,
+            Callbacks::Resend(args) => {
+                let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
+                resend::run(&*store, &trail, args, out, err).await
+            }
             Callbacks::Sample(_) => Ok(()),
         };
         let closed = store.close().await.map_err(CliError::failed);

@@ -1,4 +1,5 @@
-//! `paybridge callbacks resend`: queues callbacks again, in small commits.
+//! `paybridge callbacks resend`: queues callbacks again, in small commits. Leaves a row in the audit trail for each id,
+//! or one for all failed callbacks.
 
 use std::io::Write;
 use std::time::Duration;
@@ -9,11 +10,13 @@ use super::super::args::ResendCallbacks;
 use super::super::columns::age;
 use super::super::outcome::{CliError, ExitOutcome, ok_if, plural};
 use super::super::progress::Progress;
+use super::super::trail::{CommandTrail, outcome_of};
 use super::table::{self, unknown};
 use crate::callback::listing::Moment;
 use crate::clock::Clock;
 use crate::domain::wide;
-use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
+use crate::store::{ActionRecord, CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
+use crate::wire::time::rfc3339;
 
 /// How many failed callbacks one commit queues.
 const SLICE: usize = 500;
@@ -23,13 +26,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(
     outbox: &dyn Outbox,
+    trail: &CommandTrail<'_>,
     args: &ResendCallbacks,
-    clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitOutcome {
     if args.failed {
-        return failed(outbox, args, clock, out, err).await;
+        return failed(outbox, trail, args, out, err).await;
     }
     let mut waiting = Vec::new();
     let mut done = true;
@@ -43,7 +46,7 @@ pub(super) async fn run(
             done = false;
             continue;
         };
-        match outbox.resend_callback(id, clock.now()).await? {
+        match one(outbox, trail, id, err).await? {
             Resent::Queued if args.wait.is_none() => writeln!(out, "{id} queued")?,
             Resent::UnderWay if args.wait.is_none() => {
                 writeln!(err, "{id} is being sent at this moment and was not queued")?;
@@ -58,22 +61,41 @@ pub(super) async fn run(
         }
     }
     if let Some(span) = args.wait {
-        done &= wait(outbox, waiting, span, clock, out, err).await?;
+        done &= wait(outbox, waiting, span, trail.clock, out, err).await?;
     }
     ok_if(done)
+}
+
+/// Queues one callback.
+async fn one(
+    outbox: &dyn Outbox,
+    trail: &CommandTrail<'_>,
+    id: CallbackId,
+    err: &mut dyn Write,
+) -> Result<Resent, CliError> {
+    let action = trail.action(ActionRecord::RESEND_CALLBACK, &id.to_string(), Vec::new());
+    let action = trail.begin(action).await?;
+    let resent = outbox.resend_callback(id, trail.clock.now()).await.map_err(CliError::from);
+    let stated = |resent: &Resent| match resent {
+        Resent::Queued => "queued",
+        Resent::UnderWay => "not queued: it is being sent at this moment",
+        Resent::Unknown => "not queued: there is no such callback",
+    };
+    trail.end(action, &outcome_of(&resent, |resent| stated(resent).to_owned()), err).await?;
+    resent
 }
 
 /// Queues all failed callbacks that match, newest first. A callback that fails again meanwhile is not queued twice.
 async fn failed(
     outbox: &dyn Outbox,
+    trail: &CommandTrail<'_>,
     args: &ResendCallbacks,
-    clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitOutcome {
-    let now = clock.now();
+    let now = trail.clock.now();
     let before = |moment: Option<Moment>| moment.map(|moment| moment.before(now));
-    let mut query = CallbackQuery {
+    let query = CallbackQuery {
         states: vec![CallbackState::Failed],
         merchant: args.merchant.clone(),
         order_id: None,
@@ -84,6 +106,29 @@ async fn failed(
     };
     let all = args.merchant.is_none() && args.since.is_none() && args.until.is_none();
     let total = if all { Some(outbox.outbox_size().await?.failed) } else { None };
+    let merchant = query.merchant.as_ref().map(|merchant| ("merchant", merchant.as_str().into()));
+    let times = [("since", query.since), ("until", query.until)];
+    let times = times.into_iter().filter_map(|(name, time)| Some((name, rfc3339(time?).into())));
+    let action =
+        trail.action(ActionRecord::RESEND_FAILED, "failed callbacks", merchant.into_iter().chain(times).collect());
+    let action = trail.begin(action).await?;
+    let resent = all_of(outbox, query, total, trail.clock, err).await;
+    trail.end(action, &outcome_of(&resent, |resent| queued(*resent)), err).await?;
+    Ok(writeln!(out, "{}", queued(resent?))?)
+}
+
+fn queued(count: u64) -> String {
+    format!("{count} callback{} queued", plural(usize::try_from(count).unwrap_or(usize::MAX)))
+}
+
+/// Queues the failed callbacks that match in slices, and returns how many.
+async fn all_of(
+    outbox: &dyn Outbox,
+    mut query: CallbackQuery,
+    total: Option<u64>,
+    clock: &dyn Clock,
+    err: &mut dyn Write,
+) -> Result<u64, CliError> {
     let mut progress = Progress::start("resending", "callbacks", total);
     let mut resent: u64 = 0;
     loop {
@@ -96,11 +141,9 @@ async fn failed(
         progress.at(resent, err);
         query.after = last;
         if last.is_none() {
-            break;
+            return Ok(resent);
         }
     }
-    drop(progress);
-    Ok(writeln!(out, "{resent} callback{} queued", plural(usize::try_from(resent).unwrap_or(usize::MAX)))?)
 }
 
 /// Waits until each callback has more attempts than before, and prints the results. Returns whether all were delivered.
@@ -158,7 +201,7 @@ mod tests {
     use super::*;
     use crate::cli::args::{Arguments, Callbacks, Command};
     use crate::engine::tests::World;
-    use crate::store::{CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, TryOutcome};
+    use crate::store::{ActionQuery, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, TryOutcome};
     use clap::Parser;
 
     /// Runs a command line; returns whether it succeeded, and its output.
@@ -168,7 +211,9 @@ mod tests {
             panic!("{line}");
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let done = run(&**world.engine.store(), &args, &*world.clock, &mut out, &mut err).await.is_ok();
+        let store = &**world.engine.store();
+        let trail = CommandTrail { trail: store, rules_version: "v", clock: &*world.clock };
+        let done = run(store, &trail, &args, &mut out, &mut err).await.is_ok();
         (done, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
@@ -186,6 +231,16 @@ mod tests {
         jobs.len()
     }
 
+    /// The audit trail: kinds of action, targets, parameters, outcomes.
+    async fn trail(world: &World) -> Vec<[String; 4]> {
+        let all = ActionQuery { limit: 100, ..ActionQuery::default() };
+        let rows = world.engine.store().actions(all).await.unwrap();
+        assert!(rows.iter().all(|row| row.user.starts_with("cli:") && &*row.rules_version == "v"));
+        rows.into_iter()
+            .map(|row| [row.action, row.target, row.parameters, row.end.unwrap().outcome].map(String::from))
+            .collect()
+    }
+
     #[tokio::test]
     async fn callbacks_are_queued_by_their_ids() {
         let world = World::new();
@@ -200,6 +255,8 @@ mod tests {
         assert_eq!(out, format!("{id} queued\n"), "the other one is queued");
         assert_eq!(attempt_due(&world, 204, CallbackNext::Delivered).await, 1);
         assert_eq!(ran(&world, &line).await, queued, "delivered callbacks are queued too");
+        let row = ["callbacks.resend", &id.to_string(), "{}", "queued"].map(str::to_owned);
+        assert_eq!(trail(&world).await, vec![row; 4], "an unknown id changes nothing");
     }
 
     #[tokio::test]
@@ -215,6 +272,17 @@ mod tests {
         assert_eq!(queued("--failed --until 150s").await, "1 callback queued\n");
         assert_eq!(queued("--failed").await, "1 callback queued\n");
         assert_eq!(queued("--failed").await, "0 callbacks queued\n");
+        // Those of one millisecond are in no order.
+        let rows = trail(&world).await;
+        let common = ["callbacks.resend_failed", "failed callbacks"];
+        assert!(rows.len() == 5 && rows.iter().all(|row| row[..2] == common), "{rows:?}");
+        for (parameters, outcome) in [
+            (r#"{"merchant":"other","until":""#, "0 callbacks queued"),
+            (r#"{"since":"20"#, "1 callback queued"),
+            (r#"{"until":""#, "0 callbacks queued"),
+        ] {
+            assert!(rows.iter().any(|row| row[2].starts_with(parameters) && row[3] == outcome), "{rows:?}");
+        }
         assert_eq!(attempt_due(&world, 204, CallbackNext::Delivered).await, 3);
     }
 

@@ -19,6 +19,6 @@ pub fn run(args: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> Exi
         StoreCommand::Check(args) => check::run(&load(&args.rules.rules, err)?, out, err),
         StoreCommand::Backup(args) => backup::run(&load(&args.rules.rules, err)?, &args.file, out, err),
         StoreCommand::Copy(args) => copy::run(&load(&args.rules.rules, err)?, args, out, err),
-        StoreCommand::Rekey(args) => rekey::run(&load(&args.rules.rules, err)?, out),
+        StoreCommand::Rekey(args) => rekey::run(&load(&args.rules.rules, err)?, out, err),
     }
 }

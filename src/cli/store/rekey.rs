@@ -3,19 +3,31 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::cli::outcome::{CliError, ExitOutcome, plural};
-use crate::clock::SystemRandomness;
+use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
+use crate::cli::trail::{CommandTrail, outcome_of};
+use crate::clock::{SystemClock, SystemRandomness};
 use crate::rules::RuleSet;
-use crate::store::{Rewrapped, rewrap_keys};
+use crate::store::{ActionRecord, Rewrapped, open_beside, rewrap_keys};
 
-/// Wraps the data keys of the store that the rules name with the first of `store.keys`, and prints one line.
+/// Wraps the data keys of the store that the rules name with the first of `store.keys`, and prints one line. Leaves a
+/// row in the audit trail.
 ///
 /// # Errors
-/// The store cannot be opened with these keys, or cannot be written: nothing is changed.
-pub(super) fn run(rules: &RuleSet, out: &mut dyn Write) -> ExitOutcome {
-    let rewrapped =
-        rewrap_keys(&rules.gateway.store, Arc::new(SystemRandomness::default())).map_err(CliError::failed)?;
+/// The store cannot be opened with these keys, or cannot be written: no data key is changed.
+pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let rewrapped = on_runtime(rewrap(rules, err))?;
     Ok(writeln!(out, "{}", reported(&rewrapped))?)
+}
+
+async fn rewrap(rules: &RuleSet, err: &mut dyn Write) -> Result<Rewrapped, CliError> {
+    let (settings, random) = (&rules.gateway.store, || Arc::new(SystemRandomness::default()));
+    let store = open_beside(settings, random(), Arc::default()).map_err(CliError::failed)?;
+    let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
+    let action = trail.begin(trail.action(ActionRecord::REKEY, "data keys", Vec::new())).await?;
+    let rewrapped = rewrap_keys(settings, random()).map_err(CliError::failed);
+    trail.end(action, &outcome_of(&rewrapped, reported), err).await?;
+    let closed = store.close().await.map_err(CliError::failed);
+    rewrapped.and_then(|rewrapped| closed.map(|()| rewrapped))
 }
 
 fn reported(Rewrapped { all, before }: &Rewrapped) -> String {
