@@ -13,13 +13,13 @@ use super::rows::CorruptRow;
 use super::rows::context::Contexts;
 use super::rows::entry::EntryRow;
 use super::rows::operation::{NewRow, StoredRow, V1Status, V2Status};
-use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
+use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState};
 use super::trail::ActionRows;
 use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
-    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError,
+    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, UnansweredEntries,
 };
 use crate::clock::Random;
 use crate::domain::{
@@ -146,6 +146,15 @@ pub(super) trait Backend: Send + Sync + 'static {
     /// Reads an entry.
     fn entry_row(&self, id: EntryId) -> impl Future<Output = Result<Option<EntryRow>, StoreError>> + Send;
 
+    /// Reads the entry with the engine's `transaction_id`, which is digits.
+    fn entry_row_of_transaction(
+        &self,
+        transaction_id: &str,
+    ) -> impl Future<Output = Result<Option<EntryRow>, StoreError>> + Send;
+
+    /// Counts entries without an answer, up to `most` in each state.
+    fn count_unanswered(&self, most: u16) -> impl Future<Output = Result<UnansweredEntries, StoreError>> + Send;
+
     /// Reads open entries after a number, ascending, each with its number and, if it cannot be read, an error.
     fn open_rows(
         &self,
@@ -172,6 +181,13 @@ pub(super) trait Backend: Send + Sync + 'static {
 
     /// Claims tasks that are due.
     fn claim_tasks(&self, claim: TaskClaim) -> impl Future<Output = Result<Vec<ClaimedTask>, StoreError>> + Send;
+
+    /// Reads the state of a task.
+    fn task_state(
+        &self,
+        kind: TaskKind,
+        key: i64,
+    ) -> impl Future<Output = Result<Option<TaskState>, StoreError>> + Send;
 
     /// Reads the queues with tasks.
     fn task_queues(&self, kind: TaskKind) -> impl Future<Output = Result<Vec<TaskQueue>, StoreError>> + Send;
@@ -204,10 +220,10 @@ pub(super) trait Backend: Send + Sync + 'static {
         order: Fingerprint,
     ) -> impl Future<Output = Result<Option<RelayTarget>, StoreError>> + Send;
 
-    /// Reads a callback with its tries.
+    /// Reads the callback of a subject with its tries.
     fn callback_record(
         &self,
-        id: CallbackId,
+        subject: CallbackSubject,
     ) -> impl Future<Output = Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError>> + Send;
 
     /// Reads a slice of the list of callbacks from one snapshot.

@@ -9,10 +9,10 @@ use super::create::{self, Home, InsertedRow, OrderRow};
 use super::rows::context::merchant_number;
 use super::rows::operation::{NewRow, opened_fields, sealed_payer};
 use super::rows::preparation;
-use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _};
+use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _, TaskState};
 use super::{
     Audit, AuditProgress, CheckCount, Claim, CompletionOutcome, HomeClaim, InsertOutcome, NewOperation, OrderHome,
-    OrderLookup, ProviderJob, ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
+    OrderLookup, ProviderJob, ProviderJobState, ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
 };
 use crate::domain::{
     Amount, Balance, Currency, Direction, Fields, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation,
@@ -138,6 +138,12 @@ impl<B: Backend> Store for B {
 
     fn claim_provider_jobs(&self, jobs: Claim) -> StoreFuture<'_, Vec<ProviderJob>> {
         Box::pin(claim(self, jobs))
+    }
+
+    fn provider_job(&self, id: TransactionId) -> StoreFuture<'_, Option<ProviderJobState>> {
+        Box::pin(
+            async move { Ok(self.task_state(TaskKind::ProviderJob, id.to_stored()).await?.map(ProviderJobState::of)) },
+        )
     }
 
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()> {
@@ -295,6 +301,13 @@ async fn claim<B: Backend>(backend: &B, claim: Claim) -> Result<Vec<ProviderJob>
         }
     }
     Ok(jobs)
+}
+
+impl ProviderJobState {
+    fn of(task: TaskState) -> Self {
+        let TaskState { queued_at, due_at, is_leased, attempts } = task;
+        Self { queued_at, due: due_at, is_claimed: is_leased, attempts: u32::try_from(attempts).unwrap_or(u32::MAX) }
+    }
 }
 
 impl ProviderQueue {

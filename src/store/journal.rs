@@ -39,6 +39,9 @@ pub trait Journal: Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, Option<JournalEntry>>;
 
+    /// Returns the entry whose operation has this `transaction_id` of the engine, of any merchant. One indexed read.
+    fn entry_of_transaction<'a>(&'a self, transaction_id: &'a str) -> StoreFuture<'a, Option<JournalEntry>>;
+
     /// Stores the engine's answer to a create and returns the resulting entry. An answer stored before is kept. An
     /// entry that was cancelled meanwhile is inserted again, unless its order names something else by now.
     fn answer(&self, entry: JournalEntry, answer: EngineAnswer) -> StoreFuture<'_, Result<JournalEntry, NotKept>>;
@@ -58,6 +61,9 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Returns open entries after `after`, oldest first.
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<JournalEntry>>;
+
+    /// Counts the entries without an answer, up to `most` in each state, along an index that holds no others.
+    fn unanswered_entries(&self, most: u16) -> StoreFuture<'_, UnansweredEntries>;
 
     /// Stores the status that the engine reported for an answered entry: status and account until the status is
     /// terminal, and the shop if it was not known.
@@ -159,6 +165,24 @@ pub struct StatusUpdate {
     pub account: Option<AccountNumber>,
     /// The shop code of the request, or the shop's payment method.
     pub shop: Box<str>,
+}
+
+/// The entries without an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnansweredEntries {
+    /// Those whose request is being sent, or was when a process ended.
+    pub open: EntryBacklog,
+    /// Those in doubt. They wait for their caller, which has to repeat the create or to query it.
+    pub in_doubt: EntryBacklog,
+}
+
+/// The entries in a state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EntryBacklog {
+    /// How many, up to the bound of the query.
+    pub count: u64,
+    /// When the oldest was recorded.
+    pub oldest: Option<UnixMillis>,
 }
 
 /// A remote engine's answer to a create.

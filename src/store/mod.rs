@@ -49,8 +49,8 @@ pub use checks::{CheckClass, CheckCount};
 pub use copy::CopyError;
 pub use create::{HomeClaim, OpeningBalances, OrderHome};
 pub use journal::{
-    EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
-    RemoteOperation, StatusUpdate,
+    EngineAnswer, EntryBacklog, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
+    RemoteOperation, StatusUpdate, UnansweredEntries,
 };
 pub use open::{StoreSettings, open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};
@@ -148,6 +148,9 @@ pub trait Store: Journal + Outbox + AuditTrail + Send + Sync + 'static {
     /// Claims a shop's due provider jobs, earliest first, and hides them from other claims until the lease ends. After
     /// that the jobs of a process that died can be claimed again.
     fn claim_provider_jobs(&self, claim: Claim) -> StoreFuture<'_, Vec<ProviderJob>>;
+
+    /// Returns the state of an operation's provider job; `None` if nothing is left to do for it. One indexed read.
+    fn provider_job(&self, id: TransactionId) -> StoreFuture<'_, Option<ProviderJobState>>;
 
     /// Makes a claimed provider job due at another time. Does nothing if the job has ended.
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()>;
@@ -390,6 +393,19 @@ pub struct ProviderJob {
     /// The operation to process.
     pub operation: Operation,
     /// How often the job was claimed before.
+    pub attempts: u32,
+}
+
+/// The state of a provider job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProviderJobState {
+    /// When it was queued.
+    pub queued_at: UnixMillis,
+    /// When it is due; when its lease ends, while it is claimed.
+    pub due: UnixMillis,
+    /// Whether it has been claimed; the lease may be over.
+    pub is_claimed: bool,
+    /// How often it was claimed.
     pub attempts: u32,
 }
 

@@ -80,6 +80,13 @@ pub trait Outbox: Send + Sync + 'static {
     /// Returns a callback with its tries, oldest first.
     fn callback(&self, id: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
 
+    /// Returns the callback of an operation or an entry with its tries, oldest first. As cheap as [`Outbox::callback`].
+    fn callback_of(&self, subject: CallbackSubject) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
+
+    /// Counts the callbacks that match `query`, up to `query.limit`: a count of the limit means "that many or more".
+    /// Costs as much as a slice of the list without its rows.
+    fn count_callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, usize>;
+
     /// Returns callbacks, newest first: one slice of the list. Read on threads that serve no requests.
     fn callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, Vec<CallbackRecord>>;
 

@@ -259,6 +259,8 @@ pub(in crate::store) async fn a_closed_outbox_is_unavailable(backend: &dyn TestB
         store.relay_target(&merchant("acme"), Fingerprint([0; 16])).await.err(),
         store.relayed(entry.id, NOW).await.err(),
         store.callback(id).await.err(),
+        store.callback_of(id.subject()).await.err(),
+        store.count_callbacks(everything()).await.err(),
         store.callbacks(everything()).await.err(),
         store.resend_callback(id, NOW).await.err(),
         store.resend_failed(everything(), NOW).await.err(),

@@ -8,6 +8,7 @@ mod create;
 mod history;
 mod jobs;
 mod journal;
+mod lookups;
 mod money;
 mod outbox;
 mod reservations;
@@ -34,6 +35,7 @@ pub(super) use create::*;
 pub(super) use history::*;
 pub(super) use jobs::*;
 pub(super) use journal::*;
+pub(super) use lookups::*;
 pub(super) use money::*;
 pub(super) use outbox::*;
 pub(super) use reservations::*;
@@ -150,6 +152,11 @@ macro_rules! conformance {
             lists_of_callbacks_are_exact,
             failed_callbacks_are_resent_by_query,
             the_outbox_reports_its_size,
+            an_entry_is_found_by_the_engines_id,
+            unanswered_entries_are_counted,
+            the_state_of_a_job_is_read,
+            a_callback_is_found_by_its_subject,
+            failed_callbacks_are_resent_once_by_many,
             an_action_is_begun_and_ended,
             texts_of_an_action_are_bounded,
             a_form_acts_once,

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use super::moves::{self, EntryConflict};
 use super::numbers::{MAX_DRAWS, NUMBERS, all_taken};
-use super::{EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate};
+use super::{
+    EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate,
+    UnansweredEntries,
+};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
 use crate::store::create::Home;
@@ -46,6 +49,17 @@ impl<B: Backend> Journal for B {
             let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
             let Some(Home::Entry(id)) = self.home(merchant, order).await? else { return Ok(None) };
             self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()
+        })
+    }
+
+    fn entry_of_transaction<'a>(&'a self, transaction_id: &'a str) -> StoreFuture<'a, Option<JournalEntry>> {
+        Box::pin(async move {
+            // Other texts, such as one with U+0000, must not reach the database.
+            if transaction_id.is_empty() || !transaction_id.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Ok(None);
+            }
+            let row = self.entry_row_of_transaction(transaction_id).await?;
+            row.map(|row| row.decode(self.vault())).transpose()
         })
     }
 
@@ -108,6 +122,10 @@ impl<B: Backend> Journal for B {
             }
             Ok(entries)
         })
+    }
+
+    fn unanswered_entries(&self, most: u16) -> StoreFuture<'_, UnansweredEntries> {
+        Box::pin(self.count_unanswered(most))
     }
 
     /// Callers poll, so an update that changes nothing must not cost a commit.

@@ -166,7 +166,21 @@ impl<B: Backend> Outbox for B {
     }
 
     fn callback(&self, id: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
-        Box::pin(self.callback_record(id))
+        Box::pin(async move {
+            let found = self.callback_record(id.subject()).await?;
+            Ok(found.filter(|(record, _)| record.id == id))
+        })
+    }
+
+    fn callback_of(&self, subject: CallbackSubject) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
+        Box::pin(self.callback_record(subject))
+    }
+
+    fn count_callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, usize> {
+        Box::pin(async move {
+            let scope = scope(self, &query);
+            Ok(self.callback_places(query, scope).await?.len())
+        })
     }
 
     fn callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, Vec<CallbackRecord>> {

@@ -194,6 +194,7 @@ CREATE TABLE journal (
 );
 CREATE INDEX journal_by_transaction ON journal (transaction_id) WHERE transaction_id IS NOT NULL;
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
+CREATE INDEX journal_in_doubt ON journal (entry) WHERE state = 1;
 CREATE INDEX journal_by_v1 ON journal (bucket, merchant, created_at, entry, direction, shop, currency, status)
   WHERE state = 2;
 

@@ -23,11 +23,11 @@ use crate::store::postgres::row::bucket_of;
 use crate::store::rows::context::Contexts;
 use crate::store::rows::entry::EntryRow;
 use crate::store::rows::operation::{NewRow, StoredRow, V1Status, V2Status};
-use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState};
 use crate::store::vault::Vault;
 use crate::store::{
-    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError,
+    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, UnansweredEntries,
 };
 
 impl Backend for PostgresStore {
@@ -157,6 +157,15 @@ impl Backend for PostgresStore {
         self.with_client(async move |client| entry_row::by_id(client, id).await).await
     }
 
+    async fn entry_row_of_transaction(&self, transaction_id: &str) -> Result<Option<EntryRow>, StoreError> {
+        let transaction_id = transaction_id.to_owned();
+        self.with_client(async move |client| entry_row::of_transaction(client, &transaction_id).await).await
+    }
+
+    async fn count_unanswered(&self, most: u16) -> Result<UnansweredEntries, StoreError> {
+        self.with_client(async move |client| entry_row::unanswered(client, most).await).await
+    }
+
     async fn open_rows(&self, after: i64, limit: usize) -> Result<Vec<NumberedEntry>, StoreError> {
         self.with_client(async move |client| entry_row::open_after(client, after, limit).await).await
     }
@@ -185,6 +194,10 @@ impl Backend for PostgresStore {
             node.with_client(async |client| tasks::claim(client, &claim).await).await
         });
         claimed.await
+    }
+
+    async fn task_state(&self, kind: TaskKind, key: i64) -> Result<Option<TaskState>, StoreError> {
+        self.with_client(async move |client| tasks::of(client, kind, key).await).await
     }
 
     async fn task_queues(&self, kind: TaskKind) -> Result<Vec<TaskQueue>, StoreError> {
@@ -218,8 +231,11 @@ impl Backend for PostgresStore {
         self.with_client(async move |client| subject::relay_target(client, bucket, order).await).await
     }
 
-    async fn callback_record(&self, id: CallbackId) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
-        self.thread.run(async move |node| list::one(&node, id).await).await
+    async fn callback_record(
+        &self,
+        subject: CallbackSubject,
+    ) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
+        self.thread.run(async move |node| list::one(&node, subject.key()).await).await
     }
 
     async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<ListedCallback>, StoreError> {

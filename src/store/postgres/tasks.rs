@@ -41,19 +41,29 @@ impl TaskRows for PgRows<'_> {
     }
 }
 
+/// One task, by bucket, kind and key.
+pub(super) const STATE: &str =
+    "SELECT queued_at, due_at, leased, attempts FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3";
+
+/// Reads the state of a task.
+pub(super) async fn of(client: &impl GenericClient, kind: TaskKind, key: i64) -> Result<Option<TaskState>, PgError> {
+    state(client, STATE, kind, key).await
+}
+
 /// Reads the state of a task and locks it.
 pub(super) async fn locked(
     transaction: &Transaction<'_>,
     kind: TaskKind,
     key: i64,
 ) -> Result<Option<TaskState>, PgError> {
-    let statement = transaction
-        .prepare_cached(
-            "SELECT queued_at, due_at, leased, attempts FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3 \
-             FOR UPDATE",
-        )
-        .await?;
-    let found = transaction.query_opt(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key]).await?;
+    let lock = "SELECT queued_at, due_at, leased, attempts FROM tasks \
+        WHERE bucket = $1 AND kind = $2 AND key = $3 FOR UPDATE";
+    state(transaction, lock, kind, key).await
+}
+
+async fn state(client: &impl GenericClient, sql: &str, kind: TaskKind, key: i64) -> Result<Option<TaskState>, PgError> {
+    let statement = client.prepare_cached(sql).await?;
+    let found = client.query_opt(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key]).await?;
     let Some(row) = found else { return Ok(None) };
     Ok(Some(TaskState {
         queued_at: UnixMillis(get(&row, 0)?),

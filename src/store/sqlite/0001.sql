@@ -141,6 +141,7 @@ CREATE TABLE journal (
 ) STRICT;
 CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
+CREATE INDEX journal_in_doubt ON journal (entry) WHERE state = 1;
 CREATE INDEX journal_by_v1 ON journal (merchant, created_at, entry, direction, shop, currency, status) WHERE state = 2;
 
 -- What merchants are told, queued with the result, and what became of it. A pending one has a task.

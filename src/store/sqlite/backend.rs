@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use rusqlite::{Connection, Row};
 use tokio::sync::{Notify, oneshot};
 
-use super::journal::EntryRow;
+use super::journal::{self, EntryRow};
 use super::outbox::{forgetting, list, subject};
 use super::row::{self, NewRow, StoredRow, V1Status, V2Status};
 use super::transaction::{SqliteRows, at_once};
@@ -20,11 +20,11 @@ use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subje
 use crate::store::checks::CheckColumns;
 use crate::store::create::{Home, InsertedRow, OrderRow};
 use crate::store::rows::context::Contexts;
-use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState};
 use crate::store::vault::Vault;
 use crate::store::{
-    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError,
+    ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, UnansweredEntries,
 };
 
 impl Backend for SqliteStore {
@@ -161,6 +161,14 @@ impl Backend for SqliteStore {
         self.readers.read(|connection| EntryRow::by_id(connection, id))
     }
 
+    async fn entry_row_of_transaction(&self, transaction_id: &str) -> Result<Option<EntryRow>, StoreError> {
+        self.readers.read(|connection| EntryRow::of_transaction(connection, transaction_id))
+    }
+
+    async fn count_unanswered(&self, most: u16) -> Result<UnansweredEntries, StoreError> {
+        self.readers.read(|connection| journal::unanswered(connection, most))
+    }
+
     async fn open_rows(&self, after: i64, limit: usize) -> Result<Vec<NumberedEntry>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let read =
@@ -191,6 +199,10 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| tasks::claim(connection, &claim)).await
     }
 
+    async fn task_state(&self, kind: TaskKind, key: i64) -> Result<Option<TaskState>, StoreError> {
+        self.readers.read(|connection| tasks::of(connection, kind, key))
+    }
+
     async fn task_queues(&self, kind: TaskKind) -> Result<Vec<TaskQueue>, StoreError> {
         self.readers.read_aside(move |connection| tasks::queues(connection, kind)).await
     }
@@ -218,9 +230,13 @@ impl Backend for SqliteStore {
         found.map_err(|column| StoreError::Corrupt(format!("an order's column {column} is invalid")))
     }
 
-    async fn callback_record(&self, id: CallbackId) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
-        let found = self.readers.read(|connection| list::one(connection, id))?.transpose();
-        found.map_err(|column| StoreError::Corrupt(format!("callback {id}: the column {column} is invalid")))
+    async fn callback_record(
+        &self,
+        subject: CallbackSubject,
+    ) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
+        let key = subject.key();
+        let found = self.readers.read(|connection| list::one(connection, key))?.transpose();
+        found.map_err(|column| StoreError::Corrupt(format!("the callback of {key}: the column {column} is invalid")))
     }
 
     async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<ListedCallback>, StoreError> {

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use crate::domain::{CallbackUrl, Status};
+use crate::domain::{CallbackUrl, Status, UnixMillis};
 use crate::store::rows::entry::OPEN;
 pub(super) use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::{direction_number, status_number};
-use crate::store::{EntryId, PendingCreate};
+use crate::store::{EntryBacklog, EntryId, PendingCreate, UnansweredEntries};
 
 /// Inserts an open entry under a number. Returns `false` if the number exists.
 pub(super) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
@@ -52,6 +52,13 @@ impl EntryRow {
         connection.prepare_cached(Self::BY_ID)?.query_row([id.0], Self::read).optional()
     }
 
+    pub(super) fn of_transaction(connection: &Connection, transaction_id: &str) -> rusqlite::Result<Option<Self>> {
+        connection.prepare_cached(Self::OF_TRANSACTION)?.query_row([transaction_id], Self::read).optional()
+    }
+
+    /// One entry; the parameter is the engine's `transaction_id`.
+    pub(super) const OF_TRANSACTION: &str = select!("WHERE transaction_id = ?1");
+
     /// One entry; the parameter is its number.
     pub(super) const BY_ID: &str = select!("WHERE entry = ?1");
 
@@ -91,4 +98,22 @@ impl EntryRow {
             order_key: row.get(18)?,
         })
     }
+}
+
+/// Counts open entries and those in doubt, up to a limit each, with the time of the oldest. Partial indexes contain only
+/// these.
+pub(super) const UNANSWERED: &str = "SELECT \
+    (SELECT count(*) FROM (SELECT entry FROM journal INDEXED BY journal_open WHERE state = 0 LIMIT ?1)), \
+    (SELECT created_at FROM journal INDEXED BY journal_open WHERE state = 0 ORDER BY entry LIMIT 1), \
+    (SELECT count(*) FROM (SELECT entry FROM journal INDEXED BY journal_in_doubt WHERE state = 1 LIMIT ?1)), \
+    (SELECT created_at FROM journal INDEXED BY journal_in_doubt WHERE state = 1 ORDER BY entry LIMIT 1)";
+
+/// Counts the entries without an answer.
+pub(super) fn unanswered(connection: &Connection, most: u16) -> rusqlite::Result<UnansweredEntries> {
+    let backlog = |row: &Row<'_>, first: usize| {
+        let oldest = row.get::<_, Option<i64>>(first + 1)?.map(UnixMillis);
+        Ok::<_, rusqlite::Error>(EntryBacklog { count: row.get::<_, i64>(first)?.unsigned_abs(), oldest })
+    };
+    let read = |row: &Row<'_>| Ok(UnansweredEntries { open: backlog(row, 0)?, in_doubt: backlog(row, 2)? });
+    connection.prepare_cached(UNANSWERED)?.query_row([most], read)
 }

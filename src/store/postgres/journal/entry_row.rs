@@ -4,13 +4,13 @@ use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::domain::{CallbackUrl, Fingerprint};
-use crate::store::EntryId;
+use crate::domain::{CallbackUrl, Fingerprint, UnixMillis};
 use crate::store::backend::NumberedEntry;
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};
+use crate::store::{EntryBacklog, EntryId, UnansweredEntries};
 
 /// The columns of an entry, in the order of [`read`].
 macro_rules! entry {
@@ -93,6 +93,42 @@ async fn one(client: &impl GenericClient, sql: &str, id: EntryId) -> Result<Opti
     let found = client.query_opt(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
     found.as_ref().map(read).transpose()
 }
+
+/// Reads the entry with the engine's `transaction_id`, of any bucket: no two orders have the same.
+pub(in crate::store::postgres) async fn of_transaction(
+    client: &impl GenericClient,
+    transaction_id: &str,
+) -> Result<Option<EntryRow>, PgError> {
+    let statement = client.prepare_cached(OF_TRANSACTION).await?;
+    let found = client.query_opt(&statement, &[&transaction_id]).await?;
+    found.as_ref().map(read).transpose()
+}
+
+/// One entry, by the engine's `transaction_id`.
+pub(in crate::store::postgres) const OF_TRANSACTION: &str =
+    entry!("FROM journal j WHERE j.transaction_id = $1 LIMIT 1");
+
+/// Counts the entries without an answer.
+pub(in crate::store::postgres) async fn unanswered(
+    client: &impl GenericClient,
+    most: u16,
+) -> Result<UnansweredEntries, PgError> {
+    let statement = client.prepare_cached(UNANSWERED).await?;
+    let row = client.query_one(&statement, &[&i64::from(most)]).await?;
+    let backlog = |first: usize| {
+        let oldest = get::<Option<i64>>(&row, first + 1)?.map(UnixMillis);
+        Ok::<_, PgError>(EntryBacklog { count: get::<i64>(&row, first)?.unsigned_abs(), oldest })
+    };
+    Ok(UnansweredEntries { open: backlog(0)?, in_doubt: backlog(2)? })
+}
+
+/// Counts open entries and those in doubt, up to a limit each, with the time of the oldest. Partial indexes contain only
+/// these, of all buckets.
+pub(in crate::store::postgres) const UNANSWERED: &str = "SELECT \
+    (SELECT count(*) FROM (SELECT FROM journal WHERE state = 0 LIMIT $1) AS open), \
+    (SELECT created_at FROM journal WHERE state = 0 ORDER BY entry LIMIT 1), \
+    (SELECT count(*) FROM (SELECT FROM journal WHERE state = 1 LIMIT $1) AS in_doubt), \
+    (SELECT created_at FROM journal WHERE state = 1 ORDER BY entry LIMIT 1)";
 
 /// Reads open entries after a number, oldest first, each with its number; some cannot be decoded.
 pub(in crate::store::postgres) async fn open_after(

@@ -117,8 +117,8 @@ macro_rules! places {
 }
 
 pub(super) const ALL: &str = places!("");
-pub(super) const OF_MERCHANT: &str = places!(" AND bucket = $6 AND merchant = $7");
-pub(super) const OF_ORDERS: &str = places!(" AND bucket = $6 AND key = ANY($7)");
+pub(in crate::store::postgres) const OF_MERCHANT: &str = places!(" AND bucket = $6 AND merchant = $7");
+pub(in crate::store::postgres) const OF_ORDERS: &str = places!(" AND bucket = $6 AND key = ANY($7)");
 
 async fn slice(
     transaction: &Transaction<'_>,
@@ -198,23 +198,21 @@ fn decoded(row: &Row) -> Result<CallbackRecord, CorruptRow> {
 /// The database does not respond, or a column has an invalid value.
 pub(in crate::store::postgres) async fn one(
     node: &PgNode,
-    id: CallbackId,
+    key: i64,
 ) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
-    let not_ours = |column| StoreError::Corrupt(format!("callback {id}: the column {column} is invalid"));
+    let not_ours = |column| StoreError::Corrupt(format!("the callback of {key}: the column {column} is invalid"));
     at_one_moment(node, async |transaction| {
-        let key = id.subject().key();
         let statement = transaction.prepare_cached(RECORDS).await?;
         let found = transaction.query_opt(&statement, &[&vec![bucket_in_key(key)], &vec![key]]).await?;
         let record = found.as_ref().map(decoded).transpose().map_err(|CorruptRow(column)| not_ours(column))?;
-        let Some(record) = record.filter(|record| record.id == id) else { return Ok(None) };
-        Ok(Some((record, tries_of(transaction, id).await?.map_err(not_ours)?)))
+        let Some(record) = record else { return Ok(None) };
+        Ok(Some((record, tries_of(transaction, key).await?.map_err(not_ours)?)))
     })
     .await
 }
 
 /// Decodes a callback's attempts, oldest first; the error is the column with an invalid value.
-async fn tries_of(transaction: &Transaction<'_>, id: CallbackId) -> Result<Result<Vec<CallbackTry>, Column>, PgError> {
-    let key = id.subject().key();
+async fn tries_of(transaction: &Transaction<'_>, key: i64) -> Result<Result<Vec<CallbackTry>, Column>, PgError> {
     let statement = transaction
         .prepare_cached(
             "SELECT began_at, duration_us, status, error FROM callback_tries WHERE bucket = $1 AND key = $2 \

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::postgres::ledger::fold;
+use crate::store::postgres::outbox::list;
 use crate::store::postgres::{checks, history, journal, row, tasks, trail};
 
 /// Inserts enough rows for realistic plans, of merchants in several buckets.
@@ -23,7 +24,8 @@ fn plan(place: &Place, statement: &str) -> String {
     let count = (1..20).take_while(|number| statement.contains(&format!("${number}"))).count();
     let is_array = |number| {
         let types = ["text", "smallint", "bigint", "bytea"];
-        types.iter().any(|of| statement.contains(&format!("${number}::{of}[]")))
+        statement.contains(&format!("ANY(${number})"))
+            || types.iter().any(|of| statement.contains(&format!("${number}::{of}[]")))
     };
     let ones: Vec<_> = (1..=count).map(|number| if is_array(number) { "'{1}'" } else { "'1'" }).collect();
     let ones = ones.join(", ");
@@ -88,6 +90,31 @@ fn accounts_to_be_folded_are_found_by_leaps() {
     let plan = plan(&place, fold::DUE);
     assert!(plan.contains("Index Cond: (ROW(bucket, merchant, currency, account) > ROW(due_1.bucket,"), "{plan}");
     assert!(!plan.contains("Sort"), "{plan}");
+}
+
+#[test]
+fn lookups_of_the_console_go_by_one_index() {
+    let Some(place) = Place::new() else { return };
+    fill(&place);
+    place.0.sql(
+        "INSERT INTO callbacks SELECT transaction_id, 1, created_at, 1, bucket, 2, 410, 'merchant-' || bucket, 'target' \
+         FROM operations; \
+         INSERT INTO journal SELECT transaction_id, created_at, NULL, 1, bucket, 0, CASE transaction_id % 100 WHEN 0 \
+         THEN 0 WHEN 1 THEN 1 ELSE 2 END, 0, '', '', 'EUR', 'merchant-' || bucket, '', '', '', NULL, transaction_id, \
+         NULL, NULL, '' FROM operations; ANALYZE callbacks, journal",
+    );
+    for (statement, condition) in [
+        (journal::entry_row::OF_TRANSACTION, "(transaction_id = $1)"),
+        (tasks::STATE, "((bucket = $1) AND (kind = $2) AND (key = $3))"),
+        (list::OF_ORDERS, "((bucket = $6) AND (key = ANY ($7)))"),
+        (list::OF_MERCHANT, "((bucket = $6) AND (merchant = $7) AND (state = wanted.state)"),
+    ] {
+        let plan = plan(&place, statement);
+        assert!(plan.contains(&format!("Index Cond: {condition}")), "{statement}\n{plan}");
+    }
+    let unanswered = plan(&place, journal::entry_row::UNANSWERED);
+    let indexes = ["using journal_open", "using journal_in_doubt"].map(|index| unanswered.matches(index).count());
+    assert!(indexes == [2, 2] && !unanswered.contains("Sort"), "{unanswered}");
 }
 
 #[test]

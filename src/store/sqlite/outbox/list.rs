@@ -193,24 +193,24 @@ fn decoded(row: &Row<'_>) -> Result<CallbackRecord, CorruptRow> {
 /// Reads a callback with its attempts.
 pub(in crate::store::sqlite) fn one(
     connection: &Connection,
-    id: CallbackId,
+    key: i64,
 ) -> rusqlite::Result<Understood<(CallbackRecord, Vec<CallbackTry>)>> {
     at_one_moment(connection, || {
-        Ok(match record(connection, id.subject().key())? {
-            Some(Ok(record)) if record.id == id => Some(tries_of(connection, id)?.map(|tries| (record, tries))),
+        Ok(match record(connection, key)? {
+            Some(Ok(record)) => Some(tries_of(connection, key)?.map(|tries| (record, tries))),
             Some(Err(column)) => Some(Err(column)),
-            Some(Ok(_)) | None => None,
+            None => None,
         })
     })
 }
 
 /// Decodes a callback's attempts, oldest first; the error is the column with an invalid value.
-fn tries_of(connection: &Connection, id: CallbackId) -> rusqlite::Result<Result<Vec<CallbackTry>, Column>> {
+fn tries_of(connection: &Connection, key: i64) -> rusqlite::Result<Result<Vec<CallbackTry>, Column>> {
     connection
         .prepare_cached(
             "SELECT began_at, duration_us, status, error FROM callback_tries WHERE key = ?1 ORDER BY number",
         )?
-        .query_map([id.subject().key()], read_try)?
+        .query_map([key], read_try)?
         .collect()
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::Status;
 use crate::store::conformance::{DOUBTED_AT, audited, engine_answer, intended, intent, status_update};
-use crate::store::sqlite::journal::EntryRow;
+use crate::store::sqlite::journal::{EntryRow, UNANSWERED};
 use crate::store::{Journal, JournalEntry, StoreError};
 
 /// One entry in each state, named by its `order_id`; the account of the answered one was received. Also one operation.
@@ -176,6 +176,7 @@ async fn plans_of_the_journal_search_one_index() {
         (EntryRow::PAGE, "SEARCH journal USING INDEX journal_by_v1 (merchant=? AND created_at>? AND created_at<?)\n"),
         (EntryRow::BY_ID, "SEARCH journal USING INTEGER PRIMARY KEY (rowid=?)\n"),
         (EntryRow::OPEN_AFTER, "SEARCH journal USING INDEX journal_open (entry>?)\n"),
+        (EntryRow::OF_TRANSACTION, "SEARCH journal USING INDEX journal_by_transaction (transaction_id=?)\n"),
     ];
     for analyzed in [false, true] {
         if analyzed {
@@ -184,5 +185,8 @@ async fn plans_of_the_journal_search_one_index() {
         for (sql, expected) in plans {
             assert_eq!(plan(&connection, sql), expected, "{sql}");
         }
+        let unanswered = plan(&connection, UNANSWERED);
+        let indexes = ["journal_open", "journal_in_doubt"].map(|index| unanswered.matches(index).count());
+        assert!(indexes == [2, 2] && !unanswered.contains("TEMP B-TREE"), "{unanswered}");
     }
 }
