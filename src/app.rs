@@ -275,6 +275,7 @@ impl Process {
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts, random));
         tasks.spawn(Arc::clone(&operations).check_each_minute());
+        tasks.spawn(Arc::clone(&operations).record_history());
         let (workers, stop_workers) = start_workers(callbacks, work);
         let admin = admin_address;
         Ok(Self { rules, store, operations, outbound, checks, listener, admin, tasks, workers, stop_workers })

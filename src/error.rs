@@ -17,6 +17,13 @@ pub enum ApiError {
     Refused(AdmissionError),
     /// The caller must change the content of the request.
     Invalid(RequestError),
+    /// The same for a v1 body that has no v2 equivalent.
+    Untranslatable {
+        /// For the caller.
+        error: RequestError,
+        /// A word for the metrics.
+        reason: &'static str,
+    },
     /// The caller sent other data under an `order_id` that exists.
     Conflict(RequestError),
     /// Does not exist for the caller. There is one message for every kind of absence.
@@ -255,11 +262,38 @@ impl ApiError {
             Self::Unavailable { .. } => Some("unavailable"),
             Self::Legacy(error) | Self::LegacyPath(error) => Some(error.reason()),
             Self::Invalid(_)
+            | Self::Untranslatable { .. }
             | Self::Conflict(_)
             | Self::NotFound
             | Self::NotOffered(_)
             | Self::EngineReply(_)
             | Self::Internal { .. } => None,
+        }
+    }
+
+    /// Returns the word by which a merchant's failed requests are counted: the reason in access lines or of the translation,
+    /// otherwise the kind of the error.
+    #[must_use]
+    pub const fn counted_as(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.reason(),
+            Self::Invalid(_) => "invalid",
+            Self::Untranslatable { reason, .. } => reason,
+            Self::Conflict(_) => "conflict",
+            Self::NotFound => "not_found",
+            Self::NotOffered(_) => "not_offered",
+            Self::EngineReply(_) => "engine_refusal",
+            Self::BadEngineReply { .. }
+            | Self::EngineUnreachable { .. }
+            | Self::EngineTimeout
+            | Self::EngineBusy { .. }
+            | Self::Unavailable { .. }
+            | Self::Legacy(_)
+            | Self::LegacyPath(_)
+            | Self::Internal { .. } => match self.reason() {
+                Some(reason) => reason,
+                None => "internal",
+            },
         }
     }
 }

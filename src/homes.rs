@@ -131,7 +131,7 @@ impl ByHome<'_> {
                 self.count(OrderHome::Operation);
                 Ok(V1Reply::Here(body))
             }
-            Err(refusal @ (ApiError::Invalid(_) | ApiError::Conflict(_))) => {
+            Err(refusal @ (ApiError::Invalid(_) | ApiError::Untranslatable { .. } | ApiError::Conflict(_))) => {
                 let external_id = claimed_id(self.body.bytes()).ok().flatten();
                 if self.home(direction, external_id.as_ref()).await? != Some(OrderHome::Legacy) {
                     self.count(OrderHome::Operation);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::incomplete_ids::IncompleteIds;
 use super::live_tls::{self, LiveTls};
@@ -23,7 +23,7 @@ use crate::outbound::Outbound;
 use crate::rules::{LiveRules, Watched, Watcher};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{Outbox, Store, StoreError};
-use crate::telemetry::Metrics;
+use crate::telemetry::{History, Metrics, POINT_INTERVAL, TRAFFIC_SAMPLE_INTERVAL};
 
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
@@ -41,6 +41,7 @@ pub struct Operations {
     outbound: Arc<Outbound>,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
+    history: History,
     slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
@@ -81,6 +82,7 @@ impl Operations {
             tls,
             store,
             metrics,
+            history: History::default(),
             slots,
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
@@ -163,6 +165,21 @@ impl Operations {
             self.reloads.check_expiry();
             if self.incomplete_ids.is_unread() {
                 self.check_ids();
+            }
+        }
+    }
+
+    /// Records a point of the history each ten seconds, and samples merchants' traffic.
+    pub async fn record_history(self: Arc<Self>) {
+        let mut points = interval(POINT_INTERVAL);
+        points.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut sampled = Instant::now();
+        loop {
+            let tick = points.tick().await;
+            self.history.record(&self.metrics, self.clock.now());
+            if tick >= sampled + TRAFFIC_SAMPLE_INTERVAL {
+                sampled = tick;
+                self.rules.current().merchants.values().for_each(|merchant| merchant.traffic.sample());
             }
         }
     }

@@ -160,6 +160,7 @@ fn query_failure(failure: &ApiError) -> (ProbeResult, String) {
         ApiError::Internal { cause } => (ProbeResult::Nothing, format!("not sent: {cause}")),
         ApiError::Refused(_)
         | ApiError::Invalid(_)
+        | ApiError::Untranslatable { .. }
         | ApiError::Conflict(_)
         | ApiError::NotFound
         | ApiError::NotOffered(_)

@@ -269,7 +269,7 @@ fn signed(caller: &Caller, body: &str) -> SignedBody {
 fn reported(answer: Result<Bytes, ApiError>) -> Result<String, String> {
     match answer {
         Ok(reply) => Ok(String::from_utf8(reply.to_vec()).unwrap()),
-        Err(ApiError::Invalid(error)) => Err(format!("400 {error}")),
+        Err(ApiError::Invalid(error) | ApiError::Untranslatable { error, .. }) => Err(format!("400 {error}")),
         Err(ApiError::Conflict(error)) => Err(format!("409 {error}")),
         Err(other) => Err(format!("{other:?}")),
     }

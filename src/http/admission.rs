@@ -117,6 +117,7 @@ impl GatewayState {
 
         let key = credentials.known_key(&rules).map_err(throttled)?;
         context.merchant = Some(Arc::clone(key.merchant()));
+        context.interface = Some(credentials.interface);
         let key = key.admit(address).map_err(throttled)?;
         let route = found.for_merchant(key.merchant());
         context.route = route.map_or(context.route, |route| Route::Merchant(route).name());
@@ -126,7 +127,6 @@ impl GatewayState {
 
         let (caller, body) = credentials.prove(key, head, body, self.deps.clock.now()).map_err(throttled)?;
         context.authenticated()?;
-        context.v1_proven = found.is_v1();
         let route = route.ok_or(AdmissionError::UnknownPath)?;
         no_query_on_post(head)?;
         let (segment, query) = (segment.into(), head.uri.query().map(Into::into));

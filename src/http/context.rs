@@ -18,10 +18,10 @@ use tokio::time::timeout;
 use super::listener::{ConnectionInfo, ConnectionState, Protocol};
 use super::reply::{self, Envelope, REQUEST_ID, Reply};
 use super::router;
-use crate::auth::PerAddress;
 use crate::auth::callers::client_address;
+use crate::auth::{Interface, PerAddress};
 use crate::clock::{Clock, Random};
-use crate::domain::{CallbackSignature, wide};
+use crate::domain::{CallbackSignature, UnixMillis, wide};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
 use crate::homes::Homes;
@@ -134,8 +134,10 @@ pub(super) struct RequestContext {
     pub(super) http1: bool,
     /// The merchant whose key was used, authenticated or not.
     pub(super) merchant: Option<Arc<Merchant>>,
-    /// Whether a v1 signature proved it. Before that, no reply depends on the merchant.
-    pub(super) v1_proven: bool,
+    /// The API version whose headers named that key; `None` while there is none.
+    pub(super) interface: Option<Interface>,
+    /// Whether a signature proved the caller. Before that, no reply depends on the merchant.
+    is_proven: bool,
     /// Whether the connection has to close after the reply: an early refusal leaves a body unread.
     pub(super) close: bool,
     /// Whether the body was at hand, once it was read.
@@ -176,7 +178,8 @@ impl RequestContext {
             address,
             http1,
             merchant: None,
-            v1_proven: false,
+            interface: None,
+            is_proven: false,
             close: http1 && has_body,
             body_at_hand: None,
             client_hints: router::is_of_pages(head.uri.path()).then(|| ClientHints::of(&head.headers)),
@@ -196,6 +199,7 @@ impl RequestContext {
         self.stage_ended(Stage::Signature);
         self.close = false;
         if self.connection.authenticate() {
+            self.is_proven = true;
             Ok(())
         } else {
             Err(ApiError::Unavailable { cause: "its connection made room for another one".to_owned() })
@@ -216,13 +220,11 @@ impl RequestContext {
 
     /// Makes the reply, counts and logs the request.
     pub(super) fn finish(mut self, outcome: Result<HandlerOutput, ApiError>) -> Reply {
-        let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
+        let v1_merchant = self.merchant.as_deref().filter(|_| self.is_proven && self.interface == Some(Interface::V1));
         let hsts = self.rules.gateway.server.is_public();
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close, hsts };
-        let reason = match &outcome {
-            Err(failure) => failure.reason(),
-            Ok(_) => None,
-        };
+        let reason = outcome.as_ref().err().and_then(ApiError::reason);
+        let refused = outcome.as_ref().err().map(ApiError::counted_as);
         let hints = self.client_hints.as_ref();
         let reply = match outcome {
             Ok(HandlerOutput::Json(body)) => reply::success(body, &envelope),
@@ -247,7 +249,7 @@ impl RequestContext {
             }
         };
         self.answered = true;
-        self.record(reply.status().as_u16(), reason);
+        self.record(reply.status().as_u16(), reason, refused);
         reply
     }
 
@@ -255,9 +257,10 @@ impl RequestContext {
         reply::ErrorFormat { pages: &self.rules.pages, accept_language }
     }
 
-    fn record(&self, status: u16, reason: Option<&'static str>) {
-        let (gateway, duration) = (&self.gateway, self.whole.elapsed());
+    fn record(&self, status: u16, reason: Option<&'static str>, refused: Option<&'static str>) {
+        let (gateway, duration, time) = (&self.gateway, self.whole.elapsed(), self.gateway.deps.clock.now());
         gateway.deps.metrics.request(self.route, status, duration);
+        self.count_for_merchant(refused, time);
         gateway.deps.access_log.line(&AccessLine {
             request_id: self.request_id.to_str().unwrap_or_default(),
             merchant: self.merchant.as_ref().map(|merchant| merchant.id.as_str()),
@@ -269,8 +272,22 @@ impl RequestContext {
             rules_version: &self.rules.version,
             peer: self.address,
             trace: self.trace.as_deref(),
-            time: gateway.deps.clock.now(),
+            time,
         });
+    }
+
+    /// Counts the request for the merchant whose key it was made with. Without a proof it may be another caller's, which
+    /// counts as a refusal alone.
+    fn count_for_merchant(&self, refused: Option<&'static str>, now: UnixMillis) {
+        let (Some(merchant), Some(interface)) = (&self.merchant, self.interface) else { return };
+        match interface {
+            Interface::V1 if self.is_proven => merchant.traffic.v1_request(now),
+            Interface::V2 if self.is_proven => merchant.traffic.v2_request(),
+            Interface::V1 | Interface::V2 => {}
+        }
+        if let Some(reason) = refused {
+            merchant.traffic.refused(reason);
+        }
     }
 
     /// Counts refusals, and logs private causes, which the caller is not shown.
@@ -305,6 +322,7 @@ impl RequestContext {
             }
             ApiError::EngineTimeout
             | ApiError::Invalid(_)
+            | ApiError::Untranslatable { .. }
             | ApiError::Conflict(_)
             | ApiError::NotFound
             | ApiError::NotOffered(_)
@@ -317,7 +335,7 @@ impl RequestContext {
 impl Drop for RequestContext {
     fn drop(&mut self) {
         if !self.answered {
-            self.record(reply::CALLER_GONE, None);
+            self.record(reply::CALLER_GONE, None, None);
         }
     }
 }

@@ -174,7 +174,9 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
     let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
     match failure {
         ApiError::Refused(refusal) => admission_error_reply(refusal),
-        ApiError::Invalid(error) => ErrorReply::new(StatusCode::BAD_REQUEST, error.sentence()),
+        ApiError::Invalid(error) | ApiError::Untranslatable { error, .. } => {
+            ErrorReply::new(StatusCode::BAD_REQUEST, error.sentence())
+        }
         ApiError::Conflict(error) => ErrorReply::new(StatusCode::CONFLICT, error.sentence()),
         ApiError::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         ApiError::NotOffered(what) => {
@@ -432,6 +434,7 @@ mod tests {
             (AdmissionError::RateLimited { retry_after: second }.into(), 429),
             (AdmissionError::FailedTooOften { retry_after: second }.into(), 429),
             (ApiError::Invalid(RequestError::member("amount", "is required")), 400),
+            (ApiError::Untranslatable { error: RequestError::body("is wrong"), reason: "shape" }, 400),
             (ApiError::Conflict(RequestError::member("order_id", "exists already")), 409),
             (ApiError::NotFound, 404),
             (ApiError::NotOffered("the balance"), 501),
@@ -488,6 +491,7 @@ mod tests {
         let all = vec![
             ApiError::Refused(AdmissionError::UnknownPath),
             ApiError::Invalid(RequestError::body("is wrong")),
+            ApiError::Untranslatable { error: RequestError::body("is wrong"), reason: "shape" },
             ApiError::Conflict(RequestError::body("exists")),
             ApiError::NotFound,
             ApiError::NotOffered("the balance"),
@@ -511,6 +515,7 @@ mod tests {
                 | ApiError::Internal { cause } => assert_eq!(cause, MARK),
                 ApiError::Refused(_)
                 | ApiError::Invalid(_)
+                | ApiError::Untranslatable { .. }
                 | ApiError::Conflict(_)
                 | ApiError::NotFound
                 | ApiError::NotOffered(_)
@@ -522,7 +527,7 @@ mod tests {
             }
         }
         let variants: std::collections::HashSet<_> = all.iter().map(std::mem::discriminant).collect();
-        assert_eq!(variants.len(), 14, "every variant once");
+        assert_eq!(variants.len(), 15, "every variant once");
         all
     }
 

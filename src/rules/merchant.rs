@@ -14,6 +14,7 @@ use super::{Dialect, Shop};
 use crate::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, Fingerprint, MerchantId, Quota, Secrets, ShopCode,
 };
+use crate::telemetry::MerchantTraffic;
 
 /// A merchant (contract section 2, `merchants/<id>.toml`).
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct Merchant {
     /// A hash of the rules that its v1 creates are checked by: its dialect, `[v1]` without `mode` and `percent`, its
     /// shops with their schemas and lists, and the shops of its keys. Equal on all nodes with equal files.
     pub rules_fingerprint: Fingerprint,
+    /// Its requests, counted since the process first loaded it: reloads pass them on.
+    pub traffic: Arc<MerchantTraffic>,
 }
 
 impl Merchant {

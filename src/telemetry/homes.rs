@@ -12,7 +12,7 @@ use super::labels::{ClassName, LabelCounters, ModeAndHome, OutcomeName, PROVIDER
 /// Counts homes, forwarded requests and checks.
 pub struct HomeMetrics {
     creates_by_home: Family<ModeAndHome, Counter>,
-    legacy_requests: LabelCounters<OutcomeName>,
+    pub(super) legacy_requests: LabelCounters<OutcomeName>,
     legacy_request_duration: Histogram,
     shadow_checks: LabelCounters<ClassName>,
 }

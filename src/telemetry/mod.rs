@@ -3,6 +3,7 @@
 pub mod access;
 mod cards;
 pub mod classic;
+mod history;
 mod homes;
 mod labels;
 pub mod logs;
@@ -10,12 +11,15 @@ pub mod metrics;
 mod slots;
 mod stopwatch;
 mod throttle;
+mod traffic;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use cards::without_cards;
+pub use history::{History, HistoryPoint, HistorySnapshot, POINT_INTERVAL, RefusalCount};
 pub use homes::HomeMetrics;
 pub use labels::Stage;
 pub use logs::Logs;
 pub use metrics::{Metrics, RulesState};
 pub use stopwatch::Stopwatch;
 pub use throttle::LogThrottle;
+pub use traffic::{MerchantTraffic, TRAFFIC_SAMPLE_INTERVAL, TrafficCounts, TrafficView};

@@ -32,6 +32,13 @@ impl<K: Copy + Eq, T, const N: usize> Slots<K, T, N> {
         }
         self.others.get_or_init(|| make(other))
     }
+
+    /// Returns the handles in use with their names, the first created first, so that a handle keeps its position. `other`
+    /// names the one that further names share, which comes last.
+    pub(super) fn iter(&self, other: K) -> impl Iterator<Item = (K, &T)> {
+        let named = self.named.iter().filter_map(OnceLock::get).map(|(name, handle)| (*name, handle));
+        named.chain(self.others.get().map(|handle| (other, handle)))
+    }
 }
 
 impl<K: Copy + Eq, T, const N: usize> Default for Slots<K, T, N> {
@@ -53,5 +60,7 @@ mod tests {
         assert!(std::ptr::eq(find("a"), first));
         assert_eq!(find("c"), "other");
         assert!(std::ptr::eq(find("d"), find("c")));
+        let handles: Vec<_> = slots.iter("more").map(|(name, handle)| (name, handle.as_str())).collect();
+        assert_eq!(handles, [("a", "a"), ("b", "b"), ("more", "other")]);
     }
 }

@@ -18,7 +18,7 @@ use crate::domain::{
     RETURN_USER_URL as RETURN_URL, RedirectUrl, SchemaFields, canonical, dropped_members,
 };
 use crate::engine::{CreateError, EarlierRequest};
-use crate::error::ApiError;
+use crate::error::{ApiError, RequestError};
 use crate::json::{self, Member, Node, Object, Value};
 use crate::rules::{CallbackStyle, Dialect, Merchant};
 use crate::store::V1Request;
@@ -40,9 +40,7 @@ impl V1Frontend {
         direction: Direction,
         body: &SignedBody,
     ) -> Result<Bytes, ApiError> {
-        let create = read_create(direction, body.bytes()).inspect_err(|_| {
-            self.metrics.translation_refused("shape");
-        })?;
+        let create = read_create(direction, body.bytes()).map_err(|error| self.refused(error, "shape"))?;
         let fingerprint = create.fingerprint(&self.fingerprint_key);
         let created = match self.translate(call, &create, fingerprint) {
             Ok((body, v1)) => self.service.create_from_v1(call, direction, body, v1).await,
@@ -50,14 +48,19 @@ impl V1Frontend {
             Err(untranslatable) => {
                 let repeat = self.service.repeat(call, direction, &create.external_id, fingerprint).await;
                 let Some(repeat) = repeat.transpose() else {
-                    self.metrics.translation_refused(untranslatable.reason);
-                    return Err(ApiError::Invalid(untranslatable.error));
+                    return Err(self.refused(untranslatable.error, untranslatable.reason));
                 };
                 repeat
             }
         };
         let created = created.map_err(|refusal| self.in_v1_words(refusal, &create))?;
         Ok(created_reply(&call.caller.merchant().v1.dialect, direction, &created))
+    }
+
+    /// Counts a body that has no v2 equivalent, by reason.
+    fn refused(&self, error: RequestError, reason: &'static str) -> ApiError {
+        self.metrics.translation_refused(reason);
+        ApiError::Untranslatable { error, reason }
     }
 
     /// Translates a create by the merchant's rules: the v2 body, and what is stored of the v1 one.

@@ -66,6 +66,44 @@ async fn the_first_fault_of_a_v1_request_wins() {
 }
 
 #[tokio::test]
+async fn requests_are_counted_for_the_merchant_that_made_them() {
+    let fixture = Fixture::new();
+    let wrong_signature = |call: &mut Call| call.set("x-signature", &"0".repeat(64));
+    for call in [
+        Call::payin(),
+        Call::deposit(),
+        Call::v2(Method::GET, "/api/v2/transactions/1", ""),
+        Call::v1(Method::POST, "/api/v1/payin", "{}"),
+        Call::v1(Method::POST, "/api/v1/payin", r#"{"external_id":"x","amount":"1.00","currency":"EUR","more":1}"#),
+        Call::v2(Method::POST, "/api/v2/deposits", "{}"),
+        Call::payin().but(wrong_signature),
+        Call::deposit().but(wrong_signature),
+        Call::deposit().but(|call| call.set("x-api-key", "acme-far")),
+        Call::deposit().but(|call| call.set("x-api-key", "unknown")),
+    ] {
+        fixture.send(call).await;
+    }
+    let counted = |name: &str| {
+        let rules = fixture.gateway.0.deps.rules.load();
+        let merchant = rules.merchants.values().find(|merchant| merchant.id.as_str() == name).unwrap();
+        let view = merchant.traffic.view();
+        assert_eq!(view.since_start, view.last_hour);
+        (view.since_start.v1, view.since_start.v2, view.last_v1, view.since_start.refusals)
+    };
+    let refusals = vec![
+        ("signature", 2),
+        ("address", 1),
+        ("conflict", 1),
+        ("invalid", 1),
+        ("not_found", 1),
+        ("shape", 1),
+        ("unknown_field", 1),
+    ];
+    assert_eq!(counted("acme"), (3, 3, Some(NOW), refusals), "unproven requests may be of any caller");
+    assert_eq!(counted("shaped"), (0, 0, None, Vec::new()));
+}
+
+#[tokio::test]
 async fn only_one_json_content_type_is_taken() {
     let fixture = Fixture::new();
     for good in ["application/json", "Application/JSON", "application/json; charset=utf-8", "application/json ;x=y"] {

@@ -268,7 +268,9 @@ impl Context<'_> {
             api_keys: &api_keys,
             dialect: &v1.dialect,
         };
+        let before = self.previous.and_then(|rules| rules.merchants.get(id));
         Some(Merchant {
+            traffic: before.map_or_else(Arc::default, |before| Arc::clone(&before.traffic)),
             rules_fingerprint: self.rules_fingerprint(file, &checked_by, &parts.hashes),
             bucket: Bucket::of(id),
             id: id.clone(),

@@ -206,6 +206,19 @@ fn rate_limiters_keep_their_usage() {
 }
 
 #[test]
+fn merchants_keep_their_counted_traffic() {
+    let rules = Rules::small();
+    let live = live(&rules);
+    let counted = |rules: &RuleSet| {
+        rules.merchants.values().map(|merchant| merchant.traffic.view().since_start.v2).collect::<Vec<_>>()
+    };
+    live.current().merchants.values().for_each(|merchant| merchant.traffic.v2_request());
+    rules.put("merchants/m.toml", MERCHANT.replace("\"one\"", "\"other\""));
+    assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }));
+    assert_eq!(counted(&live.current()), [1]);
+}
+
+#[test]
 fn changed_files_make_the_rules_stale() {
     let rules = Rules::small();
     let live = live(&rules);
