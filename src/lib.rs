@@ -12,7 +12,7 @@
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | customers' pages of a deposit: entry link, return link, the sandbox's hosted page |
 //! | [`homes`] | where a v1 request goes: by the home of its order, and by the merchant's mode |
-//! | [`shadow`] | what v2 would do with the creates of merchants whose v1 service is still the old one: the check (pure), its counts, the report of readiness |
+//! | [`shadow`] | what v2 would do with the creates of merchants whose v1 service is still the old one: the check (pure), its counts, the report of readiness, the explanation of one body |
 //! | [`v1`] | the gateway's front: create, repeats of v1 bodies, status, balance, history, translate (pure), reply |
 //! | [`legacy`] | the old v1 service: requests are forwarded as they are |
 //! | [`remote`] | the other v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
@@ -26,7 +26,7 @@
 //! | [`rules`] | raw (how tables are declared and read), compile (one file for each kind of rule file), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems and how they are shown, inspect (the further checks of `check`), diff, the JSON Schemas of the files |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and a change of the journal do in a transaction, homes of orders, the durable queue, counts of checked creates and audits, once for both backends; conversion of rows; SQLite and PostgreSQL; sealing at rest; where a store is and which keys open it |
 //! | [`error`] | the errors of a request, knowing no HTTP |
-//! | [`telemetry`] | metrics, the log, access lines |
+//! | [`telemetry`] | metrics, the history of the last hour, each merchant's traffic, the log, access lines |
 //! | [`backoff`] | the wait before the next attempt |
 //! | [`clock`] | time and randomness, injected |
 //! | [`domain`] | amounts, ids, URLs, accounts, operations, create requests with their `fields`, fingerprints, ledger accounts, secrets, signature recipes |

@@ -60,7 +60,7 @@ impl RuleFixture {
         fs::write(path, text).unwrap();
     }
 
-    fn text(&self, path: &str) -> String {
+    pub(super) fn text(&self, path: &str) -> String {
         fs::read_to_string(self.0.path().join(path)).unwrap_or_default()
     }
 

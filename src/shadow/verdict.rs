@@ -70,14 +70,19 @@ pub fn verdict(
         Err(error) => return unreadable(rules, merchant, body, &error),
     };
     let shop = selected_shop(rules, merchant, create.shop_code.as_deref());
-    // The code in the address is a hash of the order, which decides nothing here.
-    let relay = relay_url(&rules.gateway.server.public_url, &merchant.id, direction, Fingerprint([0; 16]));
+    let relay = sample_relay_url(rules, merchant, direction);
     let checked = Check { rules, merchant, api_key, create: &create, shop };
     let (refusal, losses) = match translate(&create, &merchant.v1, &relay) {
         Ok(translation) => (checked.check_v2(&translation), checked.losses(&translation)),
         Err(error) => (Some(checked.not_translated(&error)), Vec::new()),
     };
     CreateVerdict { shop: code(shop), refusal, losses }
+}
+
+/// Returns the relay's address for any order: the code in it is a hash of the order, which decides nothing here. Only the
+/// store can compute it, and zeros stand for it.
+pub(super) fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction) -> String {
+    relay_url(&rules.gateway.server.public_url, &merchant.id, direction, Fingerprint([0; 16]))
 }
 
 /// Returns the verdict on a body whose shape is wrong.

@@ -1,0 +1,121 @@
+//! A v1 body as people may see it: card numbers are masked, however their digits are spelled.
+
+use std::borrow::Cow;
+
+use serde_json::Value as Json;
+
+use crate::domain::AccountNumber;
+use crate::json::{self, Value};
+use crate::telemetry::without_cards;
+use crate::wire::v1::payment_data;
+
+/// The members that hold an account, which is masked like a card number even if its check digit is wrong.
+const ACCOUNTS: [&str; 2] = ["card_number", "account_number"];
+
+/// Masks card numbers in a body of any shape. The rest is shown as it was sent, except for escapes that JSON does not need.
+pub(super) fn masked_body(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let read = json::read(body).ok();
+    let top = read.as_ref().and_then(Value::as_object);
+    let members =
+        top.into_iter().flat_map(|top| top.0.iter().chain(payment_data(top).into_iter().flat_map(|data| &data.0)));
+    let accounts = members.filter(|member| ACCOUNTS.contains(&&*member.name));
+    let text =
+        accounts.fold(text, |text, account| text.replace(account.value.raw, &masked_account(&account.value)).into());
+    masked_json(&text)
+}
+
+/// Masks card numbers in the value of a member, both as JSON text.
+pub(super) fn masked_value(name: &str, raw: &str) -> String {
+    match json::read(raw.as_bytes()) {
+        Ok(value) if ACCOUNTS.contains(&name) => masked_json(&masked_account(&value)),
+        _ => masked_json(raw),
+    }
+}
+
+/// Masks card numbers in JSON text.
+pub(super) fn masked_json(text: &str) -> String {
+    without_cards(&without_escapes(text)).into_owned()
+}
+
+fn masked_account(value: &Value<'_>) -> String {
+    match value.as_str().map(AccountNumber::new) {
+        Some(Ok(account)) => Json::String(account.masked()).to_string(),
+        _ => AccountNumber::new(value.raw).map_or_else(|_| value.raw.to_owned(), |account| account.masked()),
+    }
+}
+
+/// Writes the escapes of printable ASCII characters as these characters, since an escape could hide a digit. The text stays
+/// the same JSON.
+fn without_escapes(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        shown.push_str(before);
+        rest = if let Some((character, after)) = escaped_ascii(escape) {
+            shown.push(character);
+            after
+        } else {
+            // The backslash and the character behind it, which may be another backslash.
+            let length = escape.chars().next().map_or(0, char::len_utf8);
+            let (kept, after) = escape.split_at(length);
+            shown.push('\\');
+            shown.push_str(kept);
+            after
+        };
+    }
+    shown.push_str(rest);
+    shown.into()
+}
+
+/// Reads an escape behind its backslash: the character, if it needs no escape, and the text after it.
+fn escaped_ascii(escape: &str) -> Option<(char, &str)> {
+    if let Some(after) = escape.strip_prefix('/') {
+        return Some(('/', after));
+    }
+    let (digits, after) = escape.strip_prefix('u')?.split_at_checked(4)?;
+    let digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(digits)?;
+    let character = char::from(u8::from_str_radix(digits, 16).ok()?);
+    let is_plain = matches!(character, ' '..='~') && !matches!(character, '"' | '\\');
+    is_plain.then_some((character, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn card_numbers_are_masked_in_any_spelling() {
+        for (body, shown) in [
+            (r#"{"x":"4111 1111 1111 1111"}"#, r#"{"x":"4111 11** **** 1111"}"#),
+            (r#"{"x":4111111111111111}"#, r#"{"x":411111******1111}"#),
+            (
+                r#"{"4111111111111111":[{"y":"a4111111111111111b"}]}"#,
+                r#"{"411111******1111":[{"y":"a411111******1111b"}]}"#,
+            ),
+            (r#"{"x":"\u0034111\u0031111111\u002d11111"}"#, r#"{"x":"411111*****-*1111"}"#),
+            (r#"{"x":"\\u0034111"}"#, r#"{"x":"\\u0034111"}"#),
+            (r#"{"x":"https:\/\/a.example\/4111111111111111"}"#, r#"{"x":"https://a.example/411111******1111"}"#),
+            // No card number by its check digit.
+            (r#"{ "card_number" : "4111111111111112" }"#, r#"{ "card_number" : "411111******1112" }"#),
+            (r#"{"card_number":4111111111111112}"#, r#"{"card_number":411111******1112}"#),
+            (r#"{"card_number":"41111111\u2011 11111112"}"#, "{\"card_number\":\"411111**\u{2011} ****1112\"}"),
+            (
+                r#"{"paymentData":{"account_number":"123456789012"}}"#,
+                r#"{"paymentData":{"account_number":"123456**9012"}}"#,
+            ),
+            (r#"{"card_number":"wallet-7"}"#, r#"{"card_number":"wallet-7"}"#),
+            // No JSON.
+            (r#"{"x":"4111111111111111","#, r#"{"x":"411111******1111","#),
+            ("\\", "\\"),
+            ("\\u00", "\\u00"),
+            ("\\u+034\\ud83d\\n\\\"", "\\u+034\\ud83d\\n\\\""),
+        ] {
+            assert_eq!(masked_body(body.as_bytes()), shown);
+        }
+        assert_eq!(masked_body(b"4111111111111111\xff"), "411111******1111\u{fffd}");
+    }
+}
