@@ -9,7 +9,6 @@ mod operations;
 mod reloads;
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +30,7 @@ use crate::outbound::Outbound;
 use crate::provider::{ProviderDeps, ProviderWorker, Providers};
 use crate::remote::{self, Recovery, Remote};
 use crate::rules::{
-    CurrentRules, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
+    AdminListen, CurrentRules, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
 };
 use crate::shadow::ShadowChecks;
 use crate::store::{Holds, OpenError, Opened, Store, StoreUrl, open_store, secret_file};
@@ -95,7 +94,7 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
         let signals = Signals::new().map_err(StartError::other)?;
         let process = Process::start(start).await?;
         let rules = process.rules.current();
-        let (public, admin) = (process.listener.local_addr(), process.admin);
+        let (public, admin) = (process.listener.local_addr(), &process.admin);
         tracing::info!(%public, %admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
         announce(&rules);
         Ok(process.serve(signals, ServiceManager::of_this_process()).await)
@@ -113,7 +112,7 @@ struct Process {
     outbound: Arc<Outbound>,
     checks: Arc<ShadowChecks>,
     listener: Handle,
-    admin: SocketAddr,
+    admin: AdminListen,
     tasks: JoinSet<()>,
     workers: JoinSet<()>,
     /// Dropped to stop the workers.
@@ -203,13 +202,13 @@ impl Process {
         // Both ports are bound before anything is written, so that a second start beside a running process changes
         // nothing.
         let socket = Listener::bind(first.gateway.server.listen).map_err(StartError::other)?;
-        let admin = Admin::bind(first.gateway.admin_listen).await.map_err(StartError::other)?;
+        let admin = Admin::bind(&first.gateway.admin.listen).await.map_err(StartError::other)?;
         let created_certificates = create_certificates(&first, &*clock)?;
         let workers = available_workers();
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
         let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
         let (store, page_secret) = open(&first, &clock, &random, &metrics)?;
-        let (token, hosts) = (first.gateway.admin_token.clone(), first.gateway.admin_hosts.clone());
+        let admin_tls = first.gateway.admin.tls.then(|| tls.admin());
         let clients = first.gateway.clients.clone();
         let rules = go_live(loader, first, created_certificates, &clock)?;
         let current_rules = rules.current();
@@ -272,12 +271,12 @@ impl Process {
         operations.check_ids();
         operations.watch();
         let mut tasks = JoinSet::new();
-        let admin_address = admin.address();
-        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts, random));
+        let admin_listen = admin.listen().clone();
+        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), admin_tls, random));
         tasks.spawn(Arc::clone(&operations).check_each_minute());
         tasks.spawn(Arc::clone(&operations).record_history());
         let (workers, stop_workers) = start_workers(callbacks, work);
-        let admin = admin_address;
+        let admin = admin_listen;
         Ok(Self { rules, store, operations, outbound, checks, listener, admin, tasks, workers, stop_workers })
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 
 use crate::domain::UnixMillis;
+use crate::http::admin::AdminTls;
 use crate::http::listener::ConnectionRules;
 use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
 use crate::rules::{FileMeta, GatewayRules, Limits, TlsRules};
@@ -14,6 +15,8 @@ use crate::rules::{FileMeta, GatewayRules, Limits, TlsRules};
 /// The settings of new connections; open connections keep theirs.
 pub struct LiveTls {
     settings: Arc<ArcSwap<ConnectionRules>>,
+    /// The TLS configuration of the admin listener, with the same certificate.
+    admin: AdminTls,
     served: ArcSwap<Served>,
     /// The files as they were just before they were last read.
     files: Mutex<Vec<(PathBuf, Option<FileMeta>)>>,
@@ -72,12 +75,18 @@ impl LiveTls {
         let room = Room { connections, reported: AtomicBool::new(false) };
         let first = ConnectionRules { limits: room.fit(&gateway.limits), tls: Some(Arc::new(tls.config)) };
         let settings = Arc::new(ArcSwap::from_pointee(first));
-        Ok(Self { settings, served, files, refreshing: Mutex::default(), room })
+        let admin = Arc::new(ArcSwap::from_pointee(tls.admin));
+        Ok(Self { settings, admin, served, files, refreshing: Mutex::default(), room })
     }
 
     /// Returns the settings in force, which the listener reads for each new connection.
     pub fn settings(&self) -> Arc<ArcSwap<ConnectionRules>> {
         Arc::clone(&self.settings)
+    }
+
+    /// Returns the TLS configuration of the admin listener, which it reads for each new connection.
+    pub fn admin(&self) -> AdminTls {
+        Arc::clone(&self.admin)
     }
 
     /// Returns when the certificate in use expires, if that is known.
@@ -120,6 +129,7 @@ impl LiveTls {
             self.served.store(Arc::new(Served::of(&read)));
             if renewed {
                 tls = Some(Arc::new(read.config));
+                self.admin.store(Arc::new(read.admin));
             }
             renewed
         });

@@ -20,7 +20,7 @@ use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
 use crate::http::listener::ConnectionSlots;
 
 use crate::outbound::Outbound;
-use crate::rules::{LiveRules, Watched, Watcher};
+use crate::rules::{LiveRules, RuleSet, Watched, Watcher};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{Outbox, Store, StoreError};
 use crate::telemetry::{History, Metrics, POINT_INTERVAL, TRAFFIC_SAMPLE_INTERVAL};
@@ -241,6 +241,10 @@ async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store
 impl AdminSource for Arc<Operations> {
     fn ready(&self) -> Pending<'_, Result<(), String>> {
         Box::pin(self.check_ready())
+    }
+
+    fn rule_set(&self) -> Arc<RuleSet> {
+        self.rules.current()
     }
 
     fn rules(&self) -> RulesInfo {

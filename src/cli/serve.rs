@@ -11,7 +11,7 @@ use super::outcome::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::app::{self, Ended, Start, StartError};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
-use crate::rules::RuleSet;
+use crate::rules::{AdminListen, RuleSet};
 use crate::store::StoreUrl;
 use crate::telemetry::logs::LogsError;
 use crate::telemetry::{Logs, Metrics};
@@ -54,7 +54,12 @@ pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
 /// (`[tls] generate`), a signed request to try.
 #[must_use]
 pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
-    let (public, admin) = (rules.gateway.server.listen, rules.gateway.admin_listen);
+    let (public, admin) = (rules.gateway.server.listen, &rules.gateway.admin);
+    let admin = match (&admin.listen, admin.tls) {
+        (AdminListen::Tcp(address), false) => format!("http://{address}"),
+        (AdminListen::Tcp(address), true) => format!("https://{address}"),
+        (socket @ AdminListen::Unix(_), _) => socket.to_string(),
+    };
     let public_url = &rules.gateway.server.public_url;
     let store = match &rules.gateway.store.url {
         StoreUrl::Sqlite(path) => relative_to_cwd(path).display().to_string(),
@@ -64,7 +69,7 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
     let mut text = format!(
         "Paybridge {} is ready.\n\
          \x20 public    https://{public}, public URL {public_url}\n\
-         \x20 metrics   http://{admin}/metrics, and /healthz /readyz /api/rules\n\
+         \x20 console   {admin}, and /metrics /healthz /readyz /api/rules\n\
          \x20 log       standard error of this process (RUST_LOG filters it)\n\
          \x20 engine    {}\n\
          \x20 store     {}\n\

@@ -108,6 +108,7 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
     groups.push(pages(old, new));
     let mut gateway = Group::new(Audience::Gateway);
     gateway.settings("gateway.toml", ("", ""), &old.gateway, &new.gateway);
+    admin_users(&mut gateway, old, new);
     groups.push(gateway);
     groups.retain(|group| !group.changes.is_empty());
     for group in &mut groups {
@@ -329,6 +330,29 @@ fn pages(old: &ReadRules, new: &ReadRules) -> Group {
         }
     }
     group
+}
+
+/// Adds the changes of the console's users.
+fn admin_users(group: &mut Group, old: &ReadRules, new: &ReadRules) {
+    let needs_no_user = |read: &ReadRules| read.admin_users.is_empty() && !read.gateway.contains_key("admin.token");
+    for name in union(old.admin_users.keys(), new.admin_users.keys()) {
+        let (key, shown) = (format!("admin.users.{name}"), plain(name));
+        match (old.admin_users.get(name), new.admin_users.get(name)) {
+            (Some(was), Some(is)) => {
+                group.settings("gateway.toml", (&format!("user {shown}: "), &format!("{key}.")), was, is);
+            }
+            (None, Some(is)) => {
+                let role = first_value(is, "role").unwrap_or_default();
+                group.add("gateway.toml", Allows, key, format!("user {shown} is added: {role}"));
+            }
+            _ => group.add("gateway.toml", TakesAway, key, format!("user {shown} is removed: its sessions end")),
+        }
+    }
+    if needs_no_user(old) && !new.admin_users.is_empty() {
+        group.add("gateway.toml", Refuses, "admin.users", "the admin listener now requires a user");
+    } else if !old.admin_users.is_empty() && needs_no_user(new) {
+        group.add("gateway.toml", Allows, "admin.users", "the admin listener no longer requires a user");
+    }
 }
 
 /// Writes the setting `limits.body` as `[limits] body`.

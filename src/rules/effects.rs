@@ -81,6 +81,9 @@ fn setting_rule(path: &str) -> (SettingRule, &'static str) {
             (Entries(Refuses, Allows), "operations of these are created FAILED")
         }
         "admin.hosts" => (Entries(Allows, Refuses), "the host names that the admin listener accepts"),
+        "admin.read_only" => (When("false", Allows, Refuses), "whether the admin listener refuses every action"),
+        "admin.plain" => (When("true", Allows, Refuses), "whether plain HTTP is allowed beyond loopback"),
+        "role" => (When("operator", Allows, TakesAway), "what the user may do"),
         "clients.trusted_proxies" => (Entries(Refuses, Refuses), "whose X-Forwarded-For is trusted"),
         "server.listen" => (As(Refuses), "callers reach the gateway only there"),
         "server.public_url" => (As(Refuses), "new links begin with it"),

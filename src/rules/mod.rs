@@ -1,6 +1,7 @@
 //! Loads, checks, compares and reloads the rule files. All of them together become one immutable [`RuleSet`], and each
 //! request uses one snapshot of it (contract section 2).
 
+mod admin;
 mod color;
 mod compile;
 mod describe;
@@ -31,6 +32,7 @@ mod validity;
 mod watch;
 mod watched;
 
+pub use admin::{AdminListen, AdminRules, AdminUser, Role};
 pub use describe::{FileKind, file_schema};
 #[cfg(test)]
 pub(crate) use dialect::samples::samples as reply_samples;

@@ -45,6 +45,8 @@ impl MerchantFile {
 pub struct ReadRules {
     pub(super) rules: RuleSet,
     pub(super) gateway: Settings,
+    /// The users of the console, by name.
+    pub(super) admin_users: BTreeMap<String, Settings>,
     pub(super) merchants: BTreeMap<String, MerchantFile>,
     pub(super) shops: BTreeMap<String, Settings>,
     /// Schemas, by file name.
@@ -68,6 +70,7 @@ impl ReadRules {
         let mut read = Self {
             rules: finish(directory, rules, findings)?,
             gateway: Settings::new(),
+            admin_users: BTreeMap::new(),
             merchants: BTreeMap::new(),
             shops: BTreeMap::new(),
             schemas: BTreeMap::new(),
@@ -83,7 +86,11 @@ impl ReadRules {
             // The file was compiled without errors, so it parses.
             let table = || text.parse::<toml::Table>().unwrap_or_default();
             match role {
-                FileRole::Gateway => read.gateway = settings(&table(), &gateway, folder),
+                FileRole::Gateway => {
+                    let mut table = table();
+                    read.admin_users = admin_users(&mut table, folder);
+                    read.gateway = settings(&table, &gateway, folder);
+                }
                 FileRole::Dialect(name) => {
                     read.dialects.insert(name.clone(), settings(&table(), &dialect, folder));
                 }
@@ -154,6 +161,17 @@ impl ReadRules {
 
 /// The shop keys that name schemas, and what each schema checks.
 pub(super) const SIDES: [(&str, &str); 2] = [("payin.schema", "deposits"), ("payout.schema", "withdrawals")];
+
+/// Takes the users of the console out of `gateway.toml`.
+fn admin_users(table: &mut toml::Table, folder: &Path) -> BTreeMap<String, Settings> {
+    let admin = table.get_mut("admin").and_then(toml::Value::as_table_mut);
+    let users = admin.and_then(|admin| admin.remove("users")?.try_into::<Vec<toml::Table>>().ok());
+    let user = |mut user: toml::Table| {
+        let name = user.remove("name")?.as_str()?.to_owned();
+        Some((name, settings(&user, &Json::Null, folder)))
+    };
+    users.into_iter().flatten().filter_map(user).collect()
+}
 
 fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path) -> MerchantFile {
     let mut merchant = MerchantFile::default();
@@ -310,7 +328,8 @@ pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
         },
         "server.public_url" | "engine.url" => text.trim_end_matches('/').to_owned(),
         "server.listen" | "admin.listen" => {
-            text.parse::<SocketAddr>().map_or_else(|_| text.into(), |at| at.to_string())
+            let other = || text.strip_prefix("unix:").map_or_else(|| text.into(), |path| folded_text(path));
+            text.parse::<SocketAddr>().map_or_else(|_| other(), |at| at.to_string())
         }
         "signature.api_key"
         | "signature.signature"

@@ -132,7 +132,7 @@ impl LiveRules {
         let (error, outcome) = match loaded {
             Ok(mut rules) => {
                 let needs_restart = restart::changed_keys(&self.started.gateway, &rules.gateway);
-                restart::keep_running(&mut rules.gateway, &self.started.gateway);
+                restart::keep_running(&mut rules.gateway, &self.started.gateway, previous.gateway.admin.is_open);
                 self.needs_restart.store(Arc::new(needs_restart.clone()));
                 let version = rules.version.clone();
                 *retired = Some(self.current.swap(Arc::new(rules)));

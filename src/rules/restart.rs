@@ -1,22 +1,24 @@
 //! The settings that only a restart changes (contract section 2, end of `gateway.toml`): finds those that differ from
 //! the running ones, and keeps the running values in force.
 
-use super::{EngineRules, GatewayRules};
-use crate::domain::{Secret, Secrets};
+use super::{AdminRules, EngineRules, GatewayRules};
+use crate::domain::Secret;
 use crate::store::StoreKeys;
 
 /// Reports whether a key has the same value in two sets.
 type Same = fn(&GatewayRules, &GatewayRules) -> bool;
 
 /// The keys that need a restart, in the order of the file.
-const KEYS: [(&str, Same); 16] = [
+const KEYS: [(&str, Same); 18] = [
     ("server.listen", |running, new| running.server.listen == new.server.listen),
     ("server.public_url", |running, new| running.server.public_url == new.server.public_url),
     ("server.shutdown_grace", |running, new| running.server.shutdown_grace == new.server.shutdown_grace),
     ("server.drain_delay", |running, new| running.server.drain_delay == new.server.drain_delay),
-    ("admin.listen", |running, new| running.admin_listen == new.admin_listen),
-    ("admin.hosts", |running, new| running.admin_hosts == new.admin_hosts),
-    ("admin.token", |running, new| exposed(running.admin_token.as_ref()).eq(exposed(new.admin_token.as_ref()))),
+    ("admin.listen", |running, new| running.admin.listen == new.admin.listen),
+    ("admin.tls", |running, new| running.admin.tls == new.admin.tls),
+    ("admin.plain", |running, new| running.admin.plain == new.admin.plain),
+    ("admin.hosts", |running, new| running.admin.hosts == new.admin.hosts),
+    ("admin.token", |running, new| tokens(&running.admin).eq(tokens(&new.admin))),
     ("store.url", |running, new| running.store.url == new.store.url),
     ("store.connections", |running, new| running.store.connections == new.store.connections),
     ("store.keys", |running, new| same_store_keys(&running.store.keys, &new.store.keys)),
@@ -35,9 +37,13 @@ pub(super) fn changed_keys(running: &GatewayRules, new: &GatewayRules) -> Vec<&'
     KEYS.iter().filter(|(_, same)| !same(running, new)).map(|(name, _)| *name).collect()
 }
 
-/// Reports whether a key or table of `gateway.toml` is in a section that needs a restart: whole sections do.
+/// The keys and tables that take effect at once although the rest of their section needs a restart.
+const LIVE: [&str; 2] = ["admin.read_only", "admin.users"];
+
+/// Reports whether a key or table of `gateway.toml` is in a section that needs a restart: whole sections do, but for
+/// [`LIVE`].
 pub(super) fn waits(key: &str) -> bool {
-    KEYS.iter().any(|(known, _)| section(known) == section(key))
+    !LIVE.iter().any(|live| key.starts_with(live)) && KEYS.iter().any(|(known, _)| section(known) == section(key))
 }
 
 fn section(key: &str) -> &str {
@@ -45,12 +51,10 @@ fn section(key: &str) -> &str {
 }
 
 /// Copies the settings that only a restart changes from the running rules, so that the rules in force always match the
-/// process.
-pub(super) fn keep_running(new: &mut GatewayRules, running: &GatewayRules) {
+/// process. `was_open`: whether the console needed no user until now.
+pub(super) fn keep_running(new: &mut GatewayRules, running: &GatewayRules, was_open: bool) {
     new.server = running.server.clone();
-    new.admin_listen = running.admin_listen;
-    new.admin_token.clone_from(&running.admin_token);
-    new.admin_hosts.clone_from(&running.admin_hosts);
+    new.admin = new.admin.live(&running.admin, was_open);
     new.store = running.store.clone();
     new.engine = running.engine.clone();
     new.engine_trust.clone_from(&running.engine_trust);
@@ -59,8 +63,8 @@ pub(super) fn keep_running(new: &mut GatewayRules, running: &GatewayRules) {
     new.clients = running.clients.clone();
 }
 
-fn exposed(secrets: Option<&Secrets>) -> impl Iterator<Item = &[u8]> {
-    secrets.into_iter().flat_map(Secrets::verifying).map(Secret::expose)
+fn tokens(admin: &AdminRules) -> impl Iterator<Item = &[u8]> {
+    admin.token.iter().flat_map(|user| user.token.verifying()).map(Secret::expose)
 }
 
 /// Reports whether the store keys are the same. A key that the process itself created at start is no change.

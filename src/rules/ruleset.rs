@@ -11,6 +11,7 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
+use super::admin::AdminRules;
 use super::files::ContentHash;
 use super::pages::Brand;
 use super::{ApiKey, Dialect, Endpoint, FieldsSchema, Merchant, Pages, Problem, Shop};
@@ -96,12 +97,8 @@ pub struct GatewayRules {
     pub server: ServerRules,
     /// `[tls]`.
     pub tls: TlsRules,
-    /// `[admin] listen`.
-    pub admin_listen: SocketAddr,
-    /// `[admin] token`; required when `admin_listen` is not on loopback.
-    pub admin_token: Option<Secrets>,
-    /// `[admin] hosts`, in lower case: the names that `Host` may contain besides loopback and the listening address.
-    pub admin_hosts: Vec<Box<str>>,
+    /// `[admin]`.
+    pub admin: AdminRules,
     /// `[store]`.
     pub store: StoreSettings,
     /// `[engine]`.

@@ -110,6 +110,11 @@ pub(crate) fn parameters<'q, const N: usize>(
     Ok(values)
 }
 
+/// Returns the decoded names and values of a form; `None` for one that is not percent-encoded UTF-8.
+pub(crate) fn form_fields(form: &str) -> impl Iterator<Item = Option<(Cow<'_, str>, Cow<'_, str>)>> {
+    pairs(Some(form)).map(|(name, value)| Some((decoded(name)?, decoded(value)?)))
+}
+
 /// Splits a query into names and values as sent. Empty pieces between two `&` are skipped.
 fn pairs(query: Option<&str>) -> impl Iterator<Item = (&str, &str)> {
     let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());

@@ -242,14 +242,14 @@ async fn the_admin_listener_answers_probes_and_no_web_page() {
 
 #[tokio::test]
 async fn an_admin_token_is_asked_for() {
-    let gateway = Gateway::start(&Rules::default().with("admin", "token = \"admin-hush-8Yz\""));
+    let gateway = Gateway::start(&Rules::default().with("admin", "token = \"admin-hush-8Yz-long\""));
     let ask = |authorization: &str| {
         let host = gateway.admin;
         let request = format!("GET /api/rules HTTP/1.1\r\nHost: {host}\r\n{authorization}Connection: close\r\n\r\n");
         gateway.admin_request(&request).unwrap().0
     };
-    assert_eq!(ask("Authorization: Bearer admin-hush-8Yz\r\n"), 200);
-    for wrong in ["", "Authorization: Bearer x\r\n", "Authorization: Basic admin-hush-8Yz\r\n"] {
+    assert_eq!(ask("Authorization: Bearer admin-hush-8Yz-long\r\n"), 200);
+    for wrong in ["", "Authorization: Bearer x\r\n", "Authorization: Basic admin-hush-8Yz-long\r\n"] {
         assert_eq!(ask(wrong), 401, "{wrong}");
     }
 }

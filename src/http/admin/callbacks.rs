@@ -20,7 +20,7 @@ use crate::v1::query::parameters;
 /// How many failed callbacks one request requeues without a `limit`.
 const RESEND_LIMIT: usize = 500;
 
-/// How long a sample may take to be sent and answered: less than [`CONNECTION_TIMEOUT`](super::CONNECTION_TIMEOUT).
+/// How long a sample may take to be sent and answered: less than a connection may take.
 const SAMPLE_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Why a request is refused.

@@ -1,72 +1,56 @@
-//! Decides which requests may use the admin listener.
+//! Keeps web pages of others away from the admin listener.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
-use http::{HeaderMap, HeaderValue, Uri};
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
-use super::reply::{self, AdminReply};
-use crate::domain::{Secret, Secrets};
+use super::request::ConnectionEnds;
 
-/// Rejects requests from web pages and, if a token is configured, requests without it.
-pub(super) struct Guard {
-    /// The bearer token, if one is configured.
-    pub token: Option<Secrets>,
-    /// Names that `Host` may have besides loopback and the listening address, in lower case.
-    pub hosts: Vec<Box<str>>,
+/// What a browser reports about the page behind a request. Browsers send `Origin` with requests that may change
+/// something, and `Sec-Fetch-Site` with every request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RequestOrigin {
+    /// Neither header: no browser, or an old one.
+    Unknown,
+    /// A page of this listener, or the person alone.
+    Own,
+    /// A link on a page of another site, which the browser opens as a page of its own.
+    ForeignLink,
+    /// Anything else by a page of another site.
+    Foreign,
 }
 
-impl Guard {
-    /// Returns the reply that refuses a request, or `None` if it is allowed. `is_open`: the path needs no token.
-    /// `local`: the address on which its connection was accepted.
-    pub(super) fn refuse(
-        &self,
-        is_open: bool,
-        local: SocketAddr,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Option<AdminReply> {
-        let Some(host) = host_of(uri, headers) else {
-            return Some(reply::bad_request("send exactly one Host"));
+impl RequestOrigin {
+    /// Reads the headers. `host`: the value of `Host`. `hosts`: the names that a proxy with TLS may serve.
+    pub(super) fn of(host: &str, headers: &HeaderMap, ends: ConnectionEnds, hosts: &[Box<str>]) -> Self {
+        let own = |origin: &HeaderValue| {
+            let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+            let is_scheme = |scheme: &str| match scheme {
+                "http" => !ends.is_tls,
+                "https" => ends.is_tls || is_configured(host, hosts),
+                _ => false,
+            };
+            origin.is_some_and(|(scheme, sent)| is_scheme(scheme) && sent == host)
         };
-        let with_token = self.has_token(headers);
-        if !with_token && !self.is_own_name(host, local.ip()) {
-            return Some(reply::forbidden("Host must be localhost, the listening address or one of [admin] hosts"));
+        let site = HeaderName::from_static("sec-fetch-site");
+        let same = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
+        let names = |name: &'static str, value: &str| only(headers, &HeaderName::from_static(name)) == Some(value);
+        if headers.get_all(ORIGIN).iter().any(|origin| !own(origin)) {
+            Self::Foreign
+        } else if headers.get_all(&site).iter().any(|site| !same(site)) {
+            let opens_a_page = names("sec-fetch-mode", "navigate") && names("sec-fetch-dest", "document");
+            if opens_a_page { Self::ForeignLink } else { Self::Foreign }
+        } else if headers.contains_key(ORIGIN) || headers.contains_key(&site) {
+            Self::Own
+        } else {
+            Self::Unknown
         }
-        if comes_from_another_site(host, headers) {
-            return Some(reply::forbidden("web pages of other origins may not use this listener"));
-        }
-        let is_open = is_open || self.token.is_none();
-        (!is_open && !with_token).then(reply::unauthorized)
-    }
-
-    /// Reports whether `Host`, with or without a port, is a name of this listener. Names under an attacker's control
-    /// that resolve to this address are none.
-    fn is_own_name(&self, host: &str, local: IpAddr) -> bool {
-        let Some(name) = without_port(host) else { return false };
-        let is_own = |address: IpAddr| address.is_loopback() || address.to_canonical() == local.to_canonical();
-        let address: Option<IpAddr> = name.parse().ok();
-        let is_configured =
-            |own: &str| name.eq_ignore_ascii_case(own) || (address.is_some() && own.parse().ok() == address);
-        name.eq_ignore_ascii_case("localhost")
-            || address.is_some_and(is_own)
-            || self.hosts.iter().any(|own| is_configured(own))
-    }
-
-    /// Reports whether the request carries the token; false when none is configured.
-    fn has_token(&self, headers: &HeaderMap) -> bool {
-        let (Some(token), Some(credentials)) = (&self.token, only(headers, &AUTHORIZATION)) else { return false };
-        let Some((scheme, sent)) = credentials.split_once(' ') else { return false };
-        // Every secret is compared, so that the time does not reveal which of them is close.
-        let equal = |secret: &Secret| verify_slices_are_equal(secret.expose(), sent.as_bytes()).is_ok();
-        let matching = token.verifying().filter(|secret| equal(secret)).count();
-        scheme.eq_ignore_ascii_case("bearer") && matching > 0
     }
 }
 
 /// Returns the value of a header that was sent exactly once, as text.
-fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => value.to_str().ok(),
@@ -75,9 +59,26 @@ fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> 
 }
 
 /// Returns the only `Host`; an absolute request target must name the same host.
-fn host_of<'a>(uri: &Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+pub(super) fn host_of<'a>(uri: &Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let host = only(headers, &HOST)?;
     uri.authority().is_none_or(|authority| authority.as_str() == host).then_some(host)
+}
+
+/// Reports whether `Host`, with or without a port, is a name of this listener. Names under an attacker's control that
+/// resolve to this address are none.
+pub(super) fn is_own_name(host: &str, local: Option<IpAddr>, hosts: &[Box<str>]) -> bool {
+    let Some(name) = without_port(host) else { return false };
+    let is_own = |address: IpAddr| {
+        address.is_loopback() || local.is_some_and(|local| address.to_canonical() == local.to_canonical())
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(is_own) || is_configured(host, hosts)
+}
+
+/// Reports whether `Host` is one of `[admin] hosts`.
+fn is_configured(host: &str, hosts: &[Box<str>]) -> bool {
+    let Some(name) = without_port(host) else { return false };
+    let address: Option<IpAddr> = name.parse().ok();
+    hosts.iter().any(|own| name.eq_ignore_ascii_case(own) || (address.is_some() && own.parse().ok() == address))
 }
 
 /// Returns the name or address in a `Host`, without brackets and port.
@@ -91,14 +92,4 @@ fn without_port(host: &str) -> Option<&str> {
 /// Reports whether the text is empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     text.is_empty() || text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
-}
-
-/// Reports whether a web page of another site made the request. Browsers send `Origin` with requests that may change
-/// something, and newer ones `Sec-Fetch-Site` with every request.
-fn comes_from_another_site(host: &str, headers: &HeaderMap) -> bool {
-    let own =
-        |origin: &HeaderValue| origin.as_bytes().strip_prefix(b"http://").is_some_and(|rest| rest == host.as_bytes());
-    let same = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
-    headers.get_all(ORIGIN).iter().any(|origin| !own(origin))
-        || headers.get_all("sec-fetch-site").iter().any(|site| !same(site))
 }

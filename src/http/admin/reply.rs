@@ -1,14 +1,163 @@
 //! The admin listener's replies. No other admin code uses HTTP statuses.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE,
+    WWW_AUTHENTICATE,
+};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
+
+use super::page;
+use super::routes::RouteKind;
+use crate::pages::Text;
+use crate::rules::Role;
 
 /// A reply of the admin listener.
 pub(super) type AdminReply = Response<Full<Bytes>>;
 
 const JSON: &str = "application/json";
+
+/// What a page of the console may do: show its own style and images, run its own script, and talk to this listener.
+pub(super) const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+                           connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// Why a request does not reach its handler.
+#[derive(Debug)]
+pub(super) enum Rejection {
+    /// There is no `Host`, or more than one.
+    NoHost,
+    /// `Host` is no name of this listener.
+    ForeignHost,
+    /// A page of another origin made the request.
+    ForeignOrigin,
+    /// A browser with a session does not report where the request comes from.
+    UnknownOrigin,
+    /// There is no user, or the token is wrong.
+    Unauthorized,
+    /// Too many tokens of this address were wrong: how long it has to wait.
+    TooManyFailures(Duration),
+    /// The user lacks this role.
+    Role(Role),
+    /// `[admin] read_only`.
+    ReadOnly,
+    NotFound,
+    /// The path takes these methods.
+    Method(String),
+    /// The body is no form.
+    NoForm,
+    LargeForm,
+    SlowForm,
+    /// The form is malformed, in this way.
+    WrongForm(&'static str),
+}
+
+impl Rejection {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NoHost | Self::WrongForm(_) => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin | Self::Role(_) | Self::ReadOnly => {
+                StatusCode::FORBIDDEN
+            }
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::SlowForm => StatusCode::REQUEST_TIMEOUT,
+            Self::LargeForm => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NoForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooManyFailures(_) => StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
+
+    fn message(&self) -> &'static str {
+        match self {
+            Self::NoHost => "send exactly one Host",
+            Self::ForeignHost => "Host must be localhost, the listening address or one of [admin] hosts",
+            Self::ForeignOrigin => "web pages of other origins may not use this listener",
+            Self::UnknownOrigin => "with a session, an action needs Origin or Sec-Fetch-Site",
+            Self::Unauthorized => "send the token of a user as Authorization: Bearer",
+            Self::TooManyFailures(_) => "too many wrong tokens from this address: wait a minute",
+            Self::Role(Role::Viewer) => "this needs a user",
+            Self::Role(Role::Operator) => "this needs the role operator",
+            Self::ReadOnly => "[admin] read_only is set: nothing can be changed from here",
+            Self::NotFound => "not found",
+            Self::Method(_) => "this path does not take this method",
+            Self::NoForm => "send a form as application/x-www-form-urlencoded",
+            Self::LargeForm => "the form is larger than 128 KiB",
+            Self::SlowForm => "the form did not arrive in time",
+            Self::WrongForm(reason) => reason,
+        }
+    }
+
+    /// Returns the header that belongs to the status.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        if let Self::Method(allow) = self {
+            return Some((ALLOW, HeaderValue::try_from(allow).ok()?));
+        }
+        if let Self::TooManyFailures(wait) = self {
+            return Some((RETRY_AFTER, wait.as_secs().saturating_add(1).into()));
+        }
+        matches!(self, Self::Unauthorized).then_some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")))
+    }
+
+    /// Returns the reply to a request of this kind.
+    pub(super) fn reply(&self, kind: RouteKind) -> AdminReply {
+        let (status, message) = (self.status(), self.message());
+        let reply = match kind {
+            RouteKind::Page => {
+                let back = "<p><a href=\"/\">Back to the overview</a></p>\n";
+                html(status, page::document("Refused", "", &format!("<p>{}.</p>\n{back}", Text(message))))
+            }
+            RouteKind::Probe | RouteKind::Program | RouteKind::Static => error(status, message),
+        };
+        self.with_header(reply)
+    }
+
+    /// Returns the sign-in form again, after a token that was wrong.
+    pub(super) fn form(&self, form: impl FnOnce(&str) -> String) -> AdminReply {
+        let is_wrong = matches!(self, Self::Unauthorized);
+        let message = if is_wrong { "this is no user's token" } else { self.message() };
+        self.with_header(html(self.status(), form(message)))
+    }
+
+    fn with_header(&self, mut reply: AdminReply) -> AdminReply {
+        if let Some((name, value)) = self.header() {
+            reply.headers_mut().insert(name, value);
+        }
+        reply
+    }
+}
+
+/// Replies 200 with a page of the console.
+pub(super) fn page(document: String) -> AdminReply {
+    html(StatusCode::OK, document)
+}
+
+/// Sends the browser to another page of the console, which it requests with GET.
+pub(super) fn see_other(to: &str) -> AdminReply {
+    let mut reply = html(StatusCode::SEE_OTHER, String::new());
+    // A return path is visible ASCII.
+    reply.headers_mut().insert(LOCATION, HeaderValue::try_from(to).unwrap_or(HeaderValue::from_static("/")));
+    reply
+}
+
+/// Adds a cookie to a reply.
+pub(super) fn with_cookie(mut reply: AdminReply, cookie: &str) -> AdminReply {
+    if let Ok(cookie) = HeaderValue::try_from(cookie) {
+        reply.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    reply
+}
+
+fn html(status: StatusCode, document: String) -> AdminReply {
+    let mut reply = text(status, "text/html; charset=utf-8", document);
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    reply
+}
 
 /// Replies 200 with a body of this type.
 pub(super) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> AdminReply {
@@ -35,28 +184,9 @@ pub(super) fn bad_request(message: &str) -> AdminReply {
     error(StatusCode::BAD_REQUEST, message)
 }
 
-/// Replies 401: the token is missing or wrong.
-pub(super) fn unauthorized() -> AdminReply {
-    let mut reply = error(StatusCode::UNAUTHORIZED, "send the admin token as Authorization: Bearer");
-    reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    reply
-}
-
-/// Replies 403.
-pub(super) fn forbidden(message: &str) -> AdminReply {
-    error(StatusCode::FORBIDDEN, message)
-}
-
 /// Replies 404.
 pub(super) fn not_found(message: &str) -> AdminReply {
     error(StatusCode::NOT_FOUND, message)
-}
-
-/// Replies 405 with the methods that are allowed.
-pub(super) fn method_not_allowed(allow: &'static str) -> AdminReply {
-    let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method");
-    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    reply
 }
 
 /// Replies 409.

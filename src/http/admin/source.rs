@@ -2,10 +2,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use super::rules::RulesInfo;
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
+use crate::rules::RuleSet;
 use crate::shadow::Readiness;
 use crate::store::{Outbox, StoreError};
 
@@ -16,6 +18,9 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait AdminSource: Send + Sync + 'static {
     /// Reports whether requests can be served now, or why not: draining, or a check that failed.
     fn ready(&self) -> Pending<'_, Result<(), String>>;
+
+    /// Returns the rule set in force.
+    fn rule_set(&self) -> Arc<RuleSet>;
 
     /// Describes the rule set in force.
     fn rules(&self) -> RulesInfo;

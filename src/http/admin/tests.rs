@@ -1,19 +1,28 @@
 //! Tests of the admin listener over real sockets.
 
-use std::sync::Mutex;
+mod sign_in;
+
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 
+use super::listen::{CONNECTION_TIMEOUT, CONNECTIONS};
+use super::server::OPENAPI;
 use super::*;
 use crate::callback::{SampleKind, Sampled};
-use crate::clock::{Clock as _, SystemRandomness};
-use crate::domain::{CallbackUrl, MerchantId, Secret, UnixMillis};
+use crate::clock::{Clock as _, ManualClock, SystemRandomness};
+use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::engine::tests::World;
+use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Outbox, StoreError, TryOutcome};
+use crate::telemetry::{classic, metrics};
 
-#[derive(Default)]
 struct Source {
     not_ready: Mutex<Option<String>>,
     reload_error: Mutex<Option<String>>,
@@ -21,12 +30,51 @@ struct Source {
     page_bytes: AtomicUsize,
     /// Holds callbacks to merchants.
     world: Option<World>,
+    clock: Arc<ManualClock>,
+    directory: tempfile::TempDir,
+    live: LiveRules,
+}
+
+impl Source {
+    /// Creates a process whose `[admin]` has these lines.
+    fn new(admin: &str) -> Self {
+        let (directory, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::at(UnixMillis(1_000_000))));
+        std::fs::write(directory.path().join("gateway.toml"), gateway(admin)).unwrap();
+        let mut loader = Loader::new(directory.path(), LoadOptions::default());
+        let first = loader.load(clock.now(), None).unwrap_or_else(|problems| panic!("{problems}"));
+        let live = LiveRules::new(loader, first, clock.clone());
+        Self {
+            not_ready: Mutex::default(),
+            reload_error: Mutex::default(),
+            reloads: AtomicUsize::default(),
+            page_bytes: AtomicUsize::default(),
+            world: None,
+            clock,
+            directory,
+            live,
+        }
+    }
+
+    /// Replaces the lines of `[admin]` and reloads.
+    fn edit(&self, admin: &str) {
+        std::fs::write(self.directory.path().join("gateway.toml"), gateway(admin)).unwrap();
+        let outcome = self.live.reload();
+        assert!(matches!(outcome, ReloadOutcome::Loaded { .. }), "{outcome:?}");
+    }
+}
+
+fn gateway(admin: &str) -> String {
+    format!("[admin]\nlisten = \"127.0.0.1:0\"\nhosts = [\"console.example\", \"fd00::0001\"]\n{admin}\n")
 }
 
 impl AdminSource for Source {
     fn ready(&self) -> Pending<'_, Result<(), String>> {
         let not_ready = self.not_ready.lock().unwrap().clone();
         Box::pin(std::future::ready(not_ready.map_or(Ok(()), Err)))
+    }
+
+    fn rule_set(&self) -> Arc<RuleSet> {
+        self.live.current()
     }
 
     fn rules(&self) -> RulesInfo {
@@ -91,7 +139,7 @@ impl AdminSource for Source {
     }
 
     fn now(&self) -> UnixMillis {
-        self.world.as_ref().unwrap().clock.now()
+        self.world.as_ref().map_or_else(|| self.clock.now(), |world| world.clock.now())
     }
 }
 
@@ -101,17 +149,21 @@ struct Running {
     _serving: JoinSet<()>,
 }
 
-async fn start(token: Option<&str>) -> Running {
-    start_with(token, Source::default()).await
+/// Starts a listener whose `[admin]` has these lines.
+async fn start(admin: &str) -> Running {
+    start_with(Source::new(admin)).await
 }
 
-async fn start_with(token: Option<&str>, source: Source) -> Running {
-    let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let (address, source) = (admin.address(), Arc::new(source));
-    let token = token.and_then(|text| Secrets::new(vec![Secret::new(b"next"), Secret::new(text.as_bytes())]));
+async fn start_with_world(world: World) -> Running {
+    start_with(Source { world: Some(world), ..Source::new("") }).await
+}
+
+async fn start_with(source: Source) -> Running {
+    let admin = Admin::bind(&source.rule_set().gateway.admin.listen).await.unwrap();
+    let AdminListen::Tcp(address) = *admin.listen() else { panic!("{:?}", admin.listen()) };
+    let source = Arc::new(source);
     let mut serving = JoinSet::new();
-    let hosts = vec!["console.example".into(), "fd00::0001".into()];
-    serving.spawn(admin.serve(source.clone(), token, hosts, Arc::new(SystemRandomness::default())));
+    serving.spawn(admin.serve(source.clone(), None, Arc::new(SystemRandomness::default())));
     Running { address, source, _serving: serving }
 }
 
@@ -141,7 +193,7 @@ const LOCAL: &str = "Host: localhost:9090";
 
 #[tokio::test]
 async fn every_path_answers() {
-    let admin = start(None).await;
+    let admin = start("").await;
     assert_eq!(body(&admin.send("GET /healthz", &[LOCAL]).await.1), "ok");
     assert_eq!(body(&admin.send("GET /readyz", &[LOCAL]).await.1), "ready");
     let (status, reply) = admin.send("GET /metrics", &[LOCAL]).await;
@@ -184,7 +236,7 @@ async fn every_path_answers() {
 
 #[tokio::test]
 async fn readiness_names_the_reason() {
-    let admin = start(None).await;
+    let admin = start("").await;
     *admin.source.not_ready.lock().unwrap() = Some("draining".to_owned());
     let (status, reply) = admin.send("GET /readyz", &[LOCAL]).await;
     assert_eq!((status, body(&reply)), (503, r#"{"error":{"code":503,"message":"draining"}}"#));
@@ -193,7 +245,7 @@ async fn readiness_names_the_reason() {
 
 #[tokio::test]
 async fn a_rejected_reload_returns_the_problems() {
-    let admin = start(None).await;
+    let admin = start("").await;
     assert_eq!(admin.status("POST /api/rules/reload", &[LOCAL]).await, 200);
     *admin.source.reload_error.lock().unwrap() = Some("gateway.toml:3:1: \"x\"".to_owned());
     let (status, reply) = admin.send("POST /api/rules/reload", &[LOCAL]).await;
@@ -209,7 +261,7 @@ async fn a_rejected_reload_returns_the_problems() {
 
 #[tokio::test]
 async fn web_pages_are_refused() {
-    let admin = start(None).await;
+    let admin = start("").await;
     for host in [
         "localhost",
         "LOCALHOST:1",
@@ -255,26 +307,27 @@ async fn web_pages_are_refused() {
 
 #[tokio::test]
 async fn everything_but_probes_requires_the_token() {
-    let admin = start(Some("s3cret")).await;
+    let admin = start("token = [\"next-of-16-or-more\", \"s3cret-of-16-or-more\"]").await;
     for probe in ["GET /healthz", "GET /readyz"] {
         assert_eq!(admin.status(probe, &[LOCAL]).await, 200);
     }
     for headers in [
         &[LOCAL][..],
         &[LOCAL, "Authorization: Bearer wrong"],
-        &[LOCAL, "Authorization: Bearer s3cret2"],
-        &[LOCAL, "Authorization: Basic s3cret"],
-        &[LOCAL, "Authorization: s3cret"],
-        &[LOCAL, "Authorization: Bearer s3cret", "Authorization: Bearer s3cret"],
+        &[LOCAL, "Authorization: Bearer s3cret-of-16-or-more2"],
+        &[LOCAL, "Authorization: Basic s3cret-of-16-or-more"],
+        &[LOCAL, "Authorization: s3cret-of-16-or-more"],
+        &[LOCAL, "Authorization: Bearer s3cret-of-16-or-more", "Authorization: Bearer s3cret-of-16-or-more"],
     ] {
         for line in
             ["GET /metrics", "GET /api/rules", "POST /api/rules/reload", "GET /api/openapi.json", "GET /nothing"]
         {
+            admin.source.clock.advance(Duration::from_mins(1));
             let (status, reply) = admin.send(line, headers).await;
             assert!(status == 401 && reply.contains("www-authenticate: Bearer"), "{line} {headers:?}: {reply}");
         }
     }
-    for good in ["Authorization: Bearer s3cret", "authorization: bearer next"] {
+    for good in ["Authorization: Bearer s3cret-of-16-or-more", "authorization: bearer next-of-16-or-more"] {
         assert_eq!(admin.status("GET /metrics", &[LOCAL, good]).await, 200);
         assert_eq!(admin.status("GET /metrics", &["Host: admin.example", good]).await, 200);
         let origin = "Origin: http://evil.example";
@@ -285,7 +338,7 @@ async fn everything_but_probes_requires_the_token() {
 
 #[tokio::test]
 async fn a_connection_serves_one_request() {
-    let admin = start(None).await;
+    let admin = start("").await;
     let mut socket = TcpStream::connect(admin.address).await.unwrap();
     socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut reply = String::new();
@@ -295,7 +348,7 @@ async fn a_connection_serves_one_request() {
 
 #[tokio::test]
 async fn connections_over_the_limit_are_closed_at_once() {
-    let admin = start(None).await;
+    let admin = start("").await;
     let mut silent = Vec::new();
     for _ in 0..CONNECTIONS {
         silent.push(TcpStream::connect(admin.address).await.unwrap());
@@ -316,7 +369,7 @@ async fn connections_over_the_limit_are_closed_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_dropped() {
-    let admin = start(None).await;
+    let admin = start("").await;
     admin.source.page_bytes.store(32 * 1024 * 1024, Ordering::SeqCst);
     let mut socket = TcpStream::connect(admin.address).await.unwrap();
     socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
@@ -328,8 +381,8 @@ async fn a_client_that_does_not_read_is_dropped() {
 
 #[tokio::test]
 async fn a_port_in_use_is_stated_in_one_line() {
-    let admin = start(None).await;
-    let message = Admin::bind(admin.address).await.unwrap_err().to_string();
+    let admin = start("").await;
+    let message = Admin::bind(&AdminListen::Tcp(admin.address)).await.unwrap_err().to_string();
     let start = format!("cannot listen on {} ([admin] listen): ", admin.address);
     assert!(message.starts_with(&start) && !message.contains('\n'), "{message}");
 }
@@ -357,7 +410,7 @@ async fn callbacks_are_listed_shown_and_resent() {
         ids.push(world.failed_callback(order).await);
         world.clock.advance(Duration::from_mins(1));
     }
-    let admin = start_with(None, Source { world: Some(world), ..Source::default() }).await;
+    let admin = start_with_world(world).await;
     let all = |orders: &[&str]| orders.iter().map(|order| (*order).to_owned()).collect::<Vec<_>>();
     assert_eq!(orders(&admin, "").await, (all(&["o3", "o2", "o1"]), None));
     let (first, next) = orders(&admin, "?limit=2").await;
@@ -416,7 +469,7 @@ async fn readiness_is_reported_for_all_merchants_or_one() {
     let gateway = std::fs::read_to_string(world.rules_directory().join("gateway.toml")).unwrap();
     world.edit("gateway.toml", &format!("{gateway}\n[legacy]\nurl = \"https://v1.example\"\n"));
     world.replace("merchants/acme.toml", "[v1]", "[v1]\nmode = \"staged\"");
-    let admin = start_with(None, Source { world: Some(world), ..Source::default() }).await;
+    let admin = start_with_world(world).await;
     let (status, all) = json(&admin, "GET /api/readiness").await;
     let merchants: Vec<_> =
         all["merchants"].as_array().unwrap().iter().map(|one| one["merchant"].as_str().unwrap()).collect();
@@ -437,7 +490,7 @@ async fn readiness_is_reported_for_all_merchants_or_one() {
 
 #[tokio::test]
 async fn wrong_parameters_are_named() {
-    let admin = start_with(None, Source { world: Some(World::new()), ..Source::default() }).await;
+    let admin = start_with_world(World::new()).await;
     for (line, name) in [
         ("GET /api/callbacks?states=failed", "states"),
         ("GET /api/callbacks?state=sent", "state"),
@@ -479,7 +532,7 @@ async fn wrong_parameters_are_named() {
 
 #[tokio::test]
 async fn a_sample_is_sent_as_requested() {
-    let admin = start(None).await;
+    let admin = start("").await;
     let (status, reply) = json(&admin, "POST /api/callbacks/sample?merchant=acme").await;
     let expected = serde_json::json!({
         "id": "sample_1", "kind": "v1", "url": "https://shop.example/default", "body": "",

@@ -42,6 +42,9 @@ impl std::error::Error for TlsError {}
 pub struct ServerTls {
     /// The configuration for new connections.
     pub config: ServerConfig,
+    /// The configuration of the admin listener: the same certificate, HTTP/1.1 alone, and no client certificates, which
+    /// are the merchants'.
+    pub admin: ServerConfig,
     /// A hash over the chain, the key and the client CA.
     pub digest: [u8; 32],
     /// The end of the certificate's validity; `None` if it cannot be parsed.
@@ -83,11 +86,16 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
         }
         None => Arc::new(NoClientAuth),
     };
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .map_err(|error| TlsError(format!("TLS cannot be set up: {error}")))?
-        .with_client_cert_verifier(verifier)
-        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+    let certified = Arc::new(SingleCertAndKey::from(certified));
+    let configured = |verifier| {
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+            .map_err(|error| TlsError(format!("TLS cannot be set up: {error}")))?;
+        Ok(builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::clone(&certified) as _))
+    };
+    let mut admin = configured(Arc::new(NoClientAuth))?;
+    admin.alpn_protocols = vec![ALPN_HTTP1.to_vec()];
+    let mut config = configured(verifier)?;
     config.ignore_client_order = true;
     config.alpn_protocols = vec![ALPN_HTTP2.to_vec(), ALPN_HTTP1.to_vec()];
     // Stateless tickets need no memory for each session. Their key lives as long as this configuration.
@@ -95,7 +103,7 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
         .map_err(|error| TlsError(format!("session tickets cannot be set up: {error}")))?;
     // One ticket a connection is enough: a client that opens several connections at a time gets one with each of them.
     config.send_tls13_tickets = 1;
-    Ok(ServerTls { config, digest: hash.finalize().into(), not_after })
+    Ok(ServerTls { config, admin, digest: hash.finalize().into(), not_after })
 }
 
 /// Returns the crypto provider, with 128-bit AES suites before all others. Their hash is SHA-256, for which processors

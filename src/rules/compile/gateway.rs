@@ -7,9 +7,10 @@ use std::time::Duration;
 use http::HeaderName;
 use toml::Spanned;
 
+use super::admin::RawAdmin;
 use super::legacy::RawLegacy;
 use super::{Context, FileContext, origin_of};
-use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, Secrets, is_host, service_url};
+use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, service_url};
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
     BoundedDuration, Cidr, DisplayName, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
@@ -39,9 +40,9 @@ raw_table! {
         server: RawServer = section,
         /// The certificate of the public listener.
         tls: RawTls = section,
-        /// The admin listener: health, metrics, state of the rules.
+        /// The admin listener: the operators' console, health, metrics and an API.
         ///
-        /// Changes take effect after a restart.
+        /// Changes take effect after a restart, but for `users` and `read_only`.
         admin: RawAdmin = section,
         /// The database of operations.
         ///
@@ -99,21 +100,6 @@ raw_table! {
         /// When set, clients must present a certificate that a CA in this PEM file signed. Its path is relative to this
         /// file.
         client_ca: String where { "examples": ["../certs/clients.pem"] },
-    }
-}
-
-raw_table! {
-    /// `[admin]`.
-    struct RawAdmin {
-        /// Address and port of `/healthz`, `/readyz`, `/metrics` and `/api/...` (plain HTTP). If it is not on loopback,
-        /// `token` is required.
-        listen: SocketAddr = "127.0.0.1:9090",
-        /// The bearer token, a secret or a list of secrets: `"env:NAME"`, `"file:PATH"` or the secret itself. Required
-        /// when `listen` is not on loopback.
-        token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] },
-        /// Host names that `Host` may contain besides loopback and the listening address, without a port. A request
-        /// with the token may contain any.
-        hosts: List<String> = [] where { "examples": [["console.example"]] },
     }
 }
 
@@ -288,9 +274,7 @@ impl Context<'_> {
             callback_signature: self.callback_signature(here, &raw.engine.callback_signature),
             server,
             tls,
-            admin_listen: *raw.admin.listen,
-            admin_token: self.admin_token(here, &raw.admin),
-            admin_hosts: self.admin_hosts(here, &raw.admin),
+            admin: self.admin(here, &raw.admin),
             legacy,
             pages: self.page_rules(here, &raw.pages, &store),
             store,
@@ -322,23 +306,6 @@ impl Context<'_> {
         });
         let (listen, shutdown_grace, drain_delay) = (*raw.listen, *raw.shutdown_grace, *raw.drain_delay);
         ServerRules { listen, public_url, shutdown_grace, drain_delay }
-    }
-
-    fn admin_token(&mut self, here: FileContext<'_>, raw: &RawAdmin) -> Option<Secrets> {
-        if let Some(at) = raw.listen.place()
-            && !raw.listen.ip().to_canonical().is_loopback()
-            && raw.token.is_absent()
-        {
-            self.problem(here, at, "`admin.token` is required when `admin.listen` is not on loopback");
-        }
-        self.secrets(here, &raw.token)
-    }
-
-    fn admin_hosts(&mut self, here: FileContext<'_>, raw: &RawAdmin) -> Vec<Box<str>> {
-        for host in raw.hosts.0.iter().filter(|host| !is_host(host.get_ref())) {
-            self.problem(here, host.span(), "`admin.hosts` must hold host names or IP addresses, without a port");
-        }
-        raw.hosts.values().map(|host| host.to_ascii_lowercase().into()).collect()
     }
 
     pub(super) fn store(&mut self, here: FileContext<'_>, raw: &RawStore) -> StoreSettings {

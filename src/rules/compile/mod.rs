@@ -1,6 +1,7 @@
 //! Compiles raw tables into the types that serve requests. Compilation never stops at a problem: what is wrong is left
 //! out, and the problem is noted.
 
+mod admin;
 mod certificates;
 mod dialect;
 mod fingerprint;

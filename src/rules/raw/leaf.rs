@@ -337,10 +337,10 @@ impl<const MOST: usize> FromToml for Visible<MOST> {
     }
 }
 
-/// The most characters of a name that customers read.
+/// The most characters of a name that people read.
 const LONGEST_NAME: usize = 100;
 
-/// A name that customers read.
+/// A name that people read.
 #[derive(Debug, Clone)]
 pub(in crate::rules) struct DisplayName(pub Box<str>);
 

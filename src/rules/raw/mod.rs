@@ -69,6 +69,11 @@ impl<T> Field<T> {
     pub(super) const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
+
+    /// Reports whether the file has another value; the problem is noted.
+    pub(super) const fn is_wrong(&self) -> bool {
+        matches!(self, Self::Wrong)
+    }
 }
 
 impl<T: FromToml> Field<T> {

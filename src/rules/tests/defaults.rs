@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::domain::Currency;
-use crate::rules::{AccountRule, CallbackStyle, EngineRules, IdPolicy, ProviderRules, UnknownFields};
+use crate::rules::{
+    AccountRule, AdminListen, CallbackStyle, EngineRules, IdPolicy, ProviderRules, Role, UnknownFields,
+};
 use crate::store::StoreUrl;
 
 #[test]
@@ -20,8 +22,10 @@ fn gateway_defaults() {
     assert_eq!(gateway.tls.certificate, base.join("certs/server.pem"));
     assert_eq!(gateway.tls.key, base.join("certs/server.key"));
     assert!(!gateway.tls.generate && gateway.tls.client_ca.is_none());
-    assert_eq!(gateway.admin_listen, "127.0.0.1:9090".parse().unwrap());
-    assert!(gateway.admin_token.is_none() && gateway.admin_hosts.is_empty());
+    let admin = gateway.admin;
+    assert_eq!(admin.listen, AdminListen::Tcp("127.0.0.1:9090".parse().unwrap()));
+    assert!(admin.token.is_none() && admin.hosts.is_empty() && admin.users.is_empty());
+    assert!(!admin.tls && !admin.plain && !admin.read_only && admin.is_open);
     assert_eq!(gateway.store.url, StoreUrl::Sqlite(base.join("data/paybridge.db")));
     assert_eq!(gateway.store.keys.create_at.as_deref(), Some(&*base.join("secrets/store.key")));
     assert!(gateway.store.keys.keys.is_empty());
@@ -83,7 +87,9 @@ fn stated_values_replace_defaults() {
     let gateway = "\
         [server]\nlisten = \"[::1]:0\"\npublic_url = \"https://pay.example.com/\"\nshutdown_grace = \"250ms\"\n\
         [tls]\ncertificate = \"/etc/x.pem\"\nclient_ca = \"clients.pem\"\n\
-        [admin]\nlisten = \"0.0.0.0:1\"\ntoken = [\"a\", \"b\"]\nhosts = [\"Console.Example\"]\n\
+        [admin]\nlisten = \"0.0.0.0:1\"\ntoken = [\"a-of-16-or-more-\", \"b-of-16-or-more-\"]\n\
+        tls = true\nread_only = true\nhosts = [\"Console.Example\"]\n\
+        [[admin.users]]\nname = \"ada\"\nrole = \"operator\"\ntoken = \"ada-of-16-or-more\"\n\
         [store]\nurl = \"sqlite:/var/x.db\"\n\
         [pages]\nsecret = \"p\"\n\
         [limits]\nbody = 1000\nhead = \"1MiB\"\nunauthenticated_per_ip = { per_second = 7 }\n\
@@ -95,14 +101,26 @@ fn stated_values_replace_defaults() {
     assert_eq!(gateway.server.shutdown_grace, Duration::from_millis(250));
     assert_eq!(gateway.tls.certificate, Path::new("/etc/x.pem"));
     assert_eq!(gateway.tls.client_ca.unwrap(), rules.path().join("clients.pem"));
-    assert_eq!(gateway.admin_token.unwrap().verifying().count(), 2);
-    assert_eq!(gateway.admin_hosts, ["console.example".into()]);
+    let admin = gateway.admin;
+    assert_eq!(admin.hosts, ["console.example".into()]);
+    assert!(admin.tls && admin.read_only && !admin.plain && !admin.is_open);
+    let shown: Vec<_> = admin.accounts().map(|user| (&*user.name, user.role, user.token.verifying().count())).collect();
+    assert_eq!(shown, [("ada", Role::Operator, 1), ("token", Role::Operator, 2)]);
     assert_eq!(gateway.store.url, StoreUrl::Sqlite("/var/x.db".into()));
     assert_eq!(gateway.pages.secret.unwrap().signing().expose(), b"p");
     assert_eq!((gateway.limits.body, gateway.limits.head), (1000, 1 << 20));
     let quota = gateway.limits.unauthenticated_per_ip;
     assert_eq!((quota.per_second.get(), quota.burst.get()), (7, 7));
     assert_eq!(gateway.clients.trusted_proxies.len(), 2);
+}
+
+#[test]
+fn a_unix_socket_needs_no_user() {
+    let rules = Rules::bare().with("gateway.toml", "[admin]\nlisten = \"unix:../run/admin.sock\"\n");
+    let admin = rules.load().gateway.admin;
+    assert!(admin.is_open);
+    assert_eq!(admin.listen, AdminListen::Unix(rules.0.path().join("run/admin.sock")));
+    assert!(admin.listen.to_string().starts_with("unix:/"));
 }
 
 #[test]

@@ -104,7 +104,7 @@ const WHOLE: [(FileKind, &str); 6] = [
 const WHOLE_GATEWAY: &str = r#"
 server = { listen = "127.0.0.1:1", public_url = "https://pay.example", shutdown_grace = "1s", drain_delay = "1s" }
 tls = { certificate = "../a.pem", key = "../a.key", generate = false }
-admin = { listen = "127.0.0.1:2", token = "t", hosts = ["console.example"] }
+admin = { listen = "127.0.0.1:2", token = "token-of-16-or-more", tls = true, plain = true, hosts = ["console.example"], read_only = true, users = [{ name = "ada", role = "viewer", token = "ada-of-16-or-more" }] }
 store = { url = "sqlite:../x.db", connections = 9, keys = ["file:../x.key"] }
 pages = { secret = ["p", "q"], link_lifetime = "1m", return_lifetime = "1d", language = "en", name = "P", color = '#0b5fff', logo = "logo.svg" }
 [engine]

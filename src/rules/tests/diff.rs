@@ -34,9 +34,40 @@ const CHOICES: Choices = &[
     (GATEWAY, "tls.certificate", &["", "\"../certs/server.pem\"", "\"../certs/x/../server.pem\"", "\"x.pem\""]),
     (GATEWAY, "tls.key", &["", "\"./../certs/server.key\"", "\"x.key\""]),
     (GATEWAY, "tls.generate", &["", "false", "true"]),
-    (GATEWAY, "admin.listen", &["", "\"127.0.0.1:9090\"", "\"127.0.0.1:2\""]),
+    (
+        GATEWAY,
+        "admin.listen",
+        &["", "\"127.0.0.1:9090\"", "\"127.0.0.1:2\"", "\"unix:a.sock\"", "\"unix:x/../a.sock\""],
+    ),
+    (GATEWAY, "admin.tls", &["", "false", "true"]),
+    (GATEWAY, "admin.plain", &["", "false", "true"]),
+    (GATEWAY, "admin.read_only", &["", "false", "true"]),
+    (
+        GATEWAY,
+        "admin.users",
+        &[
+            "",
+            "[]",
+            "[{ name = \"ada\", role = \"viewer\", token = \"ada-hush-of-16-or-more\" }]",
+            "[{ token = [\"ada-hush-of-16-or-more\"], name = \"ada\", role = \"viewer\" }]",
+            "[{ name = \"ada\", role = \"operator\", token = \"ada-hush-of-16-or-more\" }]",
+            "[{ name = \"ada\", role = \"viewer\", token = \"new-hush-of-16-or-more\" }]",
+            "[{ name = \"bob\", role = \"viewer\", token = \"ada-hush-of-16-or-more\" }]",
+        ],
+    ),
     (GATEWAY, "admin.hosts", &["", "[]", "[\"a.example\"]", "[\"A.example\"]", "[\"a.example\", \"b.example\"]"]),
-    (GATEWAY, "admin.token", &["", "\"one\"", "[\"one\"]", "[\"one\", \"two\"]", "[\"two\", \"one\"]", "\"two\""]),
+    (
+        GATEWAY,
+        "admin.token",
+        &[
+            "",
+            "\"one-of-16-or-more\"",
+            "[\"one-of-16-or-more\"]",
+            "[\"one-of-16-or-more\", \"two-of-16-or-more\"]",
+            "[\"two-of-16-or-more\", \"one-of-16-or-more\"]",
+            "\"two-of-16-or-more\"",
+        ],
+    ),
     (
         GATEWAY,
         "store.url",
@@ -234,13 +265,18 @@ fn store(url: &StoreUrl) -> String {
 fn rule_set_text(rules: &Rules, set: &RuleSet) -> String {
     let mut text = String::new();
     let gateway = &set.gateway;
-    let tokens = (secrets(gateway.admin_token.as_ref()), secrets(gateway.pages.secret.as_ref()));
+    let tokens =
+        (secrets(gateway.admin.token.as_ref().map(|user| &user.token)), secrets(gateway.pages.secret.as_ref()));
     let keys: Vec<_> = gateway.store.keys.keys.iter().map(|key| key.expose().to_vec()).collect();
     let keys = (store(&gateway.store.url), gateway.store.connections, &gateway.store.keys.create_at, keys);
     let proxies = addresses(&AddressSet::new(gateway.clients.trusted_proxies.iter().copied()));
     let lifetimes = (gateway.pages.link_lifetime, gateway.pages.return_lifetime);
-    writeln!(text, "{:?} {:?} {:?}", gateway.server, gateway.tls, gateway.admin_listen).unwrap();
-    writeln!(text, "{:?}", gateway.admin_hosts).unwrap();
+    let admin = &gateway.admin;
+    writeln!(text, "{:?} {:?} {:?}", gateway.server, gateway.tls, admin.listen).unwrap();
+    writeln!(text, "{:?} {} {} {}", admin.hosts, admin.tls, admin.plain, admin.read_only).unwrap();
+    for user in &admin.users {
+        writeln!(text, "{} {:?} {:?}", user.name, user.role, secrets(Some(&user.token))).unwrap();
+    }
     writeln!(text, "{tokens:?} {keys:?} {:?} {lifetimes:?} {:?}", gateway.engine, gateway.callbacks).unwrap();
     writeln!(text, "{:?} {:?} {proxies}", gateway.limits, gateway.clients.proxy_protocol).unwrap();
     writeln!(text, "{:?} {:?}", gateway.pages.language, set.pages.language("").tag).unwrap();

@@ -26,7 +26,13 @@ fn gateway_errors() {
     gateway("[server]\npublic_url = \"https://a.example/x\"", "2:14", "must be an https:// URL without a path");
     gateway("[server]\npublic_url = \"a.example\"", "2:14", "must be an absolute URL");
     gateway("[tls]\ngenerate = \"yes\"", "2:12", "`tls.generate` must be true or false, not a string");
-    gateway("[admin]\nlisten = \"0.0.0.0:9\"", "2:10", "`admin.token` is required");
+    let beyond = "[admin]\nlisten = \"0.0.0.0:9\"";
+    gateway(&format!("{beyond}\nplain = true"), "2:10", "`admin.token` or an `[[admin.users]]` is required");
+    let token = "token = \"of-16-characters\"";
+    gateway(&format!("{beyond}\n{token}"), "2:10", "tokens would cross the network unprotected");
+    gateway("[admin]\nlisten = \"unix:\"", "2:10", "or \"unix:\" and the path of a socket");
+    gateway("[admin]\ntoken = \"of-15-character\"", "2:9", "must have at least 16 characters");
+    gateway("[admin]\ntoken = [\"of-16-characters\", \"short\"]", "2:30", "must have at least 16 characters");
     gateway("[admin]\ntoken = \"\"", "2:9", "must not be empty");
     gateway("[admin]\nhosts = [\"a.example\", \"b.example:1\"]", "2:23", "without a port");
     gateway("[admin]\ntoken = []", "2:9", "must name at least one secret");
@@ -247,4 +253,43 @@ fn api_keys_are_unique_across_merchants() {
 fn a_wrong_shop_is_not_reported_as_missing() {
     let rules = Rules::small().with("shops/s.toml", "currency = 5\n[provider]\nkind = \"sandbox\"");
     rules.one_problem("shops/s.toml:1:12", "`currency` must be a string, not an integer");
+}
+
+#[test]
+fn users_of_the_console_differ() {
+    let user =
+        |name: &str, token: &str| format!("[[admin.users]]\nname = \"{name}\"\nrole = \"viewer\"\ntoken = {token}\n");
+    let (one, other) = ("\"one-of-16-or-more\"", "\"other-of-16-or-more\"");
+    let ada = user("ada", one);
+    gateway(&format!("{ada}{}", user("ada", other)), "6:8", "`ada` is taken by a user above");
+    let taken = "the token is taken: it is also a token of the user";
+    gateway(&format!("{ada}{}", user("bob", one)), "8:9", &format!("{taken} `ada`"));
+    gateway(&format!("{ada}{}", user("bob", &format!("[{other}, {one}]"))), "8:33", taken);
+    gateway(&format!("[admin]\ntoken = [{other}, {one}]\n{ada}"), "6:9", &format!("{taken} `token`"));
+    gateway(&user("ada", "\"short\""), "4:9", "must have at least 16 characters");
+    for name in ["token", "local"] {
+        gateway(&user(name, one), "2:8", &format!("`admin.users.name` must not be `{name}`"));
+    }
+    gateway(&user("cli:root", one), "2:8", "must not begin with `cli:`");
+    for name in ["", " ", "a\\nb", "a\\u202Eb", &"a".repeat(101)] {
+        gateway(&user(name, one), "2:8", "must be 1 to 100 readable characters");
+    }
+    gateway(&ada.replace("viewer", "admin"), "3:8", "must be");
+    gateway("[[admin.users]]\nname = \"ada\"\nrole = \"viewer\"\n", "1:1", "`admin.users[0].token` is required");
+    let many: String =
+        (0..257).map(|at| user(&format!("u{at}"), &format!("\"{at}-of-16-or-more-characters\""))).collect();
+    let problems = Rules::bare().with("gateway.toml", many).problems();
+    assert!(problems.len() == 1 && problems[0].contains("must have 256 users at most"), "{problems:?}");
+}
+
+#[test]
+fn tokens_that_are_not_read_are_not_compared() {
+    let user = |name: &str| {
+        format!("[[admin.users]]\nname = \"{name}\"\nrole = \"viewer\"\ntoken = \"env:PAYBRIDGE_NO_SUCH\"\n")
+    };
+    let text = format!("[admin]\nlisten = \"0.0.0.0:9\"\ntls = true\n{}{}", user("ada"), user("bob"));
+    let rules = Rules::bare().with("gateway.toml", text);
+    assert_eq!(rules.problems().len(), 2);
+    let loaded = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
+    assert_eq!(loaded.gateway.admin.users.len(), 2);
 }

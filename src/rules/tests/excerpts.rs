@@ -46,7 +46,7 @@ fn values_of_other_keys_are_shown() {
 #[test]
 fn values_whose_type_is_a_secret_are_hidden() {
     assert_shown(&[
-        ("gateway.toml", "[admin]\ntoken = [5, \"hush\"]\n", &["token = [***, ***]"]),
+        ("gateway.toml", "[admin]\ntoken = [5, \"hush-of-16-or-more\"]\n", &["token = [***, ***]"]),
         ("gateway.toml", "[pages]\nsecret = { x = \"hush\" }\n", &["secret = { x = *** }"]),
         ("gateway.toml", "[pages]\nsecret = [\n  \"\", # hush\n]\n", &["  ***, ***"]),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret.x.y = \"hush\"\n", &["v2_secret.x.y = ***"]),

@@ -75,7 +75,7 @@ fn keys_that_need_a_restart_are_named_and_not_applied() {
     let live = live(&rules);
     rules.put(
         "gateway.toml",
-        "[server]\npublic_url = \"https://b.example\"\n[admin]\ntoken = \"x\"\n[store]\nurl = \"sqlite:x.db\"\n\
+        "[server]\npublic_url = \"https://b.example\"\n[admin]\ntoken = \"of-16-characters\"\nread_only = true\n[store]\nurl = \"sqlite:x.db\"\n\
          [clients]\nproxy_protocol = true\n[limits]\nbody = 700\n",
     );
     let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("good rules were refused") };
@@ -83,7 +83,7 @@ fn keys_that_need_a_restart_are_named_and_not_applied() {
     assert_eq!((&needs_restart[..], &live.needs_restart()[..]), (&keys[..], &keys[..]));
     let now = live.current();
     assert_eq!(&*now.gateway.server.public_url, "https://localhost:8443");
-    assert!(now.gateway.admin_token.is_none() && !now.gateway.clients.proxy_protocol);
+    assert!(now.gateway.admin.token.is_none() && now.gateway.admin.read_only && !now.gateway.clients.proxy_protocol);
     assert_eq!(now.gateway.limits.body, 700, "other keys apply at once");
     rules.put("gateway.toml", "[server]\npublic_url = \"https://b.example\"\nlisten = 1");
     assert!(matches!(live.reload(), ReloadOutcome::Refused(_)));
@@ -98,7 +98,7 @@ fn keys_that_need_a_restart_are_named_and_not_applied() {
 
 #[test]
 fn every_key_that_needs_a_restart_has_its_name() {
-    let secret = "admin-hush-8Yz";
+    let secret = "admin-hush-8Yz-of-16-or-more";
     for (text, keys) in [
         (
             "[server]\nlisten = \"127.0.0.1:1\"\nshutdown_grace = \"1s\"",
@@ -107,8 +107,10 @@ fn every_key_that_needs_a_restart_has_its_name() {
         ("[server]\ndrain_delay = \"1s\"", &["server.drain_delay"]),
         ("[admin]\nlisten = \"127.0.0.1:1\"", &["admin.listen"]),
         ("[admin]\nhosts = [\"a.example\"]", &["admin.hosts"]),
+        ("[admin]\ntls = true\nplain = true", &["admin.tls", "admin.plain"]),
+        (&format!("[[admin.users]]\nname = \"ada\"\nrole = \"viewer\"\ntoken = \"{secret}\""), &[]),
         (&format!("[admin]\ntoken = \"{secret}\""), &["admin.token"]),
-        (&format!("[admin]\ntoken = [\"other\", \"{secret}\"]"), &["admin.token"]),
+        (&format!("[admin]\ntoken = [\"other-of-16-or-more\", \"{secret}\"]"), &["admin.token"]),
         ("[store]\nkeys = [\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"]", &["store.keys"]),
         ("[engine]\nurl = \"https://v2.example\"", &["engine.url"]),
         ("[engine]\ntimeout = \"7s\"", &["engine.timeout"]),

@@ -15,7 +15,7 @@ async fn logged(gateway: &Gateway, stated: &str) {
 
 #[tokio::test]
 async fn keys_that_need_a_restart_are_named_until_the_file_says_what_runs() {
-    let secret = "admin-hush-8Yz";
+    let secret = "admin-hush-8Yz-long";
     let mut gateway = Gateway::start(&Rules::default());
     assert_eq!(rules(&gateway)["needs_restart"], json!([]));
     let changed = Rules::default()

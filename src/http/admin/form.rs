@@ -1,0 +1,74 @@
+//! Reads the bodies of forms.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use super::reply::Rejection;
+use crate::v1::query::form_fields;
+
+/// The largest form, in bytes.
+pub(super) const LARGEST_FORM: usize = 128 * 1024;
+
+/// How long a form may take to arrive.
+const FORM_TIMEOUT: Duration = Duration::from_secs(10);
+
+const FORM_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// The fields of a form, each given once.
+#[derive(Debug, Default)]
+pub(super) struct Form(BTreeMap<String, String>);
+
+impl Form {
+    /// Returns the value of a field; `None` when the form does not have it.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Parses the text of a form.
+    fn parse(body: &[u8]) -> Result<Self, Rejection> {
+        let text = std::str::from_utf8(body).map_err(|_| Rejection::WrongForm("the form must be UTF-8"))?;
+        let mut fields = BTreeMap::new();
+        for field in form_fields(text) {
+            let (name, value) = field.ok_or(Rejection::WrongForm("the form must be percent-encoded UTF-8"))?;
+            if fields.insert(name.into_owned(), value.into_owned()).is_some() {
+                return Err(Rejection::WrongForm("a field of the form is given twice"));
+            }
+        }
+        Ok(Self(fields))
+    }
+}
+
+/// Reads a form, within [`LARGEST_FORM`] and [`FORM_TIMEOUT`].
+pub(super) async fn read_form(headers: &HeaderMap, body: Incoming) -> Result<Form, Rejection> {
+    let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(FORM_TYPE) {
+        return Err(Rejection::NoForm);
+    }
+    let read = timeout(FORM_TIMEOUT, Limited::new(body, LARGEST_FORM).collect()).await;
+    match read.map_err(|_| Rejection::SlowForm)? {
+        Ok(body) => Form::parse(&body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Rejection::LargeForm),
+        Err(_) => Err(Rejection::WrongForm("the form did not arrive whole")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_decoded_and_given_once() {
+        let form = Form::parse(b"token=a%2Bb+c&to=%2Frules%3Fx%3D1&empty=&&bare").unwrap();
+        let fields = ["token", "to", "empty", "bare", "other"].map(|name| form.get(name));
+        assert_eq!(fields, [Some("a+b c"), Some("/rules?x=1"), Some(""), Some(""), None]);
+        for wrong in [&b"a=1&a=1"[..], b"a=1&%61=2", b"a=%", b"a=%ff", b"%zz=1", b"a=\xff"] {
+            assert!(Form::parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

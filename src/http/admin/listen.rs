@@ -1,0 +1,228 @@
+//! The sockets of the admin listener: TCP or Unix, plain or TLS.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use socket2::{Domain, SockAddr, Socket, Type};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::request::{ConnectionEnds, PeerAddress};
+use super::server::Server;
+use super::source::AdminSource;
+use crate::clock::Random;
+use crate::rules::AdminListen;
+
+/// The most open connections; more are closed as they arrive.
+pub(super) const CONNECTIONS: usize = 64;
+
+/// How many connections to a Unix socket may wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// The read buffer of a connection, in bytes, which bounds a request's head. Browsers send the cookies of everything that
+/// runs on the same host.
+const HEAD_BYTES: usize = 16 * 1024;
+
+/// How long a request's head may take, and the handshake before it.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection may take for its one request: a peer that does not read its reply is dropped.
+pub(super) const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The pause after a failed accept, usually for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The error of an admin address that cannot be bound.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {listen} ([admin] listen): {cause}")]
+pub struct BindError {
+    listen: AdminListen,
+    cause: io::Error,
+}
+
+/// The TLS configuration for new connections, which a renewed certificate replaces.
+pub type AdminTls = Arc<ArcSwap<ServerConfig>>;
+
+/// A bound admin listener.
+#[derive(Debug)]
+pub struct Admin {
+    socket: AdminSocket,
+    listen: AdminListen,
+}
+
+#[derive(Debug)]
+enum AdminSocket {
+    Tcp(TcpListener),
+    /// The file is removed before the socket is closed: from then on another process may make one of the same name.
+    Unix {
+        _file: SocketFile,
+        listener: UnixListener,
+    },
+}
+
+/// The file of a Unix socket, removed when it is dropped.
+#[derive(Debug)]
+struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+impl Admin {
+    /// Binds the address, or makes the Unix socket with mode 0600. The socket of a process that has ended is replaced.
+    ///
+    /// # Errors
+    /// The address is in use, or does not belong to this machine; the path is that of another file, or cannot be
+    /// written.
+    pub async fn bind(listen: &AdminListen) -> Result<Self, BindError> {
+        let bound = match listen {
+            AdminListen::Tcp(address) => bind_tcp(*address).await,
+            AdminListen::Unix(path) => bind_unix(path).await.map(|socket| (socket, listen.clone())),
+        };
+        let (socket, listen) = bound.map_err(|cause| BindError { listen: listen.clone(), cause })?;
+        Ok(Self { socket, listen })
+    }
+
+    /// Returns where it listens, with the actual port.
+    #[must_use]
+    pub const fn listen(&self) -> &AdminListen {
+        &self.listen
+    }
+
+    /// Serves requests until the future is dropped, which closes every connection. `tls`: `None` for plain HTTP.
+    pub async fn serve(self, source: Arc<dyn AdminSource>, tls: Option<AdminTls>, random: Arc<dyn Random>) {
+        let server = Arc::new(Server::new(source, random));
+        let permits = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut connections = JoinSet::new();
+        let mut failing = false;
+        loop {
+            while connections.try_join_next().is_some() {}
+            match self.socket.accept().await {
+                Ok((socket, mut ends)) => {
+                    failing = false;
+                    ends.is_tls = tls.is_some();
+                    // A connection that waited here would wait without any reply; one that is closed can retry.
+                    let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
+                    let (server, tls) = (Arc::clone(&server), tls.as_ref().map(|tls| tls.load_full()));
+                    connections.spawn(async move {
+                        // Failures of a connection concern only its peer: it disconnected, was too slow, or sent no
+                        // HTTP.
+                        let _ = timeout(CONNECTION_TIMEOUT, serve_connection(socket, ends, tls, server)).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(%error, "the admin listener cannot accept connections; retrying");
+                    }
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// A connection's bytes.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl AdminSocket {
+    async fn accept(&self) -> io::Result<(Box<dyn Stream>, ConnectionEnds)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (socket, peer) = listener.accept().await?;
+                let local = socket.local_addr().ok().map(|local| local.ip());
+                let peer = PeerAddress::Ip(peer.ip().to_canonical());
+                Ok((Box::new(socket), ConnectionEnds { peer, local, is_tls: false }))
+            }
+            Self::Unix { listener, .. } => {
+                let (socket, _) = listener.accept().await?;
+                Ok((Box::new(socket), ConnectionEnds { peer: PeerAddress::Unix, local: None, is_tls: false }))
+            }
+        }
+    }
+}
+
+async fn serve_connection(
+    socket: Box<dyn Stream>,
+    ends: ConnectionEnds,
+    tls: Option<Arc<ServerConfig>>,
+    server: Arc<Server>,
+) {
+    let Some(config) = tls else { return serve_http(socket, ends, server).await };
+    if let Ok(Ok(socket)) = timeout(HEAD_TIMEOUT, TlsAcceptor::from(config).accept(socket)).await {
+        serve_http(Box::new(socket), ends, server).await;
+    }
+}
+
+async fn serve_http(socket: Box<dyn Stream>, ends: ConnectionEnds, server: Arc<Server>) {
+    let service = service_fn(move |request| {
+        let server = Arc::clone(&server);
+        async move { Ok::<_, std::convert::Infallible>(server.reply(ends, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(socket), service);
+    let _ = connection.await;
+}
+
+async fn bind_tcp(address: SocketAddr) -> io::Result<(AdminSocket, AdminListen)> {
+    let listener = TcpListener::bind(address).await?;
+    let address = listener.local_addr()?;
+    Ok((AdminSocket::Tcp(listener), AdminListen::Tcp(address)))
+}
+
+async fn bind_unix(path: &Path) -> io::Result<AdminSocket> {
+    // Held to the end, so that of two processes that find a stale socket only one replaces it.
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = File::open(directory)?;
+    directory.try_lock().map_err(|_| io::Error::other("another process is making a socket in the same directory"))?;
+    let bound = async {
+        remove_stale(path).await?;
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.bind(&SockAddr::unix(path)?)?;
+        let file = SocketFile(path.to_owned());
+        // Before it listens nobody can connect, whatever mode the umask left it.
+        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        Ok(AdminSocket::Unix { _file: file, listener: UnixListener::from_std(socket.into())? })
+    };
+    let bound = bound.await;
+    directory.unlock()?;
+    bound
+}
+
+/// Removes the socket of a process that has ended.
+async fn remove_stale(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+        Ok(found) if !found.file_type().is_socket() => return Err(io::Error::other("the file is no socket")),
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        // A full backlog refuses in other words.
+        Ok(_) | Err(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another process serves this socket")),
+    }
+}

@@ -1,0 +1,236 @@
+//! Admits the requests of the admin listener and answers them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, Request, Uri};
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use super::access::{Access, RequestHead};
+use super::form::{Form, read_form};
+use super::guard::{RequestOrigin, host_of, is_own_name};
+use super::reply::{self, AdminReply, Rejection};
+use super::request::{AdminRequest, ConnectionEnds, SignedIn};
+use super::routes::{AdminEndpoint, AdminRoute, ApiCall, Located, RouteKind, Verb, locate, return_path};
+use super::source::AdminSource;
+use super::{callbacks, console, readiness, rules};
+use crate::clock::Random;
+use crate::http::context::request_id_of;
+use crate::http::reply::REQUEST_ID;
+use crate::rules::Role;
+use crate::telemetry::{classic, metrics};
+
+/// How long the checks behind `/readyz` may take.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The media type in `Accept` that selects [`metrics::CONTENT_TYPE`].
+const OPENMETRICS: &str = "application/openmetrics-text";
+
+/// The `OpenAPI` document of the v2 interface, as this binary serves it. It is written by hand; tests compare it with
+/// the code.
+pub(super) const OPENAPI: &str = include_str!("../../../docs/openapi.json");
+
+/// Answers the requests of the admin listener.
+pub(super) struct Server {
+    source: Arc<dyn AdminSource>,
+    random: Arc<dyn Random>,
+    access: Access,
+}
+
+impl Server {
+    pub(super) fn new(source: Arc<dyn AdminSource>, random: Arc<dyn Random>) -> Self {
+        Self { source, random, access: Access::default() }
+    }
+
+    /// Returns the reply to a request.
+    pub(super) async fn reply(&self, ends: ConnectionEnds, request: Request<Incoming>) -> AdminReply {
+        let (parts, body) = request.into_parts();
+        let request_id = request_id_of(&parts.headers, &*self.random);
+        let rules = self.source.rule_set();
+        let host = host_of(&parts.uri, &parts.headers);
+        let admin = &rules.gateway.admin;
+        let head = RequestHead {
+            admin,
+            headers: &parts.headers,
+            ends,
+            now: self.source.now(),
+            request_id: request_id.to_str().unwrap_or_default(),
+            origin: RequestOrigin::of(host.unwrap_or_default(), &parts.headers, ends, &admin.hosts),
+            query: parts.uri.query(),
+        };
+        let located = locate(parts.uri.path());
+        let kind = located.map_or(RouteKind::Program, |located| located.kind);
+        let mut reply = match self.admit(head, host, located, &parts.method, &parts.uri) {
+            Ok((route, user)) => {
+                let id = located.map_or("", |located| located.id);
+                let answered = self.answer(head, route, (id, user), body).await;
+                answered.unwrap_or_else(|rejection| rejection.reply(kind))
+            }
+            Err(Refusal::SignIn(to)) => reply::see_other(&to),
+            Err(Refusal::Rejected(rejection)) => rejection.reply(kind),
+        };
+        reply.headers_mut().insert(REQUEST_ID, request_id);
+        reply
+    }
+
+    /// Decides whether a request may reach its handler. Returns the route and, if it needs one, the user.
+    fn admit(
+        &self,
+        head: RequestHead<'_>,
+        host: Option<&str>,
+        located: Option<Located<'_>>,
+        method: &Method,
+        uri: &Uri,
+    ) -> Result<(&'static AdminRoute, Option<SignedIn>), Refusal> {
+        let host = host.ok_or(Rejection::NoHost)?;
+        let kind = located.map_or(RouteKind::Program, |located| located.kind);
+        let needs_user = located.is_none_or(|located| located.needs_user);
+        let is_own = is_own_name(host, head.ends.local, &head.admin.hosts);
+        // No web page knows a token, so a request with one may name any host.
+        let by_token = if needs_user || !is_own { self.access.by_token(head) } else { Ok(None) };
+        if !is_own && !matches!(by_token, Ok(Some(_)) | Err(Rejection::TooManyFailures(_))) {
+            return Err(Rejection::ForeignHost.into());
+        }
+        let is_look = Verb::Get.is(method);
+        match head.origin {
+            RequestOrigin::Foreign => return Err(Rejection::ForeignOrigin.into()),
+            RequestOrigin::ForeignLink if !is_look || kind != RouteKind::Page => {
+                return Err(Rejection::ForeignOrigin.into());
+            }
+            RequestOrigin::Unknown | RequestOrigin::Own | RequestOrigin::ForeignLink => {}
+        }
+        let by_token = by_token?;
+        if !is_look && head.hides_its_origin() {
+            return Err(Rejection::UnknownOrigin.into());
+        }
+        let user = if needs_user { by_token.or_else(|| self.access.by_session(head)) } else { None };
+        if needs_user && user.is_none() {
+            return Err(if kind == RouteKind::Page {
+                sign_in_first(is_look, uri)
+            } else {
+                Rejection::Unauthorized.into()
+            });
+        }
+        let located = located.ok_or(Rejection::NotFound)?;
+        let route = located.route(method).ok_or_else(|| Rejection::Method(located.allow()))?;
+        if let Some(user) = &user {
+            check_role(head, route, user)?;
+        }
+        Ok((route, user))
+    }
+
+    /// Answers a request that was admitted; `id`: the part of the path that has this name in the table.
+    async fn answer(
+        &self,
+        head: RequestHead<'_>,
+        route: &'static AdminRoute,
+        (id, user): (&str, Option<SignedIn>),
+        body: Incoming,
+    ) -> Result<AdminReply, Rejection> {
+        let has_form = route.verb == Verb::Post && route.kind == RouteKind::Page;
+        let form = if has_form { read_form(head.headers, body).await? } else { Form::default() };
+        let (address, request_id, query) = (head.ends.peer, head.request_id, head.query);
+        let request = |user, form| AdminRequest { user, address, request_id, id, query, form };
+        Ok(match (route.endpoint, user) {
+            (AdminEndpoint::Health, _) => reply::text_line("ok\n"),
+            (AdminEndpoint::Ready, _) => self.readiness().await,
+            (AdminEndpoint::Asset, _) => console::asset(id),
+            (AdminEndpoint::SignInForm, _) => self.access.form(head),
+            (AdminEndpoint::SignIn, _) => self.access.sign_in(head, &form, &*self.random),
+            (AdminEndpoint::SignOut, Some(user)) => self.access.sign_out(head, &request(user, form)),
+            (AdminEndpoint::Api(call), Some(user)) => self.api(call, &request(user, form), head.headers).await,
+            (AdminEndpoint::Page(page), Some(user)) => console::answer(page, &*self.source, &request(user, form)),
+            (AdminEndpoint::SignOut | AdminEndpoint::Api(_) | AdminEndpoint::Page(_), None) => {
+                return Err(Rejection::Unauthorized);
+            }
+        })
+    }
+
+    async fn api(&self, call: ApiCall, request: &AdminRequest<'_>, headers: &HeaderMap) -> AdminReply {
+        let (source, query) = (&*self.source, request.query);
+        match call {
+            ApiCall::Metrics => self.metrics(headers),
+            ApiCall::Rules => reply::document(&rules::rules_document(&source.rules())),
+            ApiCall::Reload => self.reload().await,
+            ApiCall::OpenApi => reply::ok("application/json", OPENAPI),
+            ApiCall::MerchantReadiness => readiness::show(source, query).await,
+            ApiCall::Callbacks => callbacks::list(source, query).await,
+            ApiCall::Callback => callbacks::show(source, request.id).await,
+            ApiCall::Resend => callbacks::resend(source, request.id, query).await,
+            ApiCall::ResendFailed => callbacks::resend_failed(source, query).await,
+            ApiCall::Sample => callbacks::sample(source, query).await,
+        }
+    }
+
+    async fn readiness(&self) -> AdminReply {
+        let ready = timeout(CHECK_TIMEOUT, self.source.ready()).await;
+        match ready.unwrap_or_else(|_| Err("the readiness checks did not finish in time".to_owned())) {
+            Ok(()) => reply::text_line("ready\n"),
+            Err(reason) => reply::unavailable(&reason),
+        }
+    }
+
+    /// Returns the metrics in the format that `Accept` selects, by default in the one that every scraper reads.
+    fn metrics(&self, headers: &HeaderMap) -> AdminReply {
+        let text = self.source.metrics();
+        if accepts_openmetrics(headers) {
+            reply::ok(metrics::CONTENT_TYPE, text)
+        } else {
+            reply::ok(classic::CONTENT_TYPE, classic::classic(&text))
+        }
+    }
+
+    async fn reload(&self) -> AdminReply {
+        let info = self.source.reload().await;
+        let document = rules::rules_document(&info);
+        if info.error.is_none() { reply::document(&document) } else { reply::unprocessable(&document) }
+    }
+}
+
+/// Why a request does not reach its handler.
+enum Refusal {
+    Rejected(Rejection),
+    /// The browser is sent to the sign-in form, at this path.
+    SignIn(String),
+}
+
+impl From<Rejection> for Refusal {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+/// Sends a browser to the sign-in form, which returns to the page that it requested.
+fn sign_in_first(is_look: bool, uri: &Uri) -> Refusal {
+    let page = uri.path_and_query().map_or("", |page| page.as_str());
+    let to = return_path(page).filter(|page| is_look && *page != "/");
+    Refusal::SignIn(to.map_or_else(|| "/sign-in".to_owned(), |page| format!("/sign-in?to={}", query_value(page))))
+}
+
+/// Percent-encodes a path, to be the value of a parameter.
+fn query_value(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    let encoded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    path.bytes().map(encoded).collect()
+}
+
+/// Refuses and logs what the user may not do.
+fn check_role(head: RequestHead<'_>, route: &AdminRoute, user: &SignedIn) -> Result<(), Rejection> {
+    let refused = match route.role {
+        Some(role) if user.role < role => Rejection::Role(role),
+        Some(Role::Operator) if head.admin.read_only => Rejection::ReadOnly,
+        Some(_) | None => return Ok(()),
+    };
+    let (address, request_id, route) = (head.ends.peer, head.request_id, route.path);
+    tracing::warn!(user = %user.name, %address, request_id, route, ?refused, "refused an action");
+    Err(refused)
+}
+
+/// Reports whether `Accept` names `OpenMetrics`. Scrapers that support it prefer it, so weights are ignored.
+fn accepts_openmetrics(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges = values.flat_map(|value| value.split(','));
+    ranges.filter_map(|range| range.split(';').next()).any(|name| name.trim().eq_ignore_ascii_case(OPENMETRICS))
+}

@@ -1,0 +1,155 @@
+//! Sessions of signed-in users, in memory.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::clock::Random;
+use crate::domain::UnixMillis;
+use crate::rules::{AdminRules, AdminUser};
+
+/// How long a session lives without a request, and at most.
+pub(super) const IDLE: Duration = Duration::from_mins(30);
+pub(super) const LONGEST: Duration = Duration::from_hours(12);
+
+/// The most sessions. One more ends the one that was not used for longest.
+pub(super) const MOST_SESSIONS: usize = 256;
+
+/// The hash of a session's id, so that the memory of the process holds no id.
+type IdHash = [u8; 32];
+
+/// The sessions of the process.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<HashMap<IdHash, Session>>);
+
+struct Session {
+    user: Arc<AdminUser>,
+    started: UnixMillis,
+    used: UnixMillis,
+}
+
+impl Session {
+    fn is_alive(&self, now: UnixMillis, admin: &AdminRules) -> bool {
+        // A user whose role or token ever changed is another value.
+        now < self.used.plus(IDLE)
+            && now < self.started.plus(LONGEST)
+            && admin.accounts().any(|user| Arc::ptr_eq(user, &self.user))
+    }
+}
+
+impl Sessions {
+    fn open(&self) -> MutexGuard<'_, HashMap<IdHash, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a session and returns its id: 256 random bits in hexadecimal.
+    pub(super) fn start(&self, user: Arc<AdminUser>, now: UnixMillis, random: &dyn Random) -> String {
+        let mut bytes = [0; 32];
+        random.fill(&mut bytes);
+        let id = hex::encode(bytes);
+        let mut open = self.open();
+        if open.len() >= MOST_SESSIONS
+            && let Some(oldest) = open.iter().min_by_key(|(_, session)| session.used).map(|(id, _)| *id)
+        {
+            open.remove(&oldest);
+        }
+        open.insert(hashed(&id), Session { user, started: now, used: now });
+        id
+    }
+
+    /// Returns the user of a session that lives. `is_use`: the request is a person's, and starts the idle time anew.
+    pub(super) fn user(&self, id: &str, now: UnixMillis, admin: &AdminRules, is_use: bool) -> Option<Arc<AdminUser>> {
+        let (id, mut open) = (hashed(id), self.open());
+        let session = open.get_mut(&id)?;
+        if !session.is_alive(now, admin) {
+            open.remove(&id);
+            return None;
+        }
+        if is_use {
+            session.used = now;
+        }
+        Some(Arc::clone(&session.user))
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&self, id: &str) {
+        self.open().remove(&hashed(id));
+    }
+}
+
+fn hashed(id: &str) -> IdHash {
+    Sha256::digest(id).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemRandomness;
+    use crate::domain::{Secret, Secrets};
+    use crate::rules::{AdminListen, Role};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn user() -> Arc<AdminUser> {
+        let token = Secrets::new(vec![Secret::new(b"ada-token-of-16-or-more")]).unwrap();
+        Arc::new(AdminUser { name: "ada".into(), role: Role::Viewer, token })
+    }
+
+    fn admin(users: Vec<Arc<AdminUser>>) -> AdminRules {
+        AdminRules {
+            listen: AdminListen::Unix("admin.sock".into()),
+            token: None,
+            tls: false,
+            plain: false,
+            hosts: Vec::new(),
+            read_only: false,
+            users,
+            is_open: false,
+        }
+    }
+
+    #[test]
+    fn a_session_ends_by_idleness_by_age_and_with_its_user() {
+        let (sessions, random, ada) = (Sessions::default(), SystemRandomness::default(), user());
+        let rules = admin(vec![Arc::clone(&ada)]);
+        let start = UnixMillis(1_000_000);
+        let id = sessions.start(Arc::clone(&ada), start, &random);
+        assert_eq!(id.len(), 64);
+        assert!(sessions.user("", start, &rules, true).is_none());
+        let mut now = start;
+        while now < start.plus(LONGEST) {
+            assert!(sessions.user(&id, now, &rules, true).is_some(), "{now:?}");
+            now = now.plus(IDLE - SECOND);
+        }
+        assert!(sessions.user(&id, start.plus(LONGEST), &rules, true).is_none(), "as old as can be");
+
+        let id = sessions.start(Arc::clone(&ada), start, &random);
+        assert!(sessions.user(&id, start.plus(IDLE - SECOND), &rules, false).is_some());
+        assert!(sessions.user(&id, start.plus(IDLE), &rules, true).is_none(), "a script's refresh is no use");
+        assert!(sessions.user(&id, start, &rules, true).is_none(), "it is gone for good");
+
+        for changed in [admin(vec![user()]), admin(Vec::new())] {
+            let id = sessions.start(Arc::clone(&ada), start, &random);
+            assert!(sessions.user(&id, start, &changed, true).is_none());
+        }
+        let id = sessions.start(ada, start, &random);
+        sessions.end(&id);
+        assert!(sessions.user(&id, start, &rules, true).is_none());
+    }
+
+    #[test]
+    fn one_session_too_many_ends_the_one_unused_for_longest() {
+        let (sessions, random, ada) = (Sessions::default(), SystemRandomness::default(), user());
+        let rules = admin(vec![Arc::clone(&ada)]);
+        let now = |second: u64| UnixMillis(0).plus(SECOND * u32::try_from(second).unwrap());
+        let ids: Vec<_> =
+            (0..MOST_SESSIONS as u64).map(|at| sessions.start(Arc::clone(&ada), now(at), &random)).collect();
+        assert!(sessions.user(&ids[0], now(500), &rules, true).is_some());
+        sessions.start(ada, now(501), &random);
+        assert_eq!(sessions.open().len(), MOST_SESSIONS);
+        assert!(sessions.user(&ids[0], now(502), &rules, true).is_some());
+        assert!(sessions.user(&ids[1], now(502), &rules, true).is_none());
+    }
+}

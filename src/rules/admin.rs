@@ -1,0 +1,112 @@
+//! `[admin]`: the admin listener, and the people who may use it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::domain::Secrets;
+
+/// Where the admin listener accepts connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdminListen {
+    /// A TCP address and port.
+    Tcp(SocketAddr),
+    /// The path of a Unix socket.
+    Unix(PathBuf),
+}
+
+impl AdminListen {
+    /// Reports whether only this machine can connect.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for AdminListen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// The rights of a user of the console, the greater the more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Looks.
+    Viewer,
+    /// Acts.
+    Operator,
+}
+
+impl Role {
+    /// Returns the name of the role, as rule files write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// A user who may sign in. A reload keeps the value (the same `Arc`) of a user whose role and token did not change, so
+/// that a session can tell whether they ever did.
+#[derive(Debug)]
+pub struct AdminUser {
+    /// The name, unique among the users.
+    pub name: Box<str>,
+    /// What the user may do.
+    pub role: Role,
+    /// The token, or several during a rotation.
+    pub token: Secrets,
+}
+
+/// `[admin]`.
+#[derive(Debug, Clone)]
+pub struct AdminRules {
+    /// Where the listener accepts connections.
+    pub listen: AdminListen,
+    /// The user `token`, an operator; `None`: `[admin] token` is absent.
+    pub token: Option<Arc<AdminUser>>,
+    /// Whether the listener uses TLS, with the public listener's certificate.
+    pub tls: bool,
+    /// Whether plain HTTP is allowed beyond loopback.
+    pub plain: bool,
+    /// The names that `Host` may contain besides loopback and the listening address, in lower case.
+    pub hosts: Vec<Box<str>>,
+    /// Whether every action is refused.
+    pub read_only: bool,
+    /// `[[admin.users]]`.
+    pub users: Vec<Arc<AdminUser>>,
+    /// Whether nobody signs in: every request is made by the user `local`, an operator.
+    pub is_open: bool,
+}
+
+impl AdminRules {
+    /// Returns everybody who may sign in.
+    pub fn accounts(&self) -> impl Iterator<Item = &Arc<AdminUser>> {
+        self.users.iter().chain(&self.token)
+    }
+
+    /// Returns the rules that are in force after a reload: of `self`, those just read, users and `read_only`; of the
+    /// process, which `running` describes since its start, all others.
+    ///
+    /// A console that needs a user is never opened by a `token` that takes effect only at the next start: `was_open`
+    /// reports whether it was open until now.
+    pub(super) fn live(&self, running: &Self, was_open: bool) -> Self {
+        let nobody = running.token.is_none() && self.users.is_empty();
+        Self {
+            users: self.users.clone(),
+            read_only: self.read_only,
+            is_open: running.listen.is_loopback() && nobody && (self.token.is_none() || was_open),
+            ..running.clone()
+        }
+    }
+}
