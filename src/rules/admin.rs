@@ -85,12 +85,12 @@ pub struct AdminRules {
     pub read_only: bool,
     /// `[[admin.users]]`.
     pub users: Vec<Arc<AdminUser>>,
-    /// Whether nobody signs in: every request is made by the user `local`, an operator.
+    /// Whether no user signs in: every request is made by the user `local`, an operator.
     pub is_open: bool,
 }
 
 impl AdminRules {
-    /// Returns everybody who may sign in.
+    /// Returns every user who may sign in.
     pub fn accounts(&self) -> impl Iterator<Item = &Arc<AdminUser>> {
         self.users.iter().chain(&self.token)
     }
@@ -101,11 +101,11 @@ impl AdminRules {
     /// A console that needs a user is never opened by a `token` that takes effect only at the next start: `was_open`
     /// reports whether it was open until now.
     pub(super) fn live(&self, running: &Self, was_open: bool) -> Self {
-        let nobody = running.token.is_none() && self.users.is_empty();
+        let no_user = running.token.is_none() && self.users.is_empty();
         Self {
             users: self.users.clone(),
             read_only: self.read_only,
-            is_open: running.listen.is_loopback() && nobody && (self.token.is_none() || was_open),
+            is_open: running.listen.is_loopback() && no_user && (self.token.is_none() || was_open),
             ..running.clone()
         }
     }

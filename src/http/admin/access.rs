@@ -20,7 +20,7 @@ use crate::domain::UnixMillis;
 use crate::rules::{AdminRules, AdminUser, Role};
 use crate::v1::query::parameter;
 
-/// The user where nobody signs in.
+/// The user where no user signs in.
 const LOCAL: &str = "local";
 
 /// The most session cookies of one request that are tried: pages on other ports of the same host may set some.
@@ -93,7 +93,7 @@ impl Access {
         account(head.admin, token).map_or_else(|| Err(self.failed(head)), |user| Ok(Some(signed_in(&user))))
     }
 
-    /// Returns the user of the session, or `local` where nobody signs in.
+    /// Returns the user of the session, or `local` where no user signs in.
     pub(super) fn by_session(&self, head: RequestHead<'_>) -> Option<SignedIn> {
         if head.admin.is_open {
             return Some(SignedIn { name: LOCAL.into(), role: Role::Operator });

@@ -201,7 +201,7 @@ async fn bind_unix(path: &Path) -> io::Result<AdminSocket> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.bind(&SockAddr::unix(path)?)?;
         let file = SocketFile(path.to_owned());
-        // Before it listens nobody can connect, whatever mode the umask left it.
+        // Before it listens no client can connect, regardless of the mode that the umask left it.
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
         socket.listen(BACKLOG)?;
         socket.set_nonblocking(true)?;

@@ -37,7 +37,7 @@ pub(super) struct ConnectionEnds {
 /// The user who makes a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SignedIn {
-    /// The name: of `[[admin.users]]`, `token`, or `local` where nobody signs in.
+    /// The name: of `[[admin.users]]`, `token`, or `local` where no user signs in.
     pub name: Box<str>,
     /// The role.
     pub role: Role,

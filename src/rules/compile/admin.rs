@@ -51,7 +51,7 @@ raw_table! {
 }
 
 raw_table! {
-    /// An element of `[[admin.users]]`.
+    /// An element of `[[admin.users]]`: a person who may sign in to the console. Changes take effect at once.
     struct RawAdminUser {
         /// The name in logs and in the audit trail: 1 to 100 characters, unique. `token`, `local` and names that begin
         /// with `cli:` have a meaning of their own.

@@ -89,14 +89,14 @@ async fn every_route_is_for_its_role_alone() {
             }
             (matches!(status, 303 | 401 | 403)).then_some(status)
         };
-        let nobody = match (route.role, route.kind) {
+        let without_user = match (route.role, route.kind) {
             (None, _) => None,
             (Some(_), RouteKind::Page) => Some(303),
             (Some(_), _) => Some(401),
         };
         // Programs need the world that this listener does not have.
         let answers = route.kind != RouteKind::Program || ["GET /metrics", "GET /api/rules"].contains(&&*line);
-        assert_eq!(refuses(&[]).await, nobody, "{line}");
+        assert_eq!(refuses(&[]).await, without_user, "{line}");
         let is_form = route.endpoint == AdminEndpoint::SignInForm;
         let is_action = route.role == Some(Role::Operator);
         for by in [&[bob.as_str(), OWN][..], &[format!("Authorization: Bearer {BOB}").as_str()]] {
@@ -113,7 +113,7 @@ async fn every_route_is_for_its_role_alone() {
         }
         let by_link = refuses(&LINK).await;
         let leads_to_a_page = route.kind == RouteKind::Page && !is_post;
-        assert_eq!(by_link, if leads_to_a_page { nobody } else { Some(403) }, "{line}");
+        assert_eq!(by_link, if leads_to_a_page { without_user } else { Some(403) }, "{line}");
         if is_post {
             assert_eq!(refuses(&[&ada]).await, Some(403), "{line}: a session without an origin");
         }
@@ -243,7 +243,7 @@ async fn ten_wrong_tokens_a_minute_are_an_address_s_and_right_ones_still_pass() 
 }
 
 #[tokio::test]
-async fn a_console_is_open_only_while_nobody_is_a_user() {
+async fn a_console_is_open_only_while_there_is_no_user() {
     let admin = start("").await;
     let (_, page) = admin.send("GET /audit", &[LOCAL, "Authorization: Bearer any"]).await;
     assert!(page.contains("for local"), "{page}");
