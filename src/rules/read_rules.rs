@@ -328,7 +328,7 @@ pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
         },
         "server.public_url" | "engine.url" => text.trim_end_matches('/').to_owned(),
         "server.listen" | "admin.listen" => {
-            let other = || text.strip_prefix("unix:").map_or_else(|| text.into(), |path| folded_text(path));
+            let other = || text.strip_prefix("unix:").map_or_else(|| text.into(), folded_text);
             text.parse::<SocketAddr>().map_or_else(|_| other(), |at| at.to_string())
         }
         "signature.api_key"

@@ -10,7 +10,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{NoClientAuth, WebPkiClientVerifier};
+use rustls::server::{NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CipherSuite, RootCertStore, ServerConfig};
 use sha2::{Digest, Sha256};
@@ -86,12 +86,12 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
         }
         None => Arc::new(NoClientAuth),
     };
-    let certified = Arc::new(SingleCertAndKey::from(certified));
+    let certified: Arc<dyn ResolvesServerCert> = Arc::new(SingleCertAndKey::from(certified));
     let configured = |verifier| {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
             .map_err(|error| TlsError(format!("TLS cannot be set up: {error}")))?;
-        Ok(builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::clone(&certified) as _))
+        Ok(builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::clone(&certified)))
     };
     let mut admin = configured(Arc::new(NoClientAuth))?;
     admin.alpn_protocols = vec![ALPN_HTTP1.to_vec()];
