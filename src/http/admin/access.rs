@@ -35,7 +35,7 @@ pub(super) struct Access {
 
 /// What is known of a request before its user is.
 #[derive(Clone, Copy)]
-pub(super) struct RequestHead<'r> {
+pub(super) struct AdminHead<'r> {
     pub admin: &'r AdminRules,
     pub headers: &'r HeaderMap,
     pub ends: ConnectionEnds,
@@ -45,7 +45,7 @@ pub(super) struct RequestHead<'r> {
     pub query: Option<&'r str>,
 }
 
-impl<'r> RequestHead<'r> {
+impl<'r> AdminHead<'r> {
     /// Returns the bearer token, if the request has exactly one.
     fn bearer(&self) -> Option<&'r str> {
         let (scheme, token) = only(self.headers, &AUTHORIZATION)?.split_once(' ')?;
@@ -88,13 +88,13 @@ impl Access {
     ///
     /// # Errors
     /// The token is no user's.
-    pub(super) fn by_token(&self, head: RequestHead<'_>) -> Result<Option<SignedIn>, Rejection> {
+    pub(super) fn by_token(&self, head: AdminHead<'_>) -> Result<Option<SignedIn>, Rejection> {
         let Some(token) = head.bearer().filter(|_| !head.admin.is_open) else { return Ok(None) };
         account(head.admin, token).map_or_else(|| Err(self.failed(head)), |user| Ok(Some(signed_in(&user))))
     }
 
     /// Returns the user of the session, or `local` where no user signs in.
-    pub(super) fn by_session(&self, head: RequestHead<'_>) -> Option<SignedIn> {
+    pub(super) fn by_session(&self, head: AdminHead<'_>) -> Option<SignedIn> {
         if head.admin.is_open {
             return Some(SignedIn { name: LOCAL.into(), role: Role::Operator });
         }
@@ -103,7 +103,7 @@ impl Access {
     }
 
     /// Counts and logs a wrong token.
-    fn failed(&self, head: RequestHead<'_>) -> Rejection {
+    fn failed(&self, head: AdminHead<'_>) -> Rejection {
         let (address, request_id) = (head.ends.peer, head.request_id);
         match self.failures.count(address, head.now) {
             Ok(()) => {
@@ -119,7 +119,7 @@ impl Access {
     }
 
     /// Answers `GET /sign-in`: the form, or the page to return to if there is a user.
-    pub(super) fn form(&self, head: RequestHead<'_>) -> AdminReply {
+    pub(super) fn form(&self, head: AdminHead<'_>) -> AdminReply {
         let to = parameter(head.query, "to").ok().flatten();
         let to = to.as_deref().and_then(return_path).unwrap_or("/");
         if self.by_session(head).is_some() {
@@ -131,7 +131,7 @@ impl Access {
     }
 
     /// Answers `POST /sign-in`: starts a session for the user of the token.
-    pub(super) fn sign_in(&self, head: RequestHead<'_>, form: &Form, random: &dyn Random) -> AdminReply {
+    pub(super) fn sign_in(&self, head: AdminHead<'_>, form: &Form, random: &dyn Random) -> AdminReply {
         let to = form.get("to").and_then(return_path).unwrap_or("/");
         if head.admin.is_open {
             return reply::see_other(to);
@@ -147,7 +147,7 @@ impl Access {
     }
 
     /// Answers `POST /sign-out`: ends the session.
-    pub(super) fn sign_out(&self, head: RequestHead<'_>, request: &AdminRequest<'_>) -> AdminReply {
+    pub(super) fn sign_out(&self, head: AdminHead<'_>, request: &AdminRequest<'_>) -> AdminReply {
         head.session_ids().for_each(|id| self.sessions.end(id));
         let AdminRequest { user, address, request_id, .. } = request;
         tracing::info!(user = %user.name, %address, request_id, "signed out of the console");

@@ -8,7 +8,7 @@ use http::{HeaderMap, Method, Request, Uri};
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::access::{Access, RequestHead};
+use super::access::{Access, AdminHead};
 use super::form::{Form, read_form};
 use super::guard::{RequestOrigin, host_of, is_own_name};
 use super::reply::{self, AdminReply, Rejection};
@@ -51,7 +51,7 @@ impl Server {
         let rules = self.source.rule_set();
         let host = host_of(&parts.uri, &parts.headers);
         let admin = &rules.gateway.admin;
-        let head = RequestHead {
+        let head = AdminHead {
             admin,
             headers: &parts.headers,
             ends,
@@ -78,7 +78,7 @@ impl Server {
     /// Decides whether a request may reach its handler. Returns the route and, if it needs one, the user.
     fn admit(
         &self,
-        head: RequestHead<'_>,
+        head: AdminHead<'_>,
         host: Option<&str>,
         located: Option<Located<'_>>,
         method: &Method,
@@ -124,7 +124,7 @@ impl Server {
     /// Answers a request that was admitted; `id`: the part of the path that has this name in the table.
     async fn answer(
         &self,
-        head: RequestHead<'_>,
+        head: AdminHead<'_>,
         route: &'static AdminRoute,
         (id, user): (&str, Option<SignedIn>),
         body: Incoming,
@@ -217,7 +217,7 @@ fn query_value(path: &str) -> String {
 }
 
 /// Refuses and logs what the user may not do.
-fn check_role(head: RequestHead<'_>, route: &AdminRoute, user: &SignedIn) -> Result<(), Rejection> {
+fn check_role(head: AdminHead<'_>, route: &AdminRoute, user: &SignedIn) -> Result<(), Rejection> {
     let refused = match route.role {
         Some(role) if user.role < role => Rejection::Role(role),
         Some(Role::Operator) if head.admin.read_only => Rejection::ReadOnly,
