@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct UnixMillis(pub i64);
 
 /// A UTC day: days since 1970-01-01.

@@ -1,0 +1,147 @@
+//! The views of callbacks and their receivers.
+
+use serde::Serialize;
+
+use super::chrome::Tone;
+use crate::domain::UnixMillis;
+
+/// A page of the list of callbacks.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CallbacksView {
+    /// The filter.
+    pub filter: CallbackSearch,
+    /// What is wrong with the filter.
+    pub problem: Option<String>,
+    /// The callbacks of this page, newest first.
+    pub callbacks: Vec<CallbackItem>,
+    /// The parameter `after` of the next page.
+    pub next: Option<String>,
+    /// Whether this is not the first page.
+    pub is_continued: bool,
+    /// The receivers, those with an open circuit first.
+    pub receivers: Vec<ReceiverItem>,
+    /// How many further receivers are not shown.
+    pub more_receivers: usize,
+}
+
+/// The filter of callbacks, as it was sent; empty: any.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CallbackSearch {
+    /// A state, or several separated by commas; empty: those not delivered.
+    pub state: String,
+    /// The merchant's id.
+    pub merchant: String,
+    /// The order id.
+    pub order_id: String,
+    /// Queued at or after this time; an age such as `2h` is a time, too.
+    pub since: String,
+    /// Queued before this time.
+    pub until: String,
+}
+
+/// A callback in the list, and in the head of its own page.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CallbackItem {
+    /// The id.
+    pub id: String,
+    /// The merchant's id.
+    pub merchant: String,
+    /// The order id.
+    pub order_id: String,
+    /// `payin` or `payout`.
+    pub direction: String,
+    /// `pending`, `delivered` or `failed`.
+    pub state: String,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// When it was queued or last resent.
+    pub queued_at: UnixMillis,
+    /// When the next attempt is due.
+    pub next_attempt_at: Option<UnixMillis>,
+    /// The outcome of the last attempt.
+    pub last_outcome: Option<String>,
+}
+
+/// A receiver of callbacks.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ReceiverItem {
+    /// Its scheme, host and port.
+    pub target: String,
+    /// Whether its circuit is open.
+    pub is_open: bool,
+    /// Attempts without an answer, in a row.
+    pub silent: u32,
+    /// Callbacks that are being sent.
+    pub in_flight: usize,
+    /// When it is probed next, while its circuit is open.
+    pub probe_at: Option<UnixMillis>,
+}
+
+/// One callback. Its form has no field but `form`.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CallbackView {
+    /// The callback.
+    pub callback: CallbackItem,
+    /// The operation that it reports, if that is here.
+    pub transaction_id: Option<String>,
+    /// The address.
+    pub url: String,
+    /// The format of its body: `v1` or `v2`.
+    pub format: String,
+    /// Whether it is being sent now, so that it cannot be resent.
+    pub is_under_way: bool,
+    /// The attempts, the latest first.
+    pub attempts: Vec<AttemptItem>,
+}
+
+/// An attempt to send a callback.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AttemptItem {
+    /// When it began.
+    pub at: UnixMillis,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The status or the error.
+    pub outcome: String,
+    /// Whether it was delivered.
+    pub tone: Tone,
+}
+
+/// The count of the failed callbacks that a filter matches, before they are resent. Its form sends the filter again.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ResendAllView {
+    /// The filter.
+    pub filter: CallbackSearch,
+    /// How many failed callbacks match.
+    pub count: u64,
+    /// Whether there are more than were counted.
+    pub has_more: bool,
+}
+
+/// The form of a sample, as it was sent, and the outcome.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SampleView {
+    /// The merchant's id.
+    pub merchant: String,
+    /// The format `v1` or `v2`; empty: as the merchant's rules have it.
+    pub kind: String,
+    /// The address; empty: the merchant's own.
+    pub url: String,
+    /// Why nothing was sent.
+    pub problem: Option<String>,
+    /// The outcome, after a sample was sent.
+    pub result: Option<SampleResult>,
+}
+
+/// The outcome of a sample.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SampleResult {
+    /// The sample's id.
+    pub id: String,
+    /// The address.
+    pub url: String,
+    /// The body, exactly as sent.
+    pub body: String,
+    /// The attempt.
+    pub attempt: AttemptItem,
+}

@@ -1,0 +1,218 @@
+//! Writes times, counts, shares and links as the templates show them.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use minijinja::value::Value;
+use minijinja::{Environment, Error, State};
+
+use crate::domain::UnixMillis;
+use crate::wire::time::{read_rfc3339, rfc3339};
+
+/// Adds all filters to the templates' environment.
+pub(super) fn add_filters(templates: &mut Environment<'_>) {
+    templates.add_filter("time", |state: &State<'_, '_>, at: &Value| {
+        let at = match at.as_str() {
+            Some(text) => read_rfc3339(text).map(Timestamp::as_millisecond),
+            None => at.as_i64(),
+        };
+        let now = state.lookup("now").and_then(|now| now.as_i64()).unwrap_or_default();
+        Value::from_safe_string(time(UnixMillis(at.unwrap_or_default()), UnixMillis(now)))
+    });
+    templates.add_filter("json", |value: &Value| serde_json::to_string(value).unwrap_or_default());
+    templates.add_filter("badge", |word: &str| Value::from_safe_string(badge(word)));
+    templates.add_filter("count", count);
+    templates.add_filter("millis", millis);
+    templates.add_filter("url", percent_encoded);
+    templates.add_filter("share", |v1: u64, v2: u64| Value::from_safe_string(share(v1, v2)));
+    templates.add_filter("bar", |count: u64, largest: u64| Value::from_safe_string(bar(count, largest)));
+    templates.add_filter("query", |filter: &Value, after: Option<&str>| query(filter, after));
+    templates.add_filter("plural", |count: u64, one: &str, many: &str| {
+        format!("{} {}", self::count(count), if count == 1 { one } else { many })
+    });
+}
+
+/// Writes a time in UTC to the second, with its age.
+fn time(at: UnixMillis, now: UnixMillis) -> String {
+    let exact = rfc3339(at);
+    let day = exact.get(..10).unwrap_or_default();
+    let clock = exact.get(11..19).unwrap_or_default();
+    // The time of the page itself needs no age.
+    let age = if at == now { String::new() } else { format!(" <small>{}</small>", age(at, now)) };
+    format!("<time datetime=\"{exact}\">{day} {clock}</time>{age}")
+}
+
+/// Returns how long ago a time is, or how soon it comes, in its largest unit.
+pub(super) fn age(at: UnixMillis, now: UnixMillis) -> String {
+    let (span, is_past) = if at > now { (now.until(at), false) } else { (at.until(now), true) };
+    let seconds = span.as_secs();
+    let text = match seconds {
+        0 => return if is_past { "now" } else { "soon" }.to_owned(),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", count(seconds / 86_400)),
+    };
+    if is_past { format!("{text} ago") } else { format!("in {text}") }
+}
+
+/// Writes a whole number with commas between thousands.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Writes a duration of so many milliseconds.
+fn millis(millis: u64) -> String {
+    match millis {
+        0..1000 => format!("{millis} ms"),
+        _ => format!("{}.{} s", count(millis / 1000), millis % 1000 / 100),
+    }
+}
+
+/// Writes a state as a coloured word. Words that are not known have no colour.
+fn badge(word: &str) -> String {
+    let tone = match word {
+        "SUCCESS" | "delivered" | "ready" => "good",
+        "FAILED" | "failed" | "not ready" | "open" => "bad",
+        "PENDING" | "pending" | "not enough" | "unfinished" => "warn",
+        _ => "plain",
+    };
+    format!("<b class=\"badge {tone}\">{}</b>", escaped(word))
+}
+
+/// Draws a count as a bar, beside the largest count.
+fn bar(count: u64, largest: u64) -> String {
+    let percent = (u128::from(count) * 100 / u128::from(largest.max(1))).clamp(1, 100);
+    format!(
+        "<svg class=\"bar\" viewBox=\"0 0 100 6\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <path d=\"M0 0h{percent}v6H0z\"/></svg>"
+    )
+}
+
+/// Draws the shares of v1 and v2 as a bar beside their percentages.
+fn share(v1: u64, v2: u64) -> String {
+    let all = u128::from(v1) + u128::from(v2);
+    if all == 0 {
+        return "<span class=\"none\">no calls</span>".to_owned();
+    }
+    // A share that exists is never shown as 0 %.
+    let (least, most) = (u128::from(v1 > 0), 100 - u128::from(v2 > 0));
+    let percent = ((u128::from(v1) * 100 + all / 2) / all).clamp(least, most);
+    format!(
+        "<svg class=\"share\" viewBox=\"0 0 100 6\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path d=\"M0 0h{percent}v6H0z\"/>\
+         </svg><span class=\"n\">v1 {percent} %, v2 {} %</span>",
+        100 - percent
+    )
+}
+
+/// Writes the members of a filter that are set, and the place of the next page, as a query string with its `?`.
+fn query(filter: &Value, after: Option<&str>) -> Result<String, Error> {
+    let mut text = String::from("?");
+    let mut add = |name: &str, value: &str| {
+        if !value.is_empty() {
+            let separator = if text.len() > 1 { "&" } else { "" };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{separator}{name}={}", percent_encoded(value));
+        }
+    };
+    for name in filter.try_iter()? {
+        let value = filter.get_item(&name)?;
+        add(name.as_str().unwrap_or_default(), value.as_str().unwrap_or_default());
+    }
+    add("after", after.unwrap_or_default());
+    Ok(text)
+}
+
+/// Encodes a text as a part of a path or a query.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// Escapes a text for HTML, in text and in attribute values in quotes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_their_age() {
+        let now = UnixMillis(1_795_522_325_000);
+        let html = "<time datetime=\"2026-11-24T12:00:05.000Z\">2026-11-24 12:00:05</time> <small>20 s ago</small>";
+        assert_eq!(time(UnixMillis(now.0 - 20_000), now), html.replace("12:00:05", "12:11:45"));
+        for (millis, expected) in [
+            (0, "now"),
+            (-400, "soon"),
+            (59_999, "59 s ago"),
+            (180_000, "3 min ago"),
+            (-90_000, "in 1 min"),
+            (7_200_000, "2 h ago"),
+            (172_800_000, "2 days ago"),
+            (1_795_522_325_000, "20,781 days ago"),
+        ] {
+            assert_eq!(age(UnixMillis(now.0 - millis), now), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(count(number), text);
+        }
+        assert_eq!([millis(0), millis(999), millis(1250)], ["0 ms", "999 ms", "1.2 s"]);
+    }
+
+    #[test]
+    fn shares_that_exist_are_not_zero() {
+        for (v1, v2, text) in [(1, 0, "v1 100 %, v2 0 %"), (1, 9999, "v1 1 %, v2 99 %"), (9999, 1, "v1 99 %, v2 1 %")] {
+            assert!(share(v1, v2).contains(text), "{}", share(v1, v2));
+        }
+        assert!(share(u64::MAX, u64::MAX).contains("v1 50 %"));
+        assert!(share(0, 0).contains("no calls"));
+        for (count, part) in [(0, "h1v"), (1, "h1v"), (50, "h50v"), (100, "h100v"), (u64::MAX, "h100v")] {
+            assert!(bar(count, 100).contains(part), "{count}");
+        }
+        assert!(bar(0, 0).contains("h1v"));
+    }
+
+    #[test]
+    fn queries_are_encoded() {
+        let filter = minijinja::context! { state => "failed", order_id => "a&b=ü/<", since => "" };
+        assert_eq!(query(&filter, None).unwrap(), "?state=failed&order_id=a%26b%3D%C3%BC%2F%3C");
+        assert_eq!(query(&minijinja::context! { user => "" }, Some("1.2")).unwrap(), "?after=1.2");
+    }
+
+    #[test]
+    fn text_is_never_markup() {
+        assert_eq!(badge("<b>\"'&"), "<b class=\"badge plain\">&lt;b&gt;&quot;&#39;&amp;</b>");
+    }
+}
