@@ -72,7 +72,7 @@ impl World {
         let url = PostgresUrl::parse(&database.url(), |path| path.into()).unwrap();
         let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
         let (clock, random) = (Arc::new(SystemClock), Arc::new(SystemRandomness::default()));
-        let store = Arc::new(open(&url, &keys, clock, random).unwrap().store);
+        let store = Arc::new(open(&url, &keys, clock, random, Arc::default()).unwrap().store);
         Self { database, store, size, stored: 0, turns: Vec::new() }
     }
 

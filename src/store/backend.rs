@@ -19,7 +19,7 @@ use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, UnansweredEntries,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, Unanswered,
 };
 use crate::clock::Random;
 use crate::domain::{
@@ -153,7 +153,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<EntryRow>, StoreError>> + Send;
 
     /// Counts entries without an answer, up to `most` in each state.
-    fn count_unanswered(&self, most: u16) -> impl Future<Output = Result<UnansweredEntries, StoreError>> + Send;
+    fn count_unanswered(&self, most: u16) -> impl Future<Output = Result<Unanswered, StoreError>> + Send;
 
     /// Reads open entries after a number, ascending, each with its number and, if it cannot be read, an error.
     fn open_rows(
@@ -239,6 +239,13 @@ pub(super) trait Backend: Send + Sync + 'static {
         query: CallbackQuery,
         scope: Scope,
     ) -> impl Future<Output = Result<Vec<CallbackCursor>, StoreError>> + Send;
+
+    /// Counts the callbacks of a slice of the list.
+    fn callback_count(
+        &self,
+        query: CallbackQuery,
+        scope: Scope,
+    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
     /// Counts the pending and the failed callbacks.
     fn callback_counts(&self) -> impl Future<Output = Result<OutboxSize, StoreError>> + Send;

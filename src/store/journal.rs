@@ -62,8 +62,8 @@ pub trait Journal: Send + Sync + 'static {
     /// Returns open entries after `after`, oldest first.
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<JournalEntry>>;
 
-    /// Counts the entries without an answer, up to `most` in each state, along an index that holds no others.
-    fn unanswered_entries(&self, most: u16) -> StoreFuture<'_, UnansweredEntries>;
+    /// Counts the entries and provider jobs without an answer, up to `most` of each, along indexes that hold no others.
+    fn unanswered(&self, most: u16) -> StoreFuture<'_, Unanswered>;
 
     /// Stores the status that the engine reported for an answered entry: status and account until the status is
     /// terminal, and the shop if it was not known.
@@ -167,21 +167,23 @@ pub struct StatusUpdate {
     pub shop: Box<str>,
 }
 
-/// The entries without an answer.
+/// What has no answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct UnansweredEntries {
+pub struct Unanswered {
     /// Those whose request is being sent, or was when a process ended.
-    pub open: EntryBacklog,
+    pub open: Backlog,
     /// Those in doubt. They wait for their caller, which has to repeat the create or to query it.
-    pub in_doubt: EntryBacklog,
+    pub in_doubt: Backlog,
+    /// Provider jobs after two attempts without a result.
+    pub jobs: Backlog,
 }
 
-/// The entries in a state.
+/// The entries in a state, or jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct EntryBacklog {
+pub struct Backlog {
     /// How many, up to the bound of the query.
     pub count: u64,
-    /// When the oldest was recorded.
+    /// When the oldest was recorded or queued.
     pub oldest: Option<UnixMillis>,
 }
 

@@ -49,8 +49,8 @@ pub use checks::{CheckClass, CheckCount};
 pub use copy::CopyError;
 pub use create::{HomeClaim, OpeningBalances, OrderHome};
 pub use journal::{
-    EngineAnswer, EntryBacklog, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
-    RemoteOperation, StatusUpdate, UnansweredEntries,
+    Backlog, EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
+    RemoteOperation, StatusUpdate, Unanswered,
 };
 pub use open::{StoreSettings, open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};

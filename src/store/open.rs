@@ -35,7 +35,7 @@ pub fn open_store(
             Ok(Opened { store: Arc::new(store), holds })
         }
         StoreUrl::Postgres(url) => {
-            let Opened { store, holds } = postgres::open(url, &rules.keys, clock, random)?;
+            let Opened { store, holds } = postgres::open(url, &rules.keys, clock, random, metrics)?;
             Ok(Opened { store: Arc::new(store), holds })
         }
     }
@@ -53,7 +53,7 @@ pub fn open_beside(
 ) -> Result<Arc<dyn Store>, OpenError> {
     match &rules.url {
         StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open_beside(path, &rules.keys, random, metrics)?)),
-        StoreUrl::Postgres(url) => Ok(Arc::new(postgres::open_beside(url, &rules.keys, random)?)),
+        StoreUrl::Postgres(url) => Ok(Arc::new(postgres::open_beside(url, &rules.keys, random, metrics)?)),
     }
 }
 

@@ -13,6 +13,8 @@ mod blanket;
 
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
+
 use super::StoreFuture;
 use super::rows::{CorruptRow, Transaction};
 use crate::clock::Random;
@@ -60,6 +62,20 @@ impl FormKey {
     pub fn draw(random: &dyn Random) -> Self {
         let mut bytes = [0; 16];
         random.fill(&mut bytes);
+        Self(bytes)
+    }
+
+    /// Returns the key as one user's, for one kind of action and target: a key that was not drawn for a form suppresses no
+    /// other action.
+    #[must_use]
+    pub fn scoped(self, user: &str, action: &str, target: &str) -> Self {
+        let mut hash = Sha256::new().chain_update(self.0);
+        for part in [user, action, target] {
+            hash.update(part.len().to_be_bytes());
+            hash.update(part);
+        }
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(hash.finalize()).for_each(|(byte, hashed)| *byte = hashed);
         Self(bytes)
     }
 
@@ -164,6 +180,10 @@ impl ActionRecord {
     pub const RESEND_FAILED: &str = "callbacks.resend_failed";
     /// The kind of action that reserves ids of the old v1 service.
     pub const IMPORT_IDS: &str = "ids.import";
+    /// The kind of action that sends a sample to a receiver.
+    pub const SAMPLE: &str = "callbacks.sample";
+    /// The kind of action that loads the rules from disk.
+    pub const RELOAD: &str = "rules.reload";
     /// The kind of action that wraps the store's data keys with another key.
     pub const REKEY: &str = "store.rekey";
 
@@ -203,8 +223,7 @@ impl ActionEnd {
 pub enum BeginOutcome {
     /// The row is on disk: the action may take effect.
     New(ActionId),
-    /// The form was sent before: nothing was written. Holds the row of the first time, perhaps of another user or kind
-    /// of action, if the key was not drawn for this form.
+    /// The form was sent before: nothing was written. Holds the row of the first time.
     Repeated(Box<ActionRecord>),
 }
 
@@ -294,6 +313,9 @@ mod tests {
     fn form_keys_round_trip() {
         let key = FormKey::draw(&SystemRandomness::default());
         assert_eq!(FormKey::parse(&key.to_string()), Some(key));
+        let scopes =
+            [["a", "b", "c"], ["ab", "", "c"], ["a", "b", ""]].map(|[user, action, of]| key.scoped(user, action, of));
+        assert!(scopes[0] != scopes[1] && scopes[0] != scopes[2] && scopes[0] == key.scoped("a", "b", "c"));
         for wrong in ["", "00", "0g000000000000000000000000000000", "000000000000000000000000000000000"] {
             assert_eq!(FormKey::parse(wrong), None, "{wrong}");
         }

@@ -589,7 +589,7 @@ pub(in crate::store) async fn a_closed_journal_is_unavailable(backend: &dyn Test
         store.cancel(entry.id, None).await.err(),
         store.open_entries(None, 1).await.err(),
         store.entry_of_transaction("1").await.err(),
-        store.unanswered_entries(1).await.err(),
+        store.unanswered(1).await.err(),
         store.update_status(answered.id, status_update(Status::Success, None)).await.err(),
         store.passed(first_page("acme")).await.err(),
     ];

@@ -3,8 +3,8 @@
 use super::outbox::{acme, answered_with, at, claim, claimed, everything, failed, record, relayed_intent, tries};
 use super::*;
 use crate::store::{
-    CallbackId, CallbackNext, CallbackQuery, CallbackState, CallbackSubject, Claim, EntryBacklog, EntryId,
-    JournalEntry, PendingCreate, ProviderJobState, Relayed, UnansweredEntries,
+    Backlog, CallbackId, CallbackNext, CallbackQuery, CallbackState, CallbackSubject, Claim, EntryId, JournalEntry,
+    PendingCreate, ProviderJobState, Relayed, Unanswered,
 };
 
 pub(in crate::store) async fn an_entry_is_found_by_the_engines_id(backend: &dyn TestBackend) {
@@ -27,8 +27,8 @@ pub(in crate::store) async fn an_entry_is_found_by_the_engines_id(backend: &dyn 
 pub(in crate::store) async fn unanswered_entries_are_counted(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let counted = async |most| {
-        let UnansweredEntries { open, in_doubt } = store.unanswered_entries(most).await.unwrap();
-        [open, in_doubt].map(|EntryBacklog { count, oldest }| (count, oldest.map(|oldest| oldest.0 - NOW.0)))
+        let Unanswered { open, in_doubt, .. } = store.unanswered(most).await.unwrap();
+        [open, in_doubt].map(|Backlog { count, oldest }| (count, oldest.map(|oldest| oldest.0 - NOW.0)))
     };
     assert_eq!(counted(9).await, [(0, None), (0, None)]);
     let mut entries = Vec::new();
@@ -63,6 +63,16 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     assert_eq!(jobs.len(), 1);
     let claimed = ProviderJobState { due: at(50), is_claimed: true, attempts: 1, ..queued };
     assert_eq!(store.provider_job(id).await.unwrap(), Some(claimed));
+    assert_eq!(store.unanswered(9).await.unwrap().jobs, Backlog::default());
+    for attempt in 0..2 {
+        store.postpone_provider_job(id, at(20)).await.unwrap();
+        let shop = ShopCode::new("card-eur").unwrap();
+        let again = Claim { shop, now: at(20), lease_until: at(50), limit: 9 };
+        assert_eq!(store.claim_provider_jobs(again).await.unwrap()[0].attempts, attempt + 1);
+    }
+    let waiting = Backlog { count: 1, oldest: Some(at(0)) };
+    assert_eq!(store.unanswered(9).await.unwrap().jobs, waiting, "it is requested for the third time");
+    let claimed = ProviderJobState { attempts: 3, ..claimed };
     store.postpone_provider_job(id, at(70)).await.unwrap();
     let postponed = ProviderJobState { due: at(70), is_claimed: false, ..claimed };
     assert_eq!(store.provider_job(id).await.unwrap(), Some(postponed));

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::moves::{self, EntryConflict};
 use super::numbers::{MAX_DRAWS, NUMBERS, all_taken};
 use super::{
-    EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate,
-    UnansweredEntries,
+    EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate, Unanswered,
 };
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
@@ -124,7 +123,7 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    fn unanswered_entries(&self, most: u16) -> StoreFuture<'_, UnansweredEntries> {
+    fn unanswered(&self, most: u16) -> StoreFuture<'_, Unanswered> {
         Box::pin(self.count_unanswered(most))
     }
 

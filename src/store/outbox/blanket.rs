@@ -179,7 +179,7 @@ impl<B: Backend> Outbox for B {
     fn count_callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             let scope = scope(self, &query);
-            Ok(self.callback_places(query, scope).await?.len())
+            self.callback_count(query, scope).await
         })
     }
 

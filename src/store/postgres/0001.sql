@@ -159,6 +159,8 @@ CREATE TABLE tasks (
 );
 -- Claims ask for a queue's work in all buckets.
 CREATE INDEX tasks_by_due ON tasks (kind, queue, due_at, key);
+-- Jobs that providers do not answer; it has none while they do.
+CREATE INDEX tasks_retried ON tasks (queued_at) WHERE kind = 0 AND attempts > 2;
 
 -- How customers of pending deposits go on.
 CREATE TABLE preparations (

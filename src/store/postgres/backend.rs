@@ -27,7 +27,7 @@ use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState
 use crate::store::vault::Vault;
 use crate::store::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, UnansweredEntries,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, Unanswered,
 };
 
 impl Backend for PostgresStore {
@@ -162,7 +162,7 @@ impl Backend for PostgresStore {
         self.with_client(async move |client| entry_row::of_transaction(client, &transaction_id).await).await
     }
 
-    async fn count_unanswered(&self, most: u16) -> Result<UnansweredEntries, StoreError> {
+    async fn count_unanswered(&self, most: u16) -> Result<Unanswered, StoreError> {
         self.with_client(async move |client| entry_row::unanswered(client, most).await).await
     }
 
@@ -244,6 +244,10 @@ impl Backend for PostgresStore {
 
     async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackCursor>, StoreError> {
         self.thread.run(async move |node| list::places(&node, &query, &scope).await).await
+    }
+
+    async fn callback_count(&self, query: CallbackQuery, scope: Scope) -> Result<usize, StoreError> {
+        self.thread.run(async move |node| list::count(&node, &query, &scope).await).await
     }
 
     async fn callback_counts(&self) -> Result<OutboxSize, StoreError> {

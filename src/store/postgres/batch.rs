@@ -24,6 +24,7 @@ use super::row::{self, bucket_in};
 use crate::domain::Fingerprint;
 use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
+use crate::telemetry::Stopwatch;
 
 /// The most statements in flight. While one is, the next batch fills, and its rows share the fixed cost of a statement.
 const MAX_IN_FLIGHT: usize = 1;
@@ -192,7 +193,7 @@ enum Outcome {
 /// committed.
 async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
     node.with_client(async |client| {
-        let in_doubt = tries.replace(tries.get() + 1) > 0;
+        let (in_doubt, begun) = (tries.replace(tries.get() + 1) > 0, Stopwatch::start());
         let inserted = async {
             for row in rows {
                 insert::insert_context(client, row).await?;
@@ -200,7 +201,10 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
             insert::insert_pending(client, rows).await
         };
         match inserted.await {
-            Ok(ids) => Ok(Outcome::Stored { ids, in_doubt }),
+            Ok(ids) => {
+                node.metrics.commit(rows.len(), begun.elapsed());
+                Ok(Outcome::Stored { ids, in_doubt })
+            }
             Err(fault) if fault.is_lock_timeout() => Ok(Outcome::Waited),
             Err(fault) => Err(fault),
         }

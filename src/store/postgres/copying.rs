@@ -55,7 +55,7 @@ pub fn begin_copy(
     random: &Arc<dyn Random>,
 ) -> Result<Copying, CopyError> {
     let source = take(from, keys, Arc::clone(random)).map_err(CopyError::of_source)?;
-    let thread = started(to, random)?;
+    let thread = started(to, random, Arc::default())?;
     let (place, keys) = (to.clone(), source.keys.clone());
     let (from, moved_to) = (from.to_owned(), source.moved_to.clone());
     let moved = move || moved_to.clone().map(|to| OpenError::Moved { path: from.clone(), to });

@@ -19,6 +19,7 @@ use super::row::get;
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::store::StoreError;
+use crate::telemetry::{Metrics, Stopwatch};
 
 /// The most work items running or waiting; one more is refused at once.
 const MOST_WORK: usize = 16 * 1024;
@@ -36,6 +37,7 @@ type Work = Box<dyn FnOnce(Rc<PgNode>) -> Pin<Box<dyn Future<Output = ()>>> + Se
 pub(super) struct PgNode {
     pool: Pool,
     random: Arc<dyn Random>,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) batches: CreateBatches,
     pub(super) claims: ClaimBatches,
     pub(super) turns: ConcurrencyLimits,
@@ -76,10 +78,11 @@ impl PgNode {
     ) -> Result<T, StoreError> {
         let once = async || {
             let mut client = self.client().await?;
-            let transaction = client.transaction().await?;
+            let (transaction, begun) = (client.transaction().await?, Stopwatch::start());
             match work(&transaction).await? {
                 Ok(done) => {
                     transaction.commit().await?;
+                    self.metrics.commit(1, begun.elapsed());
                     Ok(done)
                 }
                 Err(left) => {
@@ -178,7 +181,7 @@ impl Thread {
     ///
     /// # Errors
     /// The system cannot start a thread.
-    pub(super) fn start(pool: Pool, random: Arc<dyn Random>) -> std::io::Result<Self> {
+    pub(super) fn start(pool: Pool, random: Arc<dyn Random>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
         let (work, mut asked) = mpsc::unbounded_channel::<Work>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (connections, losses) = (pool.clone(), Arc::new(AtomicU64::new(0)));
@@ -188,6 +191,7 @@ impl Thread {
             let node = Rc::new(PgNode {
                 pool: connections,
                 random,
+                metrics,
                 batches,
                 claims: ClaimBatches::default(),
                 turns,

@@ -13,6 +13,7 @@ use super::{PostgresStore, connect, schema};
 use crate::clock::{Clock, Random};
 use crate::store::rows::context::Contexts;
 use crate::store::{OpenError, Opened, PostgresUrl, Rewrapped, StoreKeys};
+use crate::telemetry::Metrics;
 
 /// How often this machine's clock is compared with the database's.
 const BETWEEN_MEASUREMENTS: Duration = Duration::from_secs(10);
@@ -30,8 +31,9 @@ pub fn open(
     keys: &StoreKeys,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
 ) -> Result<Opened<PostgresStore>, OpenError> {
-    let opened = open_as(url, keys, random, OpenMode::Serve)?;
+    let opened = open_as(url, keys, random, metrics, OpenMode::Serve)?;
     let machine = Arc::clone(&clock);
     let measured = on_thread(&opened.store.thread, url, async move |node| Ok(node.measure_clock(&*machine).await))?;
     if let Err(error) = measured {
@@ -46,8 +48,13 @@ pub fn open(
 ///
 /// # Errors
 /// One line: see [`OpenError`]; also if there is no store, or one of an older version.
-pub fn open_beside(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<PostgresStore, OpenError> {
-    Ok(open_as(url, keys, random, OpenMode::Beside)?.store)
+pub fn open_beside(
+    url: &PostgresUrl,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+) -> Result<PostgresStore, OpenError> {
+    Ok(open_as(url, keys, random, metrics, OpenMode::Beside)?.store)
 }
 
 /// Wraps the data keys of a store with the first of `keys`, in one transaction.
@@ -55,7 +62,7 @@ pub fn open_beside(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>)
 /// # Errors
 /// As [`open_beside`].
 pub fn rewrap_keys(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
-    let thread = started(url, &random)?;
+    let thread = started(url, &random, Arc::default())?;
     let (place, keys) = (url.clone(), keys.clone());
     on_thread(&thread, url, async move |node| schema::rewrap_keys(&node, &place, &keys, &random).await)
 }
@@ -64,9 +71,10 @@ fn open_as(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
     asked: OpenMode,
 ) -> Result<Opened<PostgresStore>, OpenError> {
-    let thread = started(url, &random)?;
+    let thread = started(url, &random, metrics)?;
     let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));
     let prepare = async move |node: Rc<PgNode>| schema::prepare(&node, &place, &keys, drawing, asked).await;
     let PreparedStore { vault, holds } = on_thread(&thread, url, prepare)?;
@@ -80,9 +88,9 @@ fn open_as(
 ///
 /// # Errors
 /// `sslrootcert` cannot be read, or the system cannot start a thread.
-pub(super) fn started(url: &PostgresUrl, random: &Arc<dyn Random>) -> Result<Thread, OpenError> {
+pub(super) fn started(url: &PostgresUrl, random: &Arc<dyn Random>, metrics: Arc<Metrics>) -> Result<Thread, OpenError> {
     let pool = connect::pool(url).map_err(|reason| failed(url, reason))?;
-    Thread::start(pool, Arc::clone(random)).map_err(|error| failed(url, error.to_string()))
+    Thread::start(pool, Arc::clone(random), metrics).map_err(|error| failed(url, error.to_string()))
 }
 
 /// Blocks until work on the thread is done: opening a store has nothing else to do.

@@ -38,7 +38,8 @@ impl Place {
     }
 
     fn open_with(&self, keys: &StoreKeys) -> Result<PostgresStore, OpenError> {
-        open(&self.url(), keys, Arc::new(SystemClock), Arc::new(SystemRandomness::default())).map(|opened| opened.store)
+        open(&self.url(), keys, Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default())
+            .map(|opened| opened.store)
     }
 
     fn open_node(&self) -> PostgresStore {

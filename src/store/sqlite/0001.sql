@@ -110,6 +110,8 @@ CREATE TABLE tasks (
   PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tasks_by_due ON tasks (kind, queue, due_at, key);
+-- Jobs that providers do not answer; it has none while they do.
+CREATE INDEX tasks_retried ON tasks (queued_at) WHERE kind = 0 AND attempts > 2;
 
 -- How customers of pending deposits go on.
 CREATE TABLE preparations (
@@ -157,8 +159,9 @@ CREATE TABLE callbacks (
   last_error  TEXT                            -- why it was not answered, or given up without a try
 ) STRICT;
 
--- The list: with the key, so that it is in the list's order, and all that is asked of rows that are left out.
-CREATE INDEX callbacks_by_time ON callbacks (state, queued_at, key, merchant);
+-- The list, of all merchants and of one: with the key, so that it is in the list's order.
+CREATE INDEX callbacks_by_time ON callbacks (state, queued_at, key);
+CREATE INDEX callbacks_by_merchant ON callbacks (merchant, state, queued_at, key);
 
 -- A callback's latest tries, by their number.
 CREATE TABLE callback_tries (

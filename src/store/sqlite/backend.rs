@@ -24,7 +24,7 @@ use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState
 use crate::store::vault::Vault;
 use crate::store::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, UnansweredEntries,
+    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, Unanswered,
 };
 
 impl Backend for SqliteStore {
@@ -165,7 +165,7 @@ impl Backend for SqliteStore {
         self.readers.read(|connection| EntryRow::of_transaction(connection, transaction_id))
     }
 
-    async fn count_unanswered(&self, most: u16) -> Result<UnansweredEntries, StoreError> {
+    async fn count_unanswered(&self, most: u16) -> Result<Unanswered, StoreError> {
         self.readers.read(|connection| journal::unanswered(connection, most))
     }
 
@@ -247,6 +247,10 @@ impl Backend for SqliteStore {
     async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackCursor>, StoreError> {
         let read = move |connection: &Connection| list::places(connection, &query, &scope);
         self.lists.read(&self.readers, read).await
+    }
+
+    async fn callback_count(&self, query: CallbackQuery, scope: Scope) -> Result<usize, StoreError> {
+        Ok(self.callback_places(query, scope).await?.len())
     }
 
     async fn callback_counts(&self) -> Result<OutboxSize, StoreError> {

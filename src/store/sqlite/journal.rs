@@ -6,7 +6,7 @@ use crate::domain::{CallbackUrl, Status, UnixMillis};
 use crate::store::rows::entry::OPEN;
 pub(super) use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::{direction_number, status_number};
-use crate::store::{EntryBacklog, EntryId, PendingCreate, UnansweredEntries};
+use crate::store::{Backlog, EntryId, PendingCreate, Unanswered};
 
 /// Inserts an open entry under a number. Returns `false` if the number exists.
 pub(super) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
@@ -100,20 +100,23 @@ impl EntryRow {
     }
 }
 
-/// Counts open entries and those in doubt, up to a limit each, with the time of the oldest. Partial indexes contain only
-/// these.
+/// Counts open entries, those in doubt and retried jobs, up to a limit each, with the time of the oldest. Partial indexes
+/// contain only these.
 pub(super) const UNANSWERED: &str = "SELECT \
     (SELECT count(*) FROM (SELECT entry FROM journal INDEXED BY journal_open WHERE state = 0 LIMIT ?1)), \
     (SELECT created_at FROM journal INDEXED BY journal_open WHERE state = 0 ORDER BY entry LIMIT 1), \
     (SELECT count(*) FROM (SELECT entry FROM journal INDEXED BY journal_in_doubt WHERE state = 1 LIMIT ?1)), \
-    (SELECT created_at FROM journal INDEXED BY journal_in_doubt WHERE state = 1 ORDER BY entry LIMIT 1)";
+    (SELECT created_at FROM journal INDEXED BY journal_in_doubt WHERE state = 1 ORDER BY entry LIMIT 1), \
+    (SELECT count(*) FROM (SELECT key FROM tasks INDEXED BY tasks_retried WHERE kind = 0 AND attempts > 2 LIMIT ?1)), \
+    (SELECT queued_at FROM tasks INDEXED BY tasks_retried WHERE kind = 0 AND attempts > 2 ORDER BY queued_at LIMIT 1)";
 
-/// Counts the entries without an answer.
-pub(super) fn unanswered(connection: &Connection, most: u16) -> rusqlite::Result<UnansweredEntries> {
+/// Counts what has no answer.
+pub(super) fn unanswered(connection: &Connection, most: u16) -> rusqlite::Result<Unanswered> {
     let backlog = |row: &Row<'_>, first: usize| {
         let oldest = row.get::<_, Option<i64>>(first + 1)?.map(UnixMillis);
-        Ok::<_, rusqlite::Error>(EntryBacklog { count: row.get::<_, i64>(first)?.unsigned_abs(), oldest })
+        Ok::<_, rusqlite::Error>(Backlog { count: row.get::<_, i64>(first)?.unsigned_abs(), oldest })
     };
-    let read = |row: &Row<'_>| Ok(UnansweredEntries { open: backlog(row, 0)?, in_doubt: backlog(row, 2)? });
+    let read =
+        |row: &Row<'_>| Ok(Unanswered { open: backlog(row, 0)?, in_doubt: backlog(row, 2)?, jobs: backlog(row, 4)? });
     connection.prepare_cached(UNANSWERED)?.query_row([most], read)
 }

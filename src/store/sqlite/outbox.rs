@@ -9,7 +9,9 @@ pub(super) mod subject;
 /// Statements whose plans are tested.
 #[cfg(test)]
 pub(super) mod plans {
-    pub(in crate::store::sqlite) use super::list::{BEFORE_ITS_TIME, OF_ITS_TIME, OF_ORDER, SIZE};
+    pub(in crate::store::sqlite) use super::list::{
+        BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, OF_ITS_TIME, OF_ITS_TIME_AND_MERCHANT, OF_ORDER, SIZE,
+    };
     pub(in crate::store::sqlite) use super::rows::LATE;
     pub(in crate::store::sqlite) use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE};
 }

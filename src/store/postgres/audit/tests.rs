@@ -31,7 +31,7 @@ pub(in crate::store::postgres) fn opened() -> Option<(server::Database, Postgres
 pub(in crate::store::postgres) fn node_of(database: &server::Database) -> PostgresStore {
     let url = PostgresUrl::parse(&database.url(), |path| path.into()).unwrap();
     let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
-    open(&url, &keys, Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap().store
+    open(&url, &keys, Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store
 }
 
 /// Creates one operation of each kind, one entry in each state, and callbacks of both, named by their `order_id`.

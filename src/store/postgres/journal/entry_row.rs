@@ -10,7 +10,7 @@ use crate::store::postgres::errors::PgError;
 use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};
-use crate::store::{EntryBacklog, EntryId, UnansweredEntries};
+use crate::store::{Backlog, EntryId, Unanswered};
 
 /// The columns of an entry, in the order of [`read`].
 macro_rules! entry {
@@ -108,27 +108,29 @@ pub(in crate::store::postgres) async fn of_transaction(
 pub(in crate::store::postgres) const OF_TRANSACTION: &str =
     entry!("FROM journal j WHERE j.transaction_id = $1 LIMIT 1");
 
-/// Counts the entries without an answer.
+/// Counts what has no answer.
 pub(in crate::store::postgres) async fn unanswered(
     client: &impl GenericClient,
     most: u16,
-) -> Result<UnansweredEntries, PgError> {
+) -> Result<Unanswered, PgError> {
     let statement = client.prepare_cached(UNANSWERED).await?;
     let row = client.query_one(&statement, &[&i64::from(most)]).await?;
     let backlog = |first: usize| {
         let oldest = get::<Option<i64>>(&row, first + 1)?.map(UnixMillis);
-        Ok::<_, PgError>(EntryBacklog { count: get::<i64>(&row, first)?.unsigned_abs(), oldest })
+        Ok::<_, PgError>(Backlog { count: get::<i64>(&row, first)?.unsigned_abs(), oldest })
     };
-    Ok(UnansweredEntries { open: backlog(0)?, in_doubt: backlog(2)? })
+    Ok(Unanswered { open: backlog(0)?, in_doubt: backlog(2)?, jobs: backlog(4)? })
 }
 
-/// Counts open entries and those in doubt, up to a limit each, with the time of the oldest. Partial indexes contain only
-/// these, of all buckets.
+/// Counts open entries, those in doubt and retried jobs, up to a limit each, with the time of the oldest. Partial indexes
+/// contain only these, of all buckets.
 pub(in crate::store::postgres) const UNANSWERED: &str = "SELECT \
     (SELECT count(*) FROM (SELECT FROM journal WHERE state = 0 LIMIT $1) AS open), \
     (SELECT created_at FROM journal WHERE state = 0 ORDER BY entry LIMIT 1), \
     (SELECT count(*) FROM (SELECT FROM journal WHERE state = 1 LIMIT $1) AS in_doubt), \
-    (SELECT created_at FROM journal WHERE state = 1 ORDER BY entry LIMIT 1)";
+    (SELECT created_at FROM journal WHERE state = 1 ORDER BY entry LIMIT 1), \
+    (SELECT count(*) FROM (SELECT FROM tasks WHERE kind = 0 AND attempts > 2 LIMIT $1) AS jobs), \
+    (SELECT queued_at FROM tasks WHERE kind = 0 AND attempts > 2 ORDER BY queued_at LIMIT 1)";
 
 /// Reads open entries after a number, oldest first, each with its number; some cannot be decoded.
 pub(in crate::store::postgres) async fn open_after(

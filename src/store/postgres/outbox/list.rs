@@ -69,21 +69,50 @@ pub(in crate::store::postgres) async fn places(
     at_one_moment(node, async |transaction| found(transaction, query, scope).await).await
 }
 
+/// Counts the callbacks of a slice of the list, as of one moment, in the database: thousands of positions are not sent.
+///
+/// # Errors
+/// The database does not respond.
+pub(in crate::store::postgres) async fn count(
+    node: &PgNode,
+    query: &CallbackQuery,
+    scope: &Scope,
+) -> Result<usize, StoreError> {
+    at_one_moment(node, async |transaction| {
+        let counted =
+            rows(transaction, query, scope, |places| format!("SELECT count(*) FROM ({places}) AS places")).await?;
+        let count = counted.first().map_or(Ok(0), |row| get::<i64>(row, 0))?;
+        Ok(usize::try_from(count).unwrap_or_default())
+    })
+    .await
+}
+
 async fn found(
     transaction: &Transaction<'_>,
     query: &CallbackQuery,
     scope: &Scope,
 ) -> Result<Vec<CallbackCursor>, PgError> {
+    let rows = rows(transaction, query, scope, str::to_owned).await?;
+    rows.iter().map(|row| Ok(CallbackCursor { queued_at: UnixMillis(get(row, 0)?), key: get(row, 1)? })).collect()
+}
+
+/// Runs what `select` makes of the statement that selects the positions of a slice; no rows if nothing can match.
+async fn rows(
+    transaction: &Transaction<'_>,
+    query: &CallbackQuery,
+    scope: &Scope,
+    select: fn(&str) -> String,
+) -> Result<Vec<Row>, PgError> {
     match scope {
         Scope::Nothing => Ok(Vec::new()),
-        Scope::All => slice(transaction, query, ALL, &[]).await,
+        Scope::All => slice(transaction, query, &select(ALL), &[]).await,
         Scope::Merchant(merchant) => {
-            slice(transaction, query, OF_MERCHANT, &[&bucket_of(merchant), &merchant.as_str()]).await
+            slice(transaction, query, &select(OF_MERCHANT), &[&bucket_of(merchant), &merchant.as_str()]).await
         }
         Scope::Orders(merchant, orders) => {
             let bucket = bucket_of(merchant);
             let about = keys_of(transaction, bucket, orders).await?;
-            slice(transaction, query, OF_ORDERS, &[&bucket, &about]).await
+            slice(transaction, query, &select(OF_ORDERS), &[&bucket, &about]).await
         }
     }
 }
@@ -125,15 +154,14 @@ async fn slice(
     query: &CallbackQuery,
     sql: &str,
     condition: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<CallbackCursor>, PgError> {
+) -> Result<Vec<Row>, PgError> {
     let (end, begin) = (query.end(), query.begin().0);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let states: Vec<i16> = query.states.iter().map(|state| narrow(state_number(*state))).collect();
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&end.queued_at.0, &end.key, &begin, &limit, &states];
     parameters.extend(condition);
     let statement = transaction.prepare_cached(sql).await?;
-    let rows = transaction.query(&statement, &parameters).await?;
-    rows.iter().map(|row| Ok(CallbackCursor { queued_at: UnixMillis(get(row, 0)?), key: get(row, 1)? })).collect()
+    Ok(transaction.query(&statement, &parameters).await?)
 }
 
 /// Reads the records at positions, in their order; an error is the column with an invalid value.

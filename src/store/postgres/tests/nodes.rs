@@ -73,11 +73,12 @@ fn a_store_of_a_newer_release_is_refused() {
 #[test]
 fn a_tool_makes_no_store() {
     let Some(place) = Place::new() else { return };
-    let refused = open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default())).unwrap_err();
+    let refused =
+        open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default()), Arc::default()).unwrap_err();
     assert!(matches!(refused, OpenError::Missing { .. }), "{refused}");
     assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
     drop(place.open_node());
-    open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default())).unwrap();
+    open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
 }
 
 /// Creates a user that may read and write the existing tables, and create none.
@@ -95,7 +96,7 @@ fn humble_node(place: &Place, user: &str, more_hosts: &str) -> PostgresStore {
     let url = place.0.url();
     let (_, at) = url.split_once('@').unwrap();
     let url = PostgresUrl::parse(&format!("postgres://{user}:TOPSECRET@{more_hosts}{at}"), |path| path.into()).unwrap();
-    open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap().store
+    open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store
 }
 
 #[tokio::test]
@@ -156,8 +157,9 @@ fn tables_of_something_else_are_left_alone() {
 #[test]
 fn what_cannot_be_reached_is_reported_without_its_password() {
     let url = PostgresUrl::parse("postgres://u:TOPSECRET@127.0.0.1:9/db?sslmode=disable", |path| path.into()).unwrap();
-    let refused =
-        open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
+    let refused = open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default())
+        .unwrap_err()
+        .to_string();
     assert!(refused.starts_with("postgres://127.0.0.1:9/db: cannot open the store: "), "{refused}");
     assert!(!refused.contains("TOPSECRET"), "{refused}");
     assert!(refused.contains("Connection refused"), "{refused}");
@@ -174,7 +176,7 @@ fn a_socket_is_used_with_any_sslmode() {
     for mode in ["disable", "prefer", "require", "verify-full"] {
         let url = format!("postgres://paybridge@/{name}?host={path}&port={port}&sslmode={mode}");
         let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
-        open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap();
+        open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
     }
 }
 
@@ -183,8 +185,9 @@ fn of_several_hosts_each_is_reported_with_its_reason() {
     let Some(place) = Place::new() else { return };
     let url = place.0.url().replacen('@', ":TOPSECRET@127.0.0.1:9,", 1).replacen("/test", "/none", 1);
     let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
-    let refused =
-        open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
+    let refused = open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default())
+        .unwrap_err()
+        .to_string();
     assert!(
         refused.contains(": 127.0.0.1:9: error connecting to server: Connection refused (os error 111); "),
         "{refused}"
@@ -197,8 +200,9 @@ fn what_a_session_cannot_be_set_to_is_reported() {
     let Some(place) = Place::new() else { return };
     let url = format!("{}&options=-cno_such=1", place.0.url());
     let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
-    let refused =
-        open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
+    let refused = open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default())
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("unrecognized configuration parameter \"no_such\" (42704)"), "{refused}");
 }
 

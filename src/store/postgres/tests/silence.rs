@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 fn opened(url: &str) -> PostgresStore {
     let url = PostgresUrl::parse(url, |path| path.into()).unwrap();
-    open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default())).unwrap().store
+    open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! The list of callbacks, newest first: by `queued_at`, then by the number of their subject.
 //!
-//! The callbacks of one state are read along its index, which covers the merchant; rows are read only for the callbacks
+//! The callbacks of one state are read along an index, of all merchants or of one; rows are read only for the callbacks
 //! that are shown. The states of a query are merged.
 
 use std::cmp::Reverse;
@@ -64,14 +64,31 @@ fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusql
     Ok(places)
 }
 
+/// Reads positions along an index, so that what is left out costs no row.
+macro_rules! select_places {
+    ($rest:literal) => {
+        concat!("SELECT queued_at, key FROM callbacks INDEXED BY ", $rest)
+    };
+}
+
 /// Callbacks in a state that were queued at the time of a position, before it; newest first. Thousands may be queued at
 /// one time, and SQLite would not seek a position among them if it were compared as a whole.
-pub(in crate::store::sqlite) const OF_ITS_TIME: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
-     WHERE state = ?1 AND queued_at = ?2 AND key < ?3 ORDER BY key DESC";
+pub(in crate::store::sqlite) const OF_ITS_TIME: &str =
+    select_places!("callbacks_by_time WHERE state = ?1 AND queued_at = ?2 AND key < ?3 ORDER BY key DESC");
 
 /// Callbacks in a state that were queued before a time, newest first.
-pub(in crate::store::sqlite) const BEFORE_ITS_TIME: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
-     WHERE state = ?1 AND queued_at < ?2 ORDER BY queued_at DESC, key DESC";
+pub(in crate::store::sqlite) const BEFORE_ITS_TIME: &str =
+    select_places!("callbacks_by_time WHERE state = ?1 AND queued_at < ?2 ORDER BY queued_at DESC, key DESC");
+
+/// As [`OF_ITS_TIME`], of one merchant.
+pub(in crate::store::sqlite) const OF_ITS_TIME_AND_MERCHANT: &str = select_places!(
+    "callbacks_by_merchant WHERE merchant = ?4 AND state = ?1 AND queued_at = ?2 AND key < ?3 ORDER BY key DESC"
+);
+
+/// As [`BEFORE_ITS_TIME`], of one merchant.
+pub(in crate::store::sqlite) const BEFORE_ITS_TIME_OF_MERCHANT: &str = select_places!(
+    "callbacks_by_merchant WHERE merchant = ?3 AND state = ?1 AND queued_at < ?2 ORDER BY queued_at DESC, key DESC"
+);
 
 /// Adds the newest callbacks of a state.
 fn along(
@@ -82,13 +99,22 @@ fn along(
 ) -> rusqlite::Result<()> {
     let (end, number) = (query.end(), state_number(state));
     let most = places.len().saturating_add(query.limit);
-    let mut statement = connection.prepare_cached(OF_ITS_TIME)?;
-    take(statement.query((number, end.queued_at.0, end.key))?, query, most, places)?;
-    let mut statement = connection.prepare_cached(BEFORE_ITS_TIME)?;
-    take(statement.query((number, end.queued_at.0))?, query, most, places)
+    let prepared = |sql| connection.prepare_cached(sql);
+    match query.merchant.as_ref().map(MerchantId::as_str) {
+        None => {
+            take(prepared(OF_ITS_TIME)?.query((number, end.queued_at.0, end.key))?, query, most, places)?;
+            take(prepared(BEFORE_ITS_TIME)?.query((number, end.queued_at.0))?, query, most, places)
+        }
+        Some(merchant) => {
+            let at_end = (number, end.queued_at.0, end.key, merchant);
+            take(prepared(OF_ITS_TIME_AND_MERCHANT)?.query(at_end)?, query, most, places)?;
+            let before = (number, end.queued_at.0, merchant);
+            take(prepared(BEFORE_ITS_TIME_OF_MERCHANT)?.query(before)?, query, most, places)
+        }
+    }
 }
 
-/// Adds matching rows, until there are `most` positions.
+/// Adds rows of the query's time, until there are `most` positions.
 fn take(
     mut rows: Rows<'_>,
     query: &CallbackQuery,
@@ -96,16 +122,13 @@ fn take(
     places: &mut Vec<CallbackCursor>,
 ) -> rusqlite::Result<()> {
     let begin = query.begin();
-    let merchant = query.merchant.as_ref().map(MerchantId::as_str);
     while places.len() < most {
         let Some(row) = rows.next()? else { break };
         let place = CallbackCursor { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
         if place.queued_at < begin {
             break;
         }
-        if merchant.is_none_or(|merchant| row.get_ref(2).is_ok_and(|found| found.as_str() == Ok(merchant))) {
-            places.push(place);
-        }
+        places.push(place);
     }
     Ok(())
 }

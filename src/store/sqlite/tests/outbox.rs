@@ -4,7 +4,10 @@
 use super::*;
 use crate::domain::State;
 use crate::store::conformance::{audited, expiry, reported};
-use crate::store::sqlite::outbox::plans::{BEFORE_ITS_TIME, DUE, LATE, NEXT_QUEUE, OF_ITS_TIME, OF_ORDER, SIZE};
+use crate::store::sqlite::outbox::plans::{
+    BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, DUE, LATE, NEXT_QUEUE, OF_ITS_TIME, OF_ITS_TIME_AND_MERCHANT,
+    OF_ORDER, SIZE,
+};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
     CallbackTarget, CallbackTry, Outbox, Resent, TryOutcome,
@@ -177,6 +180,14 @@ async fn plans_of_the_outbox_search_one_index() {
         ),
         (OF_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at=? AND key<?)\n"),
         (BEFORE_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at<?)\n"),
+        (
+            OF_ITS_TIME_AND_MERCHANT,
+            "SEARCH callbacks USING COVERING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at=? AND key<?)\n",
+        ),
+        (
+            BEFORE_ITS_TIME_OF_MERCHANT,
+            "SEARCH callbacks USING COVERING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at<?)\n",
+        ),
         (SIZE, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\n"),
         (
             OF_ORDER,
