@@ -22,8 +22,8 @@ use crate::http::listener::ConnectionSlots;
 use crate::outbound::Outbound;
 use crate::rules::{LiveRules, RuleSet, Watched, Watcher};
 use crate::shadow::{Minimums, Readiness, read_readiness};
-use crate::store::{Outbox, Store, StoreError};
-use crate::telemetry::{History, Metrics, POINT_INTERVAL, TRAFFIC_SAMPLE_INTERVAL};
+use crate::store::{Store, StoreError};
+use crate::telemetry::{History, HistorySnapshot, Metrics, POINT_INTERVAL};
 
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
@@ -169,18 +169,13 @@ impl Operations {
         }
     }
 
-    /// Records a point of the history each ten seconds, and samples merchants' traffic.
+    /// Records a point of the history each ten seconds.
     pub async fn record_history(self: Arc<Self>) {
         let mut points = interval(POINT_INTERVAL);
         points.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut sampled = Instant::now();
         loop {
-            let tick = points.tick().await;
+            points.tick().await;
             self.history.record(&self.metrics, self.clock.now());
-            if tick >= sampled + TRAFFIC_SAMPLE_INTERVAL {
-                sampled = tick;
-                self.rules.current().merchants.values().for_each(|merchant| merchant.traffic.sample());
-            }
         }
     }
 
@@ -260,8 +255,28 @@ impl AdminSource for Arc<Operations> {
         self.metrics.render()
     }
 
-    fn outbox(&self) -> &dyn Outbox {
+    fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    fn history(&self) -> HistorySnapshot {
+        self.history.snapshot()
+    }
+
+    fn open_circuits(&self) -> (usize, Vec<String>) {
+        self.metrics.open_circuits()
+    }
+
+    fn rules_directory(&self) -> String {
+        self.rules.directory().display().to_string()
+    }
+
+    fn node(&self) -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
+
+    fn random(&self) -> &dyn Random {
+        &*self.random
     }
 
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>> {

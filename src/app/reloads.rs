@@ -258,6 +258,7 @@ fn problem_info(problem: &Problem) -> ProblemInfo {
         severity: problem.severity.as_str(),
         message: problem.message.clone(),
         suggestion: problem.suggestion.clone(),
+        excerpt: problem.rendered(),
     }
 }
 

@@ -18,10 +18,10 @@ pub struct CallbacksView {
     pub next: Option<String>,
     /// Whether this is not the first page.
     pub is_continued: bool,
-    /// The receivers, those with an open circuit first.
-    pub receivers: Vec<ReceiverItem>,
-    /// How many further receivers are not shown.
-    pub more_receivers: usize,
+    /// The receivers whose circuit is open: scheme, host and port.
+    pub open_circuits: Vec<String>,
+    /// How many further ones are not shown.
+    pub more_circuits: usize,
 }
 
 /// The filter of callbacks, as it was sent; empty: any.
@@ -60,21 +60,6 @@ pub struct CallbackItem {
     pub next_attempt_at: Option<UnixMillis>,
     /// The outcome of the last attempt.
     pub last_outcome: Option<String>,
-}
-
-/// A receiver of callbacks.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct ReceiverItem {
-    /// Its scheme, host and port.
-    pub target: String,
-    /// Whether its circuit is open.
-    pub is_open: bool,
-    /// Attempts without an answer, in a row.
-    pub silent: u32,
-    /// Callbacks that are being sent.
-    pub in_flight: usize,
-    /// When it is probed next, while its circuit is open.
-    pub probe_at: Option<UnixMillis>,
 }
 
 /// One callback. Its form has no field but `form`.

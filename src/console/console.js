@@ -25,7 +25,7 @@ if (fresh) {
   async function refresh() {
     if (busy()) return;
     try {
-      const reply = await fetch(location.href, { redirect: "manual", cache: "no-store" });
+      const reply = await fetch(location.href, { redirect: "manual", cache: "no-store", headers: { "X-Paybridge-Refresh": "1" } });
       // Signed out, or an error: the page as a whole shows it.
       if (!reply.ok) return location.reload();
       const page = new DOMParser().parseFromString(await reply.text(), "text/html");

@@ -2,8 +2,6 @@
 
 use serde::Serialize;
 
-use super::chrome::PageLink;
-
 /// Why a request of a browser is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsoleError {
@@ -68,8 +66,8 @@ impl ConsoleError {
                 "Further wrong tokens of this address are refused for a minute. The right token still works.",
             ),
             Self::Unavailable => (
-                "This cannot be shown now",
-                "The store did not answer. Payments that were accepted are safe. Try again in a few seconds.",
+                "The store does not respond",
+                "Accepted payments are safe. The audit trail shows whether an action was begun. Try again in a few seconds.",
             ),
         }
     }
@@ -84,8 +82,6 @@ pub struct ErrorView {
     pub detail: Option<String>,
     /// The request's id, which log lines have too.
     pub request_id: String,
-    /// Where to go from here; `None`: the overview.
-    pub link: Option<PageLink>,
 }
 
 /// The values of the template.
@@ -94,12 +90,11 @@ pub(super) struct ShownError<'a> {
     advice: &'static str,
     detail: Option<&'a str>,
     request_id: &'a str,
-    link: Option<&'a PageLink>,
 }
 
 impl ErrorView {
     pub(super) fn shown(&self) -> ShownError<'_> {
-        let Self { error, detail, request_id, link } = self;
-        ShownError { advice: error.texts().1, detail: detail.as_deref(), request_id, link: link.as_ref() }
+        let Self { error, detail, request_id } = self;
+        ShownError { advice: error.texts().1, detail: detail.as_deref(), request_id }
     }
 }

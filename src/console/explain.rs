@@ -43,6 +43,8 @@ pub struct ExplainedItem {
     pub v1: Option<String>,
     /// The v2 member; `None`: it is left out.
     pub v2: Option<String>,
+    /// Its value, with card numbers masked.
+    pub value: Option<String>,
     /// Where the value comes from.
     pub origin: String,
     /// The rule that was applied, or why it is left out.

@@ -33,8 +33,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use self::audit::{AuditItem, AuditSearch, AuditView};
 pub use self::callbacks::{
-    AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, ReceiverItem, ResendAllView, SampleResult,
-    SampleView,
+    AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, ResendAllView, SampleResult, SampleView,
 };
 pub use self::chrome::{Chrome, PageLink, PageMessage, SignInView, SignedInUser, Tone};
 pub use self::error::{ConsoleError, ErrorView};

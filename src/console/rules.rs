@@ -13,10 +13,12 @@ pub struct RulesView {
     pub since: UnixMillis,
     /// The rules directory.
     pub directory: String,
-    /// When the rules on disk were refused; `None`: they are in force.
-    pub refused_at: Option<UnixMillis>,
+    /// Whether the files on disk are refused.
+    pub is_refused: bool,
     /// Why they were refused.
     pub problems: Vec<RuleProblemItem>,
+    /// How many further problems are not shown.
+    pub more_problems: usize,
     /// The warnings of the rules in force.
     pub warnings: Vec<RuleProblemItem>,
     /// The settings on disk that need a restart.

@@ -237,7 +237,7 @@ fn pages_as_files() {
         write(name, html);
     }
     for error in ConsoleError::ALL {
-        let view = ErrorView { detail: None, link: None, ..PLAIN.error(error) };
+        let view = ErrorView { detail: None, ..PLAIN.error(error) };
         write(&format!("error-{error:?}").to_lowercase(), render(PageView::Error(&view), &PLAIN.chrome()));
     }
 }

@@ -13,7 +13,6 @@ mod tests;
 pub use self::decision::Decision;
 pub use self::page::{HtmlPage, LinkKind, PageReply, PageRequest, PageResponse, Payment, Refresh};
 pub use self::render::Html;
-pub(crate) use self::render::Text;
 
 use self::page::DepositPage;
 use crate::engine::Engine;

@@ -224,7 +224,7 @@ const fn icon(state: PageState) -> Option<&'static str> {
 
 /// A text, escaped for HTML text and for attribute values in quotes.
 #[derive(Clone, Copy)]
-pub(crate) struct Text<'a>(pub &'a str);
+struct Text<'a>(&'a str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

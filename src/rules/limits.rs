@@ -17,6 +17,11 @@ pub struct AddressSet {
 }
 
 impl AddressSet {
+    /// Returns the prefixes, as rule files write them.
+    pub fn prefixes(&self) -> impl Iterator<Item = String> {
+        self.v4.iter().map(|prefix| prefix.to_string()).chain(self.v6.iter().map(|prefix| prefix.to_string()))
+    }
+
     /// Creates a set of prefixes; IPv4-mapped IPv6 prefixes count as IPv4.
     #[must_use]
     pub fn new(prefixes: impl IntoIterator<Item = IpNet>) -> Self {

@@ -55,10 +55,6 @@ pub struct HistoryPoint {
     pub p99: Option<f64>,
     /// Commits of the store.
     pub commits: u32,
-    /// The mean number of commands that shared a commit; `None`: there was no commit.
-    pub mean_batch: Option<f64>,
-    /// Requests forwarded to the old v1 service.
-    pub forwarded: u32,
     /// Attempts of callbacks that delivered one.
     pub callbacks_delivered: u32,
     /// Attempts of callbacks that did not.
@@ -78,8 +74,6 @@ impl HistoryPoint {
 pub struct RefusalCount {
     /// The reason, a word of the metrics.
     pub reason: &'static str,
-    /// Whether a translation refused the body, rather than admission the request.
-    pub in_translation: bool,
     /// How many.
     pub count: u64,
 }
@@ -141,8 +135,7 @@ fn missed_points(earlier: UnixMillis, later: UnixMillis) -> usize {
 }
 
 fn add(refusals: &mut Vec<RefusalCount>, more: RefusalCount) {
-    let same = |known: &&mut RefusalCount| (known.reason, known.in_translation) == (more.reason, more.in_translation);
-    match refusals.iter_mut().find(same) {
+    match refusals.iter_mut().find(|known| known.reason == more.reason) {
         Some(known) => known.count = known.count.saturating_add(more.count),
         None => refusals.push(more),
     }
@@ -156,8 +149,6 @@ struct Totals {
     failed: u64,
     latencies: Distribution,
     commits: u64,
-    batches: Distribution,
-    forwarded: u64,
     callbacks_delivered: u64,
     callbacks_failed: u64,
     refusals: Vec<RefusalCount>,
@@ -168,7 +159,6 @@ impl Totals {
         let mut totals = Self {
             latencies: Distribution::read(metrics.request_duration.clone()),
             commits: metrics.commits.get(),
-            batches: Distribution::read(metrics.commit_batch.clone()),
             ..Self::default()
         };
         let statuses = metrics.routes.iter(OTHER).flat_map(|(_, route)| route.statuses.iter(0));
@@ -179,28 +169,22 @@ impl Totals {
                 _ => totals.failed += requests.get(),
             }
         }
-        totals.forwarded = metrics.homes().legacy_requests.handles.iter(OTHER).map(|(_, count)| count.get()).sum();
         for (outcome, attempts) in metrics.callback_tries.handles.iter(OTHER) {
             match outcome {
                 "delivered" => totals.callbacks_delivered += attempts.get(),
                 _ => totals.callbacks_failed += attempts.get(),
             }
         }
-        for (counters, in_translation) in [(&metrics.refusals, false), (&metrics.translations_refused, true)] {
-            let counted = counters.handles.iter(OTHER);
-            totals.refusals.extend(counted.map(|(reason, count)| RefusalCount {
-                reason,
-                in_translation,
-                count: count.get(),
-            }));
+        for counters in [&metrics.refusals, &metrics.translations_refused] {
+            for (reason, count) in counters.handles.iter(OTHER) {
+                add(&mut totals.refusals, RefusalCount { reason, count: count.get() });
+            }
         }
         totals
     }
 
     fn point_since(&self, earlier: &Self, since: UnixMillis, now: UnixMillis) -> HistoryPoint {
         let latencies = self.latencies.since(&earlier.latencies);
-        let commits = difference(self.commits, earlier.commits);
-        let batches = self.batches.since(&earlier.batches);
         HistoryPoint {
             at: now,
             seconds: since.until(now).as_secs_f64(),
@@ -209,9 +193,7 @@ impl Totals {
             failed: difference(self.failed, earlier.failed),
             p50: latencies.quantile(0.5),
             p99: latencies.quantile(0.99),
-            commits,
-            mean_batch: batches.mean(),
-            forwarded: difference(self.forwarded, earlier.forwarded),
+            commits: difference(self.commits, earlier.commits),
             callbacks_delivered: difference(self.callbacks_delivered, earlier.callbacks_delivered),
             callbacks_failed: difference(self.callbacks_failed, earlier.callbacks_failed),
         }
@@ -219,8 +201,7 @@ impl Totals {
 
     fn refusals_since(&self, earlier: &Self) -> Box<[RefusalCount]> {
         let since = |now: &RefusalCount| {
-            let mut before = earlier.refusals.iter();
-            let before = before.find(|old| (old.reason, old.in_translation) == (now.reason, now.in_translation));
+            let before = earlier.refusals.iter().find(|old| old.reason == now.reason);
             RefusalCount { count: now.count.saturating_sub(before.map_or(0, |old| old.count)), ..*now }
         };
         self.refusals.iter().map(since).filter(|refusal| refusal.count > 0).collect()
@@ -281,10 +262,6 @@ impl Distribution {
         (count > 0).then(|| f64::from(difference(count, 0)))
     }
 
-    fn mean(&self) -> Option<f64> {
-        self.count().map(|count| self.sum / count)
-    }
-
     /// Returns the value that a share of the values does not exceed, as if values were spread evenly within each bucket;
     /// the largest bound for values beyond it.
     fn quantile(&self, share: f64) -> Option<f64> {
@@ -341,7 +318,6 @@ mod tests {
         metrics.translation_refused("callback_url");
         metrics.commit(3, Duration::from_millis(1));
         metrics.commit(4, Duration::from_millis(1));
-        metrics.homes().legacy_request("reply", Duration::from_millis(1));
         for outcome in ["delivered", "refused", "engine"] {
             metrics.callback_try(outcome);
         }
@@ -349,19 +325,19 @@ mod tests {
         let point = only(&history);
         assert_eq!((point.at, point.seconds), (at(10), 10.0));
         assert_eq!((point.succeeded, point.refused, point.failed), (100, 1, 1));
-        assert_eq!((point.rate(point.succeeded), point.commits, point.mean_batch), (10.0, 2, Some(3.5)));
-        assert_eq!((point.forwarded, point.callbacks_delivered, point.callbacks_failed), (1, 1, 2));
+        assert_eq!((point.rate(point.succeeded), point.commits), (10.0, 2));
+        assert_eq!((point.callbacks_delivered, point.callbacks_failed), (1, 2));
         // 101 of 102 values lie between 0.5 and 1 ms.
         let (p50, p99) = (point.p50.unwrap(), point.p99.unwrap());
         assert!((p50 - (0.000_5 + 0.000_5 * 51.0 / 101.0)).abs() < 1e-9, "{p50}");
         assert!((0.000_99..=0.001).contains(&p99), "{p99}");
         let refusals = history.snapshot().refusals;
-        let counted: Vec<_> = refusals.iter().map(|found| (found.reason, found.in_translation, found.count)).collect();
-        assert_eq!(counted, [("signature", false, 3), ("callback_url", true, 2), ("rate_limit", false, 1)]);
+        let counted: Vec<_> = refusals.iter().map(|found| (found.reason, found.count)).collect();
+        assert_eq!(counted, [("signature", 3), ("callback_url", 2), ("rate_limit", 1)]);
 
         history.record(&metrics, at(20));
         let idle = history.snapshot().points[1].unwrap();
-        assert_eq!((idle.succeeded, idle.p50, idle.p99, idle.commits, idle.mean_batch), (0, None, None, 0, None));
+        assert_eq!((idle.succeeded, idle.p50, idle.p99, idle.commits), (0, None, None, 0));
     }
 
     #[test]

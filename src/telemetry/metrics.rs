@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Debug};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::text;
@@ -75,6 +76,8 @@ pub struct Metrics {
     callbacks_oldest: Gauge<f64, AtomicU64>,
     callback_circuits_open: Gauge,
     callback_circuit_open: Family<Receiver, Gauge>,
+    /// The receivers of that family, which cannot be read.
+    named_circuits: Mutex<Vec<String>>,
     reloads: LabelCounters<ReloadResult>,
     reload_duration: Histogram,
     rules_refused: Gauge,
@@ -128,6 +131,7 @@ impl Default for Metrics {
             callbacks_oldest: Gauge::default(),
             callback_circuits_open: Gauge::default(),
             callback_circuit_open: Family::default(),
+            named_circuits: Mutex::default(),
             reloads: LabelCounters::new(|result| ReloadResult { result }),
             reload_duration: Histogram::new(RELOAD_SECONDS),
             rules_refused: Gauge::default(),
@@ -402,9 +406,18 @@ impl Metrics {
         self.callbacks_oldest.set(oldest.unwrap_or_default().as_secs_f64());
     }
 
+    /// Returns how many circuits are open, and the receivers that are named.
+    #[must_use]
+    pub fn open_circuits(&self) -> (usize, Vec<String>) {
+        let named = self.named_circuits.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (usize::try_from(self.callback_circuits_open.get()).unwrap_or_default(), named)
+    }
+
     /// Sets how many circuits are open, and names some of their receivers. The caller bounds their number.
     pub fn callback_circuits(&self, open: usize, named: &[&str]) {
         self.callback_circuits_open.set(i64::try_from(open).unwrap_or(i64::MAX));
+        *self.named_circuits.lock().unwrap_or_else(PoisonError::into_inner) =
+            named.iter().map(|receiver| (*receiver).to_owned()).collect();
         // Only receivers with an open circuit have a series.
         self.callback_circuit_open.clear();
         for receiver in named {

@@ -22,4 +22,4 @@ pub use logs::Logs;
 pub use metrics::{Metrics, RulesState};
 pub use stopwatch::Stopwatch;
 pub use throttle::LogThrottle;
-pub use traffic::{MerchantTraffic, TRAFFIC_SAMPLE_INTERVAL, TrafficCounts, TrafficView};
+pub use traffic::{MerchantTraffic, TrafficView};

@@ -201,7 +201,8 @@ impl Fixtures {
             version: self.text("3f9c2a7d10be"),
             since: ago(10_600),
             directory: self.text("/etc/paybridge/rules"),
-            refused_at: Some(ago(420)),
+            is_refused: true,
+            more_problems: 3,
             problems: vec![
                 problem(
                     "merchants/acme.toml",
@@ -421,13 +422,6 @@ impl Fixtures {
 
     pub(super) fn callbacks(self, count: u64) -> CallbacksView {
         let states = ["failed", "pending", "delivered"];
-        let receiver = |target: &str, is_open: bool| ReceiverItem {
-            target: self.text(target),
-            is_open,
-            silent: if is_open { 9 } else { 0 },
-            in_flight: usize::from(is_open),
-            probe_at: is_open.then(|| ago(-40)),
-        };
         CallbacksView {
             filter: self.callback_filter(),
             problem: None,
@@ -436,8 +430,8 @@ impl Fixtures {
                 .collect(),
             next: Some(self.text("1767323045678.7")),
             is_continued: true,
-            receivers: vec![receiver("https://shop.example:443", true), receiver("https://acme.example:443", false)],
-            more_receivers: 212,
+            open_circuits: vec![self.text("https://shop.example:443")],
+            more_circuits: 212,
         }
     }
 
@@ -483,6 +477,7 @@ impl Fixtures {
         let member = |v1: Option<&str>, v2: Option<&str>, origin: &str, note: &str| ExplainedItem {
             v1: v1.map(|name| self.text(name)),
             v2: v2.map(|name| self.text(name)),
+            value: v1.map(|_| self.text("12.34")),
             origin: self.text(origin),
             note: self.text(note),
         };
@@ -542,7 +537,6 @@ impl Fixtures {
             error,
             detail: Some(self.text("since: must be a time such as 2026-01-02T03:04:05Z, or an age such as 30m")),
             request_id: self.text("0190f4a1c2d3"),
-            link: Some(self.link("/callbacks", "Back to the callbacks")),
         }
     }
 }

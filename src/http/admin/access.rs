@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use http::header::{AUTHORIZATION, COOKIE};
+use http::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use http::{HeaderMap, HeaderName};
 use sha2::{Digest as _, Sha256};
 
-use super::console;
 use super::failures::Failures;
 use super::form::Form;
 use super::guard::{RequestOrigin, only};
@@ -16,6 +15,7 @@ use super::request::{AdminRequest, ConnectionEnds, SignedIn};
 use super::routes::return_path;
 use super::sessions::Sessions;
 use crate::clock::Random;
+use crate::console::{self, Chrome, PageView, SignInView};
 use crate::domain::UnixMillis;
 use crate::rules::{AdminRules, AdminUser, Role};
 use crate::v1::query::parameter;
@@ -67,14 +67,17 @@ impl<'r> AdminHead<'r> {
 
     /// Returns the cookie of a session; `None` takes it from the browser.
     fn cookie(&self, id: Option<&str>) -> String {
-        let (name, secure) = (self.cookie_name(), if self.ends.is_tls { "; Secure" } else { "" });
+        // A proxy may terminate TLS: then the browser's origin is https.
+        let is_https = only(self.headers, &ORIGIN).is_some_and(|origin| origin.starts_with("https://"));
+        let secure = if self.ends.is_tls || is_https { "; Secure" } else { "" };
+        let name = self.cookie_name();
         let value = id.map_or("; Max-Age=0", |id| id);
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}")
     }
 
     /// Reports whether a person makes the request, and not a script that refreshes a page.
     fn is_use(&self) -> bool {
-        only(self.headers, &HeaderName::from_static("sec-fetch-dest")) != Some("empty")
+        !self.headers.contains_key(HeaderName::from_static("x-paybridge-refresh"))
     }
 
     /// Reports whether a browser with a session makes the request without reporting for which page.
@@ -90,16 +93,16 @@ impl Access {
     /// The token is no user's.
     pub(super) fn by_token(&self, head: AdminHead<'_>) -> Result<Option<SignedIn>, Rejection> {
         let Some(token) = head.bearer().filter(|_| !head.admin.is_open) else { return Ok(None) };
-        account(head.admin, token).map_or_else(|| Err(self.failed(head)), |user| Ok(Some(signed_in(&user))))
+        account(head.admin, token).map_or_else(|| Err(self.failed(head)), |user| Ok(Some(signed_in(&user, false))))
     }
 
     /// Returns the user of the session, or `local` where no user signs in.
     pub(super) fn by_session(&self, head: AdminHead<'_>) -> Option<SignedIn> {
         if head.admin.is_open {
-            return Some(SignedIn { name: LOCAL.into(), role: Role::Operator });
+            return Some(SignedIn { name: LOCAL.into(), role: Role::Operator, has_session: false });
         }
         let user = |id| self.sessions.user(id, head.now, head.admin, head.is_use());
-        head.session_ids().find_map(user).map(|user| signed_in(&user))
+        head.session_ids().find_map(user).map(|user| signed_in(&user, true))
     }
 
     /// Counts and logs a wrong token.
@@ -125,9 +128,7 @@ impl Access {
         if self.by_session(head).is_some() {
             return reply::see_other(to);
         }
-        // After a link on another site the browser sends no `SameSite=Strict` cookie, here neither. This page requests
-        // the other once more, as a page of the same site: with the cookie, if there is one.
-        reply::page(console::sign_in_form(to, None, head.origin == RequestOrigin::ForeignLink))
+        reply::page(sign_in_form(head, to, None))
     }
 
     /// Answers `POST /sign-in`: starts a session for the user of the token.
@@ -137,7 +138,7 @@ impl Access {
             return reply::see_other(to);
         }
         let Some(user) = account(head.admin, form.get("token").unwrap_or_default()) else {
-            return self.failed(head).form(|message| console::sign_in_form(to, Some(message), false));
+            return self.failed(head).form(|message| sign_in_form(head, to, Some(message)));
         };
         head.session_ids().for_each(|id| self.sessions.end(id));
         let (address, request_id, role) = (head.ends.peer, head.request_id, user.role.as_str());
@@ -155,8 +156,17 @@ impl Access {
     }
 }
 
-fn signed_in(user: &AdminUser) -> SignedIn {
-    SignedIn { name: user.name.clone(), role: user.role }
+/// Returns the sign-in form. `to`: the page to return to.
+fn sign_in_form(head: AdminHead<'_>, to: &str, problem: Option<&str>) -> String {
+    // After a link on another site the browser sends no `SameSite=Strict` cookie, here neither. The form requests the other
+    // page once more, as a page of the same site: with the cookie, if there is one.
+    let is_repeated = problem.is_none() && head.origin == RequestOrigin::ForeignLink;
+    let view = SignInView { to: to.to_owned(), is_repeated, problem: problem.map(str::to_owned) };
+    console::render(PageView::SignIn(&view), &Chrome { made_at: head.now, ..Chrome::default() })
+}
+
+fn signed_in(user: &AdminUser, has_session: bool) -> SignedIn {
+    SignedIn { name: user.name.clone(), role: user.role, has_session }
 }
 
 /// Returns the user with a token. All tokens of all users are compared, by hashes of one length, so that the time reveals

@@ -1,11 +1,11 @@
 //! The `/api/callbacks` endpoints: list, show and resend callbacks, and send samples.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::sync::Arc;
 
-use tokio::time::timeout;
-
+use super::console::{self, Audited};
 use super::reply::{self, AdminReply};
+use super::request::AdminRequest;
 use super::source::{AdminSource, SampleRequest};
 use crate::callback::listing::{
     DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_cursor, read_state, sample_document,
@@ -19,9 +19,6 @@ use crate::v1::query::parameters;
 
 /// How many failed callbacks one request requeues without a `limit`.
 const RESEND_LIMIT: usize = 500;
-
-/// How long a sample may take to be sent and answered: less than a connection may take.
-const SAMPLE_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Why a request is refused.
 enum Refusal {
@@ -55,7 +52,7 @@ impl From<Refusal> for AdminReply {
         match refusal {
             Refusal::Parameter(error) => reply::bad_request(&error.to_string()),
             Refusal::NotSampled(reason) => reply::bad_request(&reason),
-            Refusal::TooSlow => reply::unavailable("the receiver did not reply in time"),
+            Refusal::TooSlow => reply::unavailable("this takes long and continues: the audit trail shows its outcome"),
             Refusal::Unknown => reply::not_found("there is no such callback"),
             Refusal::UnderWay => reply::conflict("the callback is being sent now: try again later"),
             Refusal::Store(error) => reply::unavailable(&error.to_string()),
@@ -86,7 +83,7 @@ async fn try_list(source: &dyn AdminSource, query: Option<&str>) -> Result<Admin
         // One more shows whether there is a next slice.
         limit: limit + 1,
     };
-    let slice = Slice::of(source.outbox().callbacks(query).await?, limit);
+    let slice = Slice::of(source.store().callbacks(query).await?, limit);
     Ok(reply::document(&slice.document(source.now())))
 }
 
@@ -97,17 +94,17 @@ pub(super) async fn show(source: &dyn AdminSource, id: &str) -> AdminReply {
 
 async fn try_show(source: &dyn AdminSource, id: &str) -> Result<AdminReply, Refusal> {
     let id = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
-    let (callback, tries) = source.outbox().callback(id).await?.ok_or(Refusal::Unknown)?;
+    let (callback, tries) = source.store().callback(id).await?.ok_or(Refusal::Unknown)?;
     Ok(reply::document(&document(&callback, &tries, source.now())))
 }
 
 /// Answers `POST /api/callbacks/{id}/resend`: requeues the callback, and returns its new state.
-pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&str>) -> AdminReply {
+pub(super) async fn resend(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> AdminReply {
     let resent = async {
-        parameters(query, [])?;
-        let known = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
-        match source.outbox().resend_callback(known, source.now()).await? {
-            Resent::Queued => try_show(source, id).await,
+        parameters(request.query, [])?;
+        let known = CallbackId::parse(request.id).ok_or(Refusal::Unknown)?;
+        match done(console::resend(source, request, known).await?)?? {
+            Resent::Queued => try_show(&**source, request.id).await,
             Resent::UnderWay => Err(Refusal::UnderWay),
             Resent::Unknown => Err(Refusal::Unknown),
         }
@@ -116,13 +113,13 @@ pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&st
 }
 
 /// Answers `POST /api/callbacks/resend`: requeues failed callbacks, a slice for each request.
-pub(super) async fn resend_failed(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
-    try_resend_failed(source, query).await.unwrap_or_else(AdminReply::from)
+pub(super) async fn resend_failed(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> AdminReply {
+    try_resend_failed(source, request).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn try_resend_failed(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
+async fn try_resend_failed(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> Result<AdminReply, Refusal> {
     let names = ["state", "merchant", "since", "until", "limit", "after"];
-    let [state, merchant, since, until, limit, after] = parameters(query, names)?;
+    let [state, merchant, since, until, limit, after] = parameters(request.query, names)?;
     // Required, so that a request without parameters does not resend everything.
     if state.as_deref() != Some(CallbackState::Failed.as_str()) {
         return Err(RequestError::member("state", "is required and must be `failed`").into());
@@ -138,20 +135,20 @@ async fn try_resend_failed(source: &dyn AdminSource, query: Option<&str>) -> Res
         after: cursor(after)?,
         limit,
     };
-    let (resent, last) = source.outbox().resend_failed(query, now).await?;
+    let (resent, last) = done(console::resend_slice(source, request, query).await?)??;
     let next = last.map(write_cursor);
     Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))
 }
 
 /// Answers `POST /api/callbacks/sample`: sends a sample to a merchant's receiver, and returns the outcome.
-pub(super) async fn sample(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
-    try_sample(source, query).await.unwrap_or_else(AdminReply::from)
+pub(super) async fn sample(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> AdminReply {
+    try_sample(source, request).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn try_sample(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
-    let [merchant, key, kind, url] = parameters(query, ["merchant", "key", "kind", "url"])?;
+async fn try_sample(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> Result<AdminReply, Refusal> {
+    let [merchant, key, kind, url] = parameters(request.query, ["merchant", "key", "kind", "url"])?;
     let merchant = parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
-    let request = SampleRequest {
+    let sample = SampleRequest {
         merchant: merchant.ok_or_else(|| RequestError::member("merchant", "is required"))?,
         api_key: key.map(Cow::into_owned),
         kind: parse("kind", kind, "must be `v1` or `v2`", |text| {
@@ -159,9 +156,17 @@ async fn try_sample(source: &dyn AdminSource, query: Option<&str>) -> Result<Adm
         })?,
         url: parse("url", url, "must be an absolute URL", |text| CallbackUrl::new_allowing_http(text).ok())?,
     };
-    let sampled = timeout(SAMPLE_TIMEOUT, source.sample(request)).await.map_err(|_| Refusal::TooSlow)?;
+    let sampled = done(console::sample(source, request, sample).await?)?;
     let Sampled { id, kind, url, body, tried } = sampled.map_err(Refusal::NotSampled)?;
     Ok(reply::document(&sample_document(&id, kind.as_str(), &url, &body, &tried)))
+}
+
+/// Returns what an action did. The requests of programs have no form that could be sent twice.
+fn done<T>(audited: Audited<T>) -> Result<T, Refusal> {
+    match audited {
+        Audited::Done(done) => Ok(done),
+        Audited::Repeated(_) | Audited::Continues => Err(Refusal::TooSlow),
+    }
 }
 
 const LIMIT: &str = "must be a number from 1 to 1000";

@@ -18,6 +18,10 @@ pub(super) const LARGEST_FORM: usize = 128 * 1024;
 /// How long a form may take to arrive.
 const FORM_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The bounds of the sign-in form, which every client may send: a connection that waits for it takes one from probes.
+const LARGEST_SIGN_IN: usize = 8 * 1024;
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(2);
+
 const FORM_TYPE: &str = "application/x-www-form-urlencoded";
 
 /// The fields of a form, each given once.
@@ -44,13 +48,14 @@ impl Form {
     }
 }
 
-/// Reads a form, within [`LARGEST_FORM`] and [`FORM_TIMEOUT`].
-pub(super) async fn read_form(headers: &HeaderMap, body: Incoming) -> Result<Form, Rejection> {
+/// Reads a form, within [`LARGEST_FORM`] and [`FORM_TIMEOUT`], or less without a user.
+pub(super) async fn read_form(headers: &HeaderMap, body: Incoming, has_user: bool) -> Result<Form, Rejection> {
+    let (largest, longest) = if has_user { (LARGEST_FORM, FORM_TIMEOUT) } else { (LARGEST_SIGN_IN, SIGN_IN_TIMEOUT) };
     let sent = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(FORM_TYPE) {
         return Err(Rejection::NoForm);
     }
-    let read = timeout(FORM_TIMEOUT, Limited::new(body, LARGEST_FORM).collect()).await;
+    let read = timeout(longest, Limited::new(body, largest).collect()).await;
     match read.map_err(|_| Rejection::SlowForm)? {
         Ok(body) => Form::parse(&body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Rejection::LargeForm),

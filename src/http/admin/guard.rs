@@ -26,12 +26,14 @@ impl RequestOrigin {
     pub(super) fn of(host: &str, headers: &HeaderMap, ends: ConnectionEnds, hosts: &[Box<str>]) -> Self {
         let own = |origin: &HeaderValue| {
             let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-            let is_scheme = |scheme: &str| match scheme {
-                "http" => !ends.is_tls,
-                "https" => ends.is_tls || is_configured(host, hosts),
-                _ => false,
+            let port = |scheme: &str| match scheme {
+                "http" => (!ends.is_tls).then_some(":80"),
+                "https" => (ends.is_tls || is_configured(host, hosts)).then_some(":443"),
+                _ => None,
             };
-            origin.is_some_and(|(scheme, sent)| is_scheme(scheme) && sent == host)
+            // Browsers leave the scheme's own port out.
+            let is_host = |sent: &str, port: &str| sent.eq_ignore_ascii_case(host.strip_suffix(port).unwrap_or(host));
+            origin.is_some_and(|(scheme, sent)| port(scheme).is_some_and(|port| is_host(sent, port)))
         };
         let site = HeaderName::from_static("sec-fetch-site");
         let same = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");

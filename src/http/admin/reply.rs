@@ -10,19 +10,18 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
-use super::page;
 use super::routes::RouteKind;
-use crate::pages::Text;
+use crate::console::{self, Chrome, ConsoleError, ErrorView, PageView};
 use crate::rules::Role;
 
 /// A reply of the admin listener.
 pub(super) type AdminReply = Response<Full<Bytes>>;
 
-const JSON: &str = "application/json";
-
-/// What a page of the console may do: show its own style and images, run its own script, and talk to this listener.
+/// The `Content-Security-Policy` of the console's pages. `connect-src` is for the script, which reads the overview again.
 pub(super) const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
-                           connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+     connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+const JSON: &str = "application/json";
 
 /// Why a request does not reach its handler.
 #[derive(Debug)]
@@ -85,9 +84,32 @@ impl Rejection {
             Self::NotFound => "not found",
             Self::Method(_) => "this path does not take this method",
             Self::NoForm => "send a form as application/x-www-form-urlencoded",
-            Self::LargeForm => "the form is larger than 128 KiB",
+            Self::LargeForm => "the form is larger than 128 KiB, or 8 KiB to sign in",
             Self::SlowForm => "the form did not arrive in time",
             Self::WrongForm(reason) => reason,
+        }
+    }
+
+    /// Reports whether a page of another place may have made the request.
+    pub(super) const fn is_of_another_place(&self) -> bool {
+        matches!(self, Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin)
+    }
+
+    /// Returns the page that shows it.
+    const fn page_error(&self) -> ConsoleError {
+        match self {
+            Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin => ConsoleError::OtherOrigin,
+            Self::Role(_) => ConsoleError::MissingRole,
+            Self::ReadOnly => ConsoleError::ReadOnly,
+            Self::NotFound => ConsoleError::NotFound,
+            Self::TooManyFailures(_) => ConsoleError::TooManyAttempts,
+            Self::NoHost
+            | Self::Unauthorized
+            | Self::Method(_)
+            | Self::NoForm
+            | Self::LargeForm
+            | Self::SlowForm
+            | Self::WrongForm(_) => ConsoleError::BadRequest,
         }
     }
 
@@ -106,10 +128,7 @@ impl Rejection {
     pub(super) fn reply(&self, kind: RouteKind) -> AdminReply {
         let (status, message) = (self.status(), self.message());
         let reply = match kind {
-            RouteKind::Page => {
-                let back = "<p><a href=\"/\">Back to the overview</a></p>\n";
-                html(status, page::document("Refused", "", &format!("<p>{}.</p>\n{back}", Text(message))))
-            }
+            RouteKind::Page => html(status, refusal(self.page_error(), message)),
             RouteKind::Probe | RouteKind::Program | RouteKind::Static => error(status, message),
         };
         self.with_header(reply)
@@ -130,9 +149,36 @@ impl Rejection {
     }
 }
 
+/// Returns the page of a request that does not reach a handler.
+fn refusal(error: ConsoleError, detail: &str) -> String {
+    let view = ErrorView { error, detail: Some(format!("{detail}.")), request_id: String::new() };
+    console::render(PageView::Error(&view), &Chrome::default())
+}
+
 /// Replies 200 with a page of the console.
 pub(super) fn page(document: String) -> AdminReply {
     html(StatusCode::OK, document)
+}
+
+/// Replies with the page of an error.
+pub(super) fn refused_page(error: ConsoleError, document: String) -> AdminReply {
+    let status = match error {
+        ConsoleError::BadRequest => StatusCode::BAD_REQUEST,
+        ConsoleError::MissingRole | ConsoleError::ReadOnly | ConsoleError::OtherOrigin => StatusCode::FORBIDDEN,
+        ConsoleError::NotFound => StatusCode::NOT_FOUND,
+        ConsoleError::Conflict => StatusCode::CONFLICT,
+        ConsoleError::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
+        ConsoleError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    html(status, document)
+}
+
+/// Replies with a static file of the console, whose name changes with its content.
+pub(super) fn asset(path: &str) -> AdminReply {
+    let Some((content_type, bytes)) = console::asset(path) else { return Rejection::NotFound.reply(RouteKind::Static) };
+    let mut reply = ok(content_type, bytes);
+    reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable"));
+    reply
 }
 
 /// Sends the browser to another page of the console, which it requests with GET.

@@ -41,6 +41,8 @@ pub(super) struct SignedIn {
     pub name: Box<str>,
     /// The role.
     pub role: Role,
+    /// Whether there is a session to sign out of.
+    pub has_session: bool,
 }
 
 /// A request that its user may make.

@@ -87,6 +87,7 @@ pub(super) enum ConsolePage {
     Callback,
     /// Shows how many callbacks the filter matches, before they are resent.
     ConfirmResend,
+    SampleForm,
     ExplainForm,
     Audit,
     Explain,
@@ -156,6 +157,7 @@ pub(super) const ROUTES: &[AdminRoute] = &[
     page(Get, "/callbacks", Viewer, ConsolePage::Callbacks),
     page(Get, "/callbacks/resend", Viewer, ConsolePage::ConfirmResend),
     page(Post, "/callbacks/resend", Operator, ConsolePage::ResendMatching),
+    page(Get, "/callbacks/sample", Viewer, ConsolePage::SampleForm),
     page(Post, "/callbacks/sample", Operator, ConsolePage::Sample),
     page(Get, "/callbacks/{id}", Viewer, ConsolePage::Callback),
     page(Post, "/callbacks/{id}/resend", Operator, ConsolePage::ResendOne),

@@ -41,6 +41,9 @@ pub struct ProblemInfo {
     pub message: String,
     /// The value that was probably meant.
     pub suggestion: Option<String>,
+    /// The lines of the file with the place marked, secrets hidden.
+    #[serde(skip)]
+    pub excerpt: String,
 }
 
 /// The certificate, as `/api/rules` shows it.

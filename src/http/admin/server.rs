@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::access::{Access, AdminHead};
+use super::console::Audited;
 use super::form::{Form, read_form};
 use super::guard::{RequestOrigin, host_of, is_own_name};
 use super::reply::{self, AdminReply, Rejection};
@@ -20,6 +21,7 @@ use crate::clock::Random;
 use crate::http::context::request_id_of;
 use crate::http::reply::REQUEST_ID;
 use crate::rules::Role;
+use crate::telemetry::access::loggable;
 use crate::telemetry::{classic, metrics};
 
 /// How long the checks behind `/readyz` may take.
@@ -51,17 +53,18 @@ impl Server {
         let rules = self.source.rule_set();
         let host = host_of(&parts.uri, &parts.headers);
         let admin = &rules.gateway.admin;
+        let logged_id = loggable(request_id.to_str().unwrap_or_default());
         let head = AdminHead {
             admin,
             headers: &parts.headers,
             ends,
             now: self.source.now(),
-            request_id: request_id.to_str().unwrap_or_default(),
+            request_id: &logged_id,
             origin: RequestOrigin::of(host.unwrap_or_default(), &parts.headers, ends, &admin.hosts),
             query: parts.uri.query(),
         };
         let located = locate(parts.uri.path());
-        let kind = located.map_or(RouteKind::Program, |located| located.kind);
+        let kind = located.map_or_else(|| kind_of_unknown(&parts.headers), |located| located.kind);
         let mut reply = match self.admit(head, host, located, &parts.method, &parts.uri) {
             Ok((route, user)) => {
                 let id = located.map_or("", |located| located.id);
@@ -69,7 +72,13 @@ impl Server {
                 answered.unwrap_or_else(|rejection| rejection.reply(kind))
             }
             Err(Refusal::SignIn(to)) => reply::see_other(&to),
-            Err(Refusal::Rejected(rejection)) => rejection.reply(kind),
+            Err(Refusal::Rejected(rejection)) => {
+                if !Verb::Get.is(&parts.method) && rejection.is_of_another_place() {
+                    let route = located.map_or("none", |located| located.path);
+                    log_refused(head, route, "none", &rejection);
+                }
+                rejection.reply(kind)
+            }
         };
         reply.headers_mut().insert(REQUEST_ID, request_id);
         reply
@@ -85,7 +94,7 @@ impl Server {
         uri: &Uri,
     ) -> Result<(&'static AdminRoute, Option<SignedIn>), Refusal> {
         let host = host.ok_or(Rejection::NoHost)?;
-        let kind = located.map_or(RouteKind::Program, |located| located.kind);
+        let kind = located.map_or_else(|| kind_of_unknown(head.headers), |located| located.kind);
         let needs_user = located.is_none_or(|located| located.needs_user);
         let is_own = is_own_name(host, head.ends.local, &head.admin.hosts);
         // No web page knows a token, so a request with one may name any host.
@@ -130,18 +139,18 @@ impl Server {
         body: Incoming,
     ) -> Result<AdminReply, Rejection> {
         let has_form = route.verb == Verb::Post && route.kind == RouteKind::Page;
-        let form = if has_form { read_form(head.headers, body).await? } else { Form::default() };
+        let form = if has_form { read_form(head.headers, body, user.is_some()).await? } else { Form::default() };
         let (address, request_id, query) = (head.ends.peer, head.request_id, head.query);
         let request = |user, form| AdminRequest { user, address, request_id, id, query, form };
         Ok(match (route.endpoint, user) {
             (AdminEndpoint::Health, _) => reply::text_line("ok\n"),
             (AdminEndpoint::Ready, _) => self.readiness().await,
-            (AdminEndpoint::Asset, _) => console::asset(id),
+            (AdminEndpoint::Asset, _) => reply::asset(&format!("/console/{id}")),
             (AdminEndpoint::SignInForm, _) => self.access.form(head),
             (AdminEndpoint::SignIn, _) => self.access.sign_in(head, &form, &*self.random),
             (AdminEndpoint::SignOut, Some(user)) => self.access.sign_out(head, &request(user, form)),
             (AdminEndpoint::Api(call), Some(user)) => self.api(call, &request(user, form), head.headers).await,
-            (AdminEndpoint::Page(page), Some(user)) => console::answer(page, &*self.source, &request(user, form)),
+            (AdminEndpoint::Page(page), Some(user)) => console::answer(page, &self.source, &request(user, form)).await,
             (AdminEndpoint::SignOut | AdminEndpoint::Api(_) | AdminEndpoint::Page(_), None) => {
                 return Err(Rejection::Unauthorized);
             }
@@ -153,14 +162,14 @@ impl Server {
         match call {
             ApiCall::Metrics => self.metrics(headers),
             ApiCall::Rules => reply::document(&rules::rules_document(&source.rules())),
-            ApiCall::Reload => self.reload().await,
+            ApiCall::Reload => self.reload(request).await,
             ApiCall::OpenApi => reply::ok("application/json", OPENAPI),
             ApiCall::MerchantReadiness => readiness::show(source, query).await,
             ApiCall::Callbacks => callbacks::list(source, query).await,
             ApiCall::Callback => callbacks::show(source, request.id).await,
-            ApiCall::Resend => callbacks::resend(source, request.id, query).await,
-            ApiCall::ResendFailed => callbacks::resend_failed(source, query).await,
-            ApiCall::Sample => callbacks::sample(source, query).await,
+            ApiCall::Resend => callbacks::resend(&self.source, request).await,
+            ApiCall::ResendFailed => callbacks::resend_failed(&self.source, request).await,
+            ApiCall::Sample => callbacks::sample(&self.source, request).await,
         }
     }
 
@@ -172,18 +181,25 @@ impl Server {
         }
     }
 
-    /// Returns the metrics in the format that `Accept` selects, by default in the one that every scraper reads.
+    /// Returns the metrics in the format that `Accept` selects, by default in the one that every scraper reads. Scrapers
+    /// that support `OpenMetrics` prefer it.
     fn metrics(&self, headers: &HeaderMap) -> AdminReply {
         let text = self.source.metrics();
-        if accepts_openmetrics(headers) {
+        if accepts(headers, OPENMETRICS) {
             reply::ok(metrics::CONTENT_TYPE, text)
         } else {
             reply::ok(classic::CONTENT_TYPE, classic::classic(&text))
         }
     }
 
-    async fn reload(&self) -> AdminReply {
-        let info = self.source.reload().await;
+    async fn reload(&self, request: &AdminRequest<'_>) -> AdminReply {
+        let info = match console::reload(&self.source, request).await {
+            Ok(Audited::Done(info)) => info,
+            Ok(Audited::Repeated(_) | Audited::Continues) => {
+                return reply::unavailable("the reload takes long and continues");
+            }
+            Err(error) => return reply::unavailable(&error.to_string()),
+        };
         let document = rules::rules_document(&info);
         if info.error.is_none() { reply::document(&document) } else { reply::unprocessable(&document) }
     }
@@ -200,6 +216,11 @@ impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {
         Self::Rejected(rejection)
     }
+}
+
+/// Returns the kind of a request for a path that no route has: a browser's, of a person who mistyped it, accepts pages.
+fn kind_of_unknown(headers: &HeaderMap) -> RouteKind {
+    if accepts(headers, "text/html") { RouteKind::Page } else { RouteKind::Program }
 }
 
 /// Sends a browser to the sign-in form, which returns to the page that it requested.
@@ -223,14 +244,18 @@ fn check_role(head: AdminHead<'_>, route: &AdminRoute, user: &SignedIn) -> Resul
         Some(Role::Operator) if head.admin.read_only => Rejection::ReadOnly,
         Some(_) | None => return Ok(()),
     };
-    let (address, request_id, route) = (head.ends.peer, head.request_id, route.path);
-    tracing::warn!(user = %user.name, %address, request_id, route, ?refused, "refused an action");
+    log_refused(head, route.path, &user.name, &refused);
     Err(refused)
 }
 
-/// Reports whether `Accept` names `OpenMetrics`. Scrapers that support it prefer it, so weights are ignored.
-fn accepts_openmetrics(headers: &HeaderMap) -> bool {
+fn log_refused(head: AdminHead<'_>, route: &str, user: &str, refused: &Rejection) {
+    let (address, request_id) = (head.ends.peer, head.request_id);
+    tracing::warn!(user, %address, request_id, route, ?refused, "refused an action");
+}
+
+/// Reports whether `Accept` names a media type, with any weight.
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges = values.flat_map(|value| value.split(','));
-    ranges.filter_map(|range| range.split(';').next()).any(|name| name.trim().eq_ignore_ascii_case(OPENMETRICS))
+    ranges.filter_map(|range| range.split(';').next()).any(|name| name.trim().eq_ignore_ascii_case(media_type))
 }

@@ -17,6 +17,9 @@ pub(super) const LONGEST: Duration = Duration::from_hours(12);
 /// The most sessions. One more ends the one that was not used for longest.
 pub(super) const MOST_SESSIONS: usize = 256;
 
+/// The most sessions of one user, so that none signs the others out.
+pub(super) const MOST_OF_A_USER: usize = 16;
+
 /// The hash of a session's id, so that the memory of the process holds no id.
 type IdHash = [u8; 32];
 
@@ -50,8 +53,11 @@ impl Sessions {
         random.fill(&mut bytes);
         let id = hex::encode(bytes);
         let mut open = self.open();
-        if open.len() >= MOST_SESSIONS
-            && let Some(oldest) = open.iter().min_by_key(|(_, session)| session.used).map(|(id, _)| *id)
+        let is_own = |session: &Session| session.user.name == user.name;
+        let is_full = open.values().filter(|session| is_own(session)).count() >= MOST_OF_A_USER;
+        let candidates = open.iter().filter(|(_, session)| !is_full || is_own(session));
+        if (is_full || open.len() >= MOST_SESSIONS)
+            && let Some(oldest) = candidates.min_by_key(|(_, session)| session.used).map(|(id, _)| *id)
         {
             open.remove(&oldest);
         }
@@ -93,8 +99,12 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn user() -> Arc<AdminUser> {
+        named("ada")
+    }
+
+    fn named(name: &str) -> Arc<AdminUser> {
         let token = Secrets::new(vec![Secret::new(b"ada-token-of-16-or-more")]).unwrap();
-        Arc::new(AdminUser { name: "ada".into(), role: Role::Viewer, token })
+        Arc::new(AdminUser { name: name.into(), role: Role::Viewer, token })
     }
 
     fn admin(users: Vec<Arc<AdminUser>>) -> AdminRules {
@@ -141,15 +151,20 @@ mod tests {
 
     #[test]
     fn one_session_too_many_ends_the_one_unused_for_longest() {
-        let (sessions, random, ada) = (Sessions::default(), SystemRandomness::default(), user());
-        let rules = admin(vec![Arc::clone(&ada)]);
-        let now = |second: u64| UnixMillis(0).plus(SECOND * u32::try_from(second).unwrap());
-        let ids: Vec<_> =
-            (0..MOST_SESSIONS as u64).map(|at| sessions.start(Arc::clone(&ada), now(at), &random)).collect();
-        assert!(sessions.user(&ids[0], now(500), &rules, true).is_some());
-        sessions.start(ada, now(501), &random);
+        let (sessions, random) = (Sessions::default(), SystemRandomness::default());
+        let users: Vec<_> = (0..=MOST_SESSIONS / MOST_OF_A_USER).map(|number| named(&format!("u{number}"))).collect();
+        let rules = admin(users.clone());
+        let now = |second: usize| UnixMillis(0).plus(SECOND * u32::try_from(second).unwrap());
+        let start = |at: usize| sessions.start(Arc::clone(&users[at / MOST_OF_A_USER]), now(at), &random);
+        let ids: Vec<_> = (0..MOST_SESSIONS).map(start).collect();
+        let lives = |id: &str| sessions.user(id, now(400), &rules, true).is_some();
+        assert!(lives(&ids[0]) && lives(&ids[16]));
+        // One more of a user with as many as possible ends that user's.
+        sessions.start(Arc::clone(&users[1]), now(401), &random);
+        assert!(lives(&ids[0]) && lives(&ids[16]) && !lives(&ids[17]) && lives(&ids[32]));
+        // One more of another ends the one that was not used for longest.
+        sessions.start(Arc::clone(users.last().unwrap()), now(402), &random);
         assert_eq!(sessions.open().len(), MOST_SESSIONS);
-        assert!(sessions.user(&ids[0], now(502), &rules, true).is_some());
-        assert!(sessions.user(&ids[1], now(502), &rules, true).is_none());
+        assert!(lives(&ids[0]) && !lives(&ids[1]));
     }
 }

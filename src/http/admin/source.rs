@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use super::rules::RulesInfo;
 use crate::callback::{SampleKind, Sampled};
+use crate::clock::Random;
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::rules::RuleSet;
 use crate::shadow::Readiness;
-use crate::store::{Outbox, StoreError};
+use crate::store::{Store, StoreError};
+use crate::telemetry::HistorySnapshot;
 
 /// The future of an [`AdminSource`].
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -31,8 +33,23 @@ pub trait AdminSource: Send + Sync + 'static {
     /// Writes the metrics.
     fn metrics(&self) -> String;
 
-    /// Returns the callbacks to merchants.
-    fn outbox(&self) -> &dyn Outbox;
+    /// Returns the store.
+    fn store(&self) -> &dyn Store;
+
+    /// Returns the figures of the last hour.
+    fn history(&self) -> HistorySnapshot;
+
+    /// Returns how many receivers of callbacks have an open circuit, and the first of them.
+    fn open_circuits(&self) -> (usize, Vec<String>);
+
+    /// Returns the directory of the rules.
+    fn rules_directory(&self) -> String;
+
+    /// Returns the name of the machine.
+    fn node(&self) -> String;
+
+    /// Returns the source of random numbers.
+    fn random(&self) -> &dyn Random;
 
     /// Sends a sample to a merchant's receiver, or returns why it cannot.
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>>;

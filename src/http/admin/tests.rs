@@ -15,56 +15,60 @@ use super::listen::{CONNECTION_TIMEOUT, CONNECTIONS};
 use super::server::OPENAPI;
 use super::*;
 use crate::callback::{SampleKind, Sampled};
-use crate::clock::{Clock as _, ManualClock, SystemRandomness};
+use crate::clock::{Clock as _, Random, SystemRandomness};
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::engine::tests::World;
 use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
-use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Outbox, StoreError, TryOutcome};
-use crate::telemetry::{classic, metrics};
+use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
+use crate::telemetry::{History, HistorySnapshot, classic, metrics};
 
 struct Source {
     not_ready: Mutex<Option<String>>,
     reload_error: Mutex<Option<String>>,
     reloads: AtomicUsize,
     page_bytes: AtomicUsize,
-    /// Holds callbacks to merchants.
-    world: Option<World>,
-    clock: Arc<ManualClock>,
-    directory: tempfile::TempDir,
+    world: World,
+    random: SystemRandomness,
     live: LiveRules,
 }
 
 impl Source {
     /// Creates a process whose `[admin]` has these lines.
     fn new(admin: &str) -> Self {
-        let (directory, clock) = (tempfile::tempdir().unwrap(), Arc::new(ManualClock::at(UnixMillis(1_000_000))));
-        std::fs::write(directory.path().join("gateway.toml"), gateway(admin)).unwrap();
-        let mut loader = Loader::new(directory.path(), LoadOptions::default());
-        let first = loader.load(clock.now(), None).unwrap_or_else(|problems| panic!("{problems}"));
-        let live = LiveRules::new(loader, first, clock.clone());
+        Self::of(World::new(), admin)
+    }
+
+    /// Creates a process around an engine and its store.
+    fn of(world: World, admin: &str) -> Self {
+        world.edit("gateway.toml", &gateway(&world, admin));
+        let mut loader = Loader::new(&world.rules_directory(), LoadOptions::default());
+        let first = loader.load(world.clock.now(), None).unwrap_or_else(|problems| panic!("{problems}"));
+        let live = LiveRules::new(loader, first, world.clock.clone());
         Self {
             not_ready: Mutex::default(),
             reload_error: Mutex::default(),
             reloads: AtomicUsize::default(),
             page_bytes: AtomicUsize::default(),
-            world: None,
-            clock,
-            directory,
+            world,
+            random: SystemRandomness::default(),
             live,
         }
     }
 
     /// Replaces the lines of `[admin]` and reloads.
     fn edit(&self, admin: &str) {
-        std::fs::write(self.directory.path().join("gateway.toml"), gateway(admin)).unwrap();
+        self.world.edit("gateway.toml", &gateway(&self.world, admin));
         let outcome = self.live.reload();
         assert!(matches!(outcome, ReloadOutcome::Loaded { .. }), "{outcome:?}");
     }
 }
 
-fn gateway(admin: &str) -> String {
-    format!("[admin]\nlisten = \"127.0.0.1:0\"\nhosts = [\"console.example\", \"fd00::0001\"]\n{admin}\n")
+/// The world's `gateway.toml` with these lines of `[admin]`.
+fn gateway(world: &World, admin: &str) -> String {
+    let rest = std::fs::read_to_string(world.rules_directory().join("gateway.toml")).unwrap();
+    let rest = rest.split("[admin]").next().unwrap();
+    format!("{rest}\n[admin]\nlisten = \"127.0.0.1:0\"\nhosts = [\"console.example\", \"fd00::0001\"]\n{admin}\n")
 }
 
 impl AdminSource for Source {
@@ -86,6 +90,7 @@ impl AdminSource for Source {
             severity: "error",
             message: "\"x\"".to_owned(),
             suggestion: None,
+            excerpt: "3 | x".to_owned(),
         };
         RulesInfo {
             version: "00aa".to_owned(),
@@ -112,8 +117,28 @@ impl AdminSource for Source {
         }
     }
 
-    fn outbox(&self) -> &dyn Outbox {
-        &**self.world.as_ref().unwrap().engine.store()
+    fn store(&self) -> &dyn Store {
+        &**self.world.engine.store()
+    }
+
+    fn history(&self) -> HistorySnapshot {
+        History::default().snapshot()
+    }
+
+    fn open_circuits(&self) -> (usize, Vec<String>) {
+        (1, vec!["https://shop.example:443".to_owned()])
+    }
+
+    fn rules_directory(&self) -> String {
+        self.world.rules_directory().display().to_string()
+    }
+
+    fn node(&self) -> String {
+        "node-a".to_owned()
+    }
+
+    fn random(&self) -> &dyn Random {
+        &self.random
     }
 
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
@@ -131,7 +156,7 @@ impl AdminSource for Source {
     }
 
     fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>> {
-        let world = self.world.as_ref().unwrap();
+        let world = &self.world;
         Box::pin(async move {
             let (store, minimums) = (&**world.engine.store(), Minimums::default());
             read_readiness(store, &world.rules(), merchant.as_ref(), minimums, world.clock.now()).await
@@ -139,7 +164,7 @@ impl AdminSource for Source {
     }
 
     fn now(&self) -> UnixMillis {
-        self.world.as_ref().map_or_else(|| self.clock.now(), |world| world.clock.now())
+        self.world.clock.now()
     }
 }
 
@@ -155,7 +180,7 @@ async fn start(admin: &str) -> Running {
 }
 
 async fn start_with_world(world: World) -> Running {
-    start_with(Source { world: Some(world), ..Source::new("") }).await
+    start_with(Source::of(world, "")).await
 }
 
 async fn start_with(source: Source) -> Running {
@@ -322,7 +347,7 @@ async fn everything_but_probes_requires_the_token() {
         for line in
             ["GET /metrics", "GET /api/rules", "POST /api/rules/reload", "GET /api/openapi.json", "GET /nothing"]
         {
-            admin.source.clock.advance(Duration::from_mins(1));
+            admin.source.world.clock.advance(Duration::from_mins(1));
             let (status, reply) = admin.send(line, headers).await;
             assert!(status == 401 && reply.contains("www-authenticate: Bearer"), "{line} {headers:?}: {reply}");
         }
@@ -441,7 +466,7 @@ async fn callbacks_are_listed_shown_and_resent() {
         now: source.now(),
         lease_until: source.now().plus(Duration::from_mins(1)),
     };
-    assert_eq!(source.outbox().claim_callbacks(claim).await.unwrap().len(), 1, "it was queued");
+    assert_eq!(source.store().claim_callbacks(claim).await.unwrap().len(), 1, "it was queued");
     assert_eq!(admin.status(&again, &[LOCAL]).await, 409);
     let unknown = "cb_00000000000000010000000000000001";
     for line in [

@@ -25,6 +25,14 @@ impl Context<'_> {
             let advice = "use sslmode=verify-full, or sslmode=disable if the network is trusted";
             self.findings.warn(here.file, at, message, Some(advice.into()));
         }
+        if gateway.admin.is_open
+            && let Some(at) = raw.admin.hosts.place()
+            && !gateway.admin.hosts.is_empty()
+        {
+            let message = "`admin.hosts` has names for a proxy, and there is no user: every client of the proxy acts as the \
+                           operator `local`";
+            self.findings.warn(here.file, at, message, Some("add an `[[admin.users]]`, or `admin.token`".into()));
+        }
         // Merchants choose callback addresses, so they could make the gateway send requests into the operator's
         // network.
         let allowed = &raw.callbacks.allow_private_addresses;

@@ -211,9 +211,8 @@ fn rate_limiters_keep_their_usage() {
 fn merchants_keep_their_counted_traffic() {
     let rules = Rules::small();
     let live = live(&rules);
-    let counted = |rules: &RuleSet| {
-        rules.merchants.values().map(|merchant| merchant.traffic.view().since_start.v2).collect::<Vec<_>>()
-    };
+    let counted =
+        |rules: &RuleSet| rules.merchants.values().map(|merchant| merchant.traffic.view().v2).collect::<Vec<_>>();
     live.current().merchants.values().for_each(|merchant| merchant.traffic.v2_request());
     rules.put("merchants/m.toml", MERCHANT.replace("\"one\"", "\"other\""));
     assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }));

@@ -1,0 +1,219 @@
+//! Actions with their rows in the audit trail, for pages and for the API.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::super::request::AdminRequest;
+use super::super::rules::RulesInfo;
+use super::super::source::{AdminSource, SampleRequest};
+use crate::callback::Sampled;
+use crate::store::{ActionRecord, BeginOutcome, CallbackId, CallbackQuery, FormKey, NewAction, Resent, StoreError};
+
+/// How long a request waits for its action, which continues without it: less than its page may take.
+const PATIENCE: Duration = Duration::from_secs(11);
+
+/// How many callbacks are queued again in one commit.
+const SLICE: usize = 500;
+
+/// What came of an action.
+pub(in crate::http::admin) enum Audited<T> {
+    /// It was done now.
+    Done(T),
+    /// The same form was sent before: the row of that action.
+    Repeated(Box<ActionRecord>),
+    /// It takes longer than a request waits.
+    Continues,
+}
+
+/// An action that a user requests: what its row holds.
+pub(in crate::http::admin) struct Requested<'a> {
+    source: &'a Arc<dyn AdminSource>,
+    action: NewAction,
+}
+
+impl<'a> Requested<'a> {
+    /// Describes an action of a request. Forms have a key; the requests of programs have none.
+    pub(in crate::http::admin) fn new(
+        source: &'a Arc<dyn AdminSource>,
+        request: &AdminRequest<'_>,
+        kind: &'static str,
+        target: &str,
+        parameters: Vec<(&'static str, Box<str>)>,
+    ) -> Self {
+        let key = request.form.get("form").and_then(FormKey::parse);
+        let action = NewAction {
+            at: source.now(),
+            user: request.user.name.clone(),
+            role: request.user.role.as_str().into(),
+            address: request.address.to_string().into(),
+            request_id: request.request_id.into(),
+            action: kind,
+            target: target.into(),
+            parameters,
+            rules_version: source.rules().version.into(),
+            form: key.map(|key| key.scoped(&request.user.name, kind, target)),
+        };
+        Self { source, action }
+    }
+
+    /// Writes the row, does the work, and completes the row. The work ends also when its caller hangs up.
+    ///
+    /// # Errors
+    /// The row cannot be written: nothing was done.
+    async fn run<T, W>(
+        self,
+        work: impl FnOnce(Arc<dyn AdminSource>) -> W + Send + 'static,
+        outcome: impl FnOnce(&T) -> String + Send + 'static,
+    ) -> Result<Audited<T>, StoreError>
+    where
+        T: Send + 'static,
+        W: Future<Output = T> + Send,
+    {
+        let source = Arc::clone(self.source);
+        let action = self.action;
+        let task = tokio::spawn(async move {
+            let id = match source.store().begin_action(action).await? {
+                BeginOutcome::New(id) => id,
+                BeginOutcome::Repeated(row) => return Ok(Audited::Repeated(row)),
+            };
+            let done = work(Arc::clone(&source)).await;
+            let outcome = outcome(&done);
+            if let Err(error) = source.store().end_action(id, source.now(), &outcome).await {
+                tracing::warn!(%error, outcome, "the audit trail shows a finished action as unfinished");
+            }
+            Ok(Audited::Done(done))
+        });
+        match timeout(PATIENCE, task).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(panic)) => Err(StoreError::Unavailable(format!("the action was interrupted: {panic}"))),
+            Err(_elapsed) => Ok(Audited::Continues),
+        }
+    }
+}
+
+/// Loads the rules from disk.
+///
+/// # Errors
+/// The audit trail cannot be written.
+pub(in crate::http::admin) async fn reload(
+    source: &Arc<dyn AdminSource>,
+    request: &AdminRequest<'_>,
+) -> Result<Audited<RulesInfo>, StoreError> {
+    let outcome = |info: &RulesInfo| match info.error {
+        None => format!("rules {} are in force", info.version),
+        Some(_) => format!("failed: the files are refused; problems: {}", info.problem_count),
+    };
+    let requested = Requested::new(source, request, ActionRecord::RELOAD, "rules", Vec::new());
+    requested.run(|source| async move { source.reload().await }, outcome).await
+}
+
+/// Queues a callback again.
+///
+/// # Errors
+/// The audit trail cannot be written.
+pub(in crate::http::admin) async fn resend(
+    source: &Arc<dyn AdminSource>,
+    request: &AdminRequest<'_>,
+    id: CallbackId,
+) -> Result<Audited<Result<Resent, StoreError>>, StoreError> {
+    let outcome = |resent: &Result<Resent, StoreError>| match resent {
+        Ok(Resent::Queued) => "queued".to_owned(),
+        Ok(Resent::UnderWay) => "failed: it is being sent at this moment".to_owned(),
+        Ok(Resent::Unknown) => "failed: there is no such callback".to_owned(),
+        Err(error) => format!("failed: {error}"),
+    };
+    let requested = Requested::new(source, request, ActionRecord::RESEND_CALLBACK, &id.to_string(), Vec::new());
+    let work = move |source: Arc<dyn AdminSource>| async move {
+        let now = source.now();
+        source.store().resend_callback(id, now).await
+    };
+    requested.run(work, outcome).await
+}
+
+/// Queues the failed callbacks again that match, all of them.
+///
+/// # Errors
+/// The audit trail cannot be written.
+pub(in crate::http::admin) async fn resend_matching(
+    source: &Arc<dyn AdminSource>,
+    request: &AdminRequest<'_>,
+    query: CallbackQuery,
+) -> Result<Audited<(usize, Result<(), StoreError>)>, StoreError> {
+    let outcome = |(count, ended): &(usize, Result<(), StoreError>)| match ended {
+        Ok(()) => format!("{count} queued"),
+        Err(error) => format!("failed: {error}; {count} queued before"),
+    };
+    let requested =
+        Requested::new(source, request, ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
+    let work = move |source: Arc<dyn AdminSource>| async move {
+        let now = source.now();
+        // What fails again meanwhile is not sent a third time.
+        let until = Some(query.until.map_or(now, |until| until.min(now)));
+        let (mut query, mut all) = (CallbackQuery { until, limit: SLICE, ..query }, 0);
+        loop {
+            match source.store().resend_failed(query.clone(), now).await {
+                Ok((count, next)) => (all, query.after) = (all + count, next),
+                Err(error) => return (all, Err(error)),
+            }
+            if query.after.is_none() {
+                return (all, Ok(()));
+            }
+        }
+    };
+    requested.run(work, outcome).await
+}
+
+/// Queues a slice of the failed callbacks again that match, for the API.
+///
+/// # Errors
+/// The audit trail cannot be written.
+pub(in crate::http::admin) async fn resend_slice(
+    source: &Arc<dyn AdminSource>,
+    request: &AdminRequest<'_>,
+    query: CallbackQuery,
+) -> Result<Audited<Result<(usize, Option<crate::store::CallbackCursor>), StoreError>>, StoreError> {
+    let outcome = |resent: &Result<(usize, Option<crate::store::CallbackCursor>), StoreError>| match resent {
+        Ok((count, _)) => format!("{count} queued"),
+        Err(error) => format!("failed: {error}"),
+    };
+    let requested =
+        Requested::new(source, request, ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
+    let work = move |source: Arc<dyn AdminSource>| async move {
+        let now = source.now();
+        source.store().resend_failed(query, now).await
+    };
+    requested.run(work, outcome).await
+}
+
+/// Sends a sample to a merchant's receiver.
+///
+/// # Errors
+/// The audit trail cannot be written.
+pub(in crate::http::admin) async fn sample(
+    source: &Arc<dyn AdminSource>,
+    request: &AdminRequest<'_>,
+    sample: SampleRequest,
+) -> Result<Audited<Result<Sampled, String>>, StoreError> {
+    let outcome = |sampled: &Result<Sampled, String>| match sampled {
+        Ok(sampled) => format!("sent: {}, {}", sampled.tried.outcome, sampled.id),
+        Err(reason) => format!("failed: {reason}"),
+    };
+    // Of an address, only where it leads: its path and query may hold a secret of the merchant's.
+    let kind = sample.kind.map(|kind| ("kind", kind.as_str().into()));
+    let receiver = sample.url.as_ref().map(|url| ("receiver", url.origin().into()));
+    let parameters = kind.into_iter().chain(receiver).collect();
+    let requested = Requested::new(source, request, ActionRecord::SAMPLE, sample.merchant.as_str(), parameters);
+    requested.run(|source| async move { source.sample(sample).await }, outcome).await
+}
+
+fn filter_parameters(query: &CallbackQuery) -> Vec<(&'static str, Box<str>)> {
+    let merchant = query.merchant.as_ref().map(|merchant| ("merchant", merchant.as_str().into()));
+    let order = query.order_id.as_ref().map(|order| ("order_id", order.as_str().into()));
+    let time = |at| crate::wire::time::rfc3339(at).into();
+    let since = query.since.map(|at| ("since", time(at)));
+    let until = query.until.map(|at| ("until", time(at)));
+    [merchant, order, since, until].into_iter().flatten().collect()
+}

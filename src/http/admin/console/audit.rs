@@ -1,0 +1,70 @@
+//! The audit trail.
+
+use super::context::{PageContext, PageResult, ROWS, shortened};
+use crate::callback::listing::Moment;
+use crate::console::{AuditItem, AuditSearch, AuditView, PageView};
+use crate::domain::UnixMillis;
+use crate::error::RequestError;
+use crate::store::{ActionId, ActionQuery, ActionRecord};
+
+/// Answers `GET /audit`.
+pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
+    let [user, action, since, until, after] = context.parameters(["user", "action", "since", "until", "after"])?;
+    let filter = AuditSearch { user, action, since, until };
+    let mut view = AuditView { filter, is_continued: !after.is_empty(), ..AuditView::default() };
+    match query(&view.filter, &after, context.source.now()) {
+        Ok(query) => {
+            let mut rows = context.source.store().actions(query).await?;
+            let has_more = rows.len() > ROWS;
+            rows.truncate(ROWS);
+            view.next = rows.last().filter(|_| has_more).map(|row| row.id.0.to_string());
+            view.rows = rows.into_iter().map(item).collect();
+        }
+        Err(error) => view.problem = Some(error.to_string()),
+    }
+    Ok(context.form_page(PageView::Audit(&view), view.problem.is_some()).await)
+}
+
+fn query(filter: &AuditSearch, after: &str, now: UnixMillis) -> Result<ActionQuery, RequestError> {
+    let named = |text: &str| (!text.is_empty()).then(|| text.into());
+    let after = (!after.is_empty()).then(|| after.parse().map(ActionId));
+    Ok(ActionQuery {
+        user: named(&filter.user),
+        action: named(&filter.action),
+        since: moment("since", &filter.since, now)?,
+        until: moment("until", &filter.until, now)?,
+        after: after.transpose().map_err(|_| RequestError::member("after", "must be the link of an earlier page"))?,
+        limit: ROWS + 1,
+    })
+}
+
+/// Reads a time of a filter; empty: any.
+pub(super) fn moment(name: &'static str, text: &str, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match Moment::parse(text) {
+        Some(moment) => Ok(Some(moment.before(now))),
+        None => Err(RequestError::member(name, Moment::EXPECTED)),
+    }
+}
+
+/// The most characters of parameters, and of an outcome, in the list.
+const SHOWN: usize = 120;
+
+fn item(row: ActionRecord) -> AuditItem {
+    let outcome = row.end.map(|end| end.outcome.into_string());
+    AuditItem {
+        at: row.at,
+        user: row.user.into(),
+        role: row.role.into(),
+        address: row.address.into(),
+        request_id: row.request_id.into(),
+        action: row.action.into(),
+        target: row.target.into(),
+        parameters: if &*row.parameters == "{}" { String::new() } else { shortened(&row.parameters, SHOWN) },
+        is_failed: outcome.as_ref().is_some_and(|outcome| outcome.starts_with("failed") || outcome.starts_with("not ")),
+        outcome: outcome.map(|outcome| shortened(&outcome, SHOWN)),
+        rules_version: row.rules_version.into(),
+    }
+}

@@ -1,0 +1,255 @@
+//! Callbacks: lists, attempts, and sending again.
+
+use super::actions::{self, Audited};
+use super::audit::moment;
+use super::context::{PageContext, PageError, PageResult, ROWS, repeated, shortened};
+use crate::callback::listing::{DEFAULT_STATES, Slice, read_cursor, read_state, write_cursor};
+use crate::callback::{SampleKind, Sampled};
+use crate::console::{
+    AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageMessage, PageView, ResendAllView,
+    SampleResult, SampleView, Tone,
+};
+use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::error::RequestError;
+use crate::http::admin::source::SampleRequest;
+use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, Resent, TryOutcome};
+use crate::telemetry::without_cards;
+use crate::wire::time::rfc3339;
+
+/// How many failed callbacks are counted before they are sent again.
+const MOST_COUNTED: usize = 10_000;
+
+const FILTER: [&str; 5] = ["state", "merchant", "order_id", "since", "until"];
+
+/// Answers `GET /callbacks`.
+pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
+    let [state, merchant, order_id, since, until] = context.parameters(FILTER)?;
+    let [after] = context.parameters(["after"])?;
+    let filter = CallbackSearch { state, merchant, order_id, since, until };
+    let view = listed(context, filter, &after).await?;
+    Ok(context.form_page(PageView::Callbacks(&view), view.problem.is_some()).await)
+}
+
+/// Returns a page of the list; `after`: the end of the page before, or empty.
+async fn listed(context: &PageContext<'_>, filter: CallbackSearch, after: &str) -> Result<CallbacksView, PageError> {
+    let (open, open_circuits) = context.source.open_circuits();
+    let mut view = CallbacksView {
+        is_continued: !after.is_empty(),
+        more_circuits: open.saturating_sub(open_circuits.len()),
+        open_circuits,
+        ..CallbacksView::default()
+    };
+    match slice_query(&filter, after, context.source.now()) {
+        Ok(query) => {
+            let slice = Slice::of(context.source.store().callbacks(query).await?, ROWS);
+            let now = context.source.now();
+            view.callbacks = slice.callbacks.iter().map(|callback| item(callback, now)).collect();
+            view.next = slice.next.map(write_cursor);
+        }
+        Err(error) => view.problem = Some(error.to_string()),
+    }
+    view.filter = CallbackSearch { order_id: without_cards(&filter.order_id).into_owned(), ..filter };
+    Ok(view)
+}
+
+fn slice_query(filter: &CallbackSearch, after: &str, now: UnixMillis) -> Result<CallbackQuery, RequestError> {
+    let wrong = || RequestError::member("after", "must be the link of an earlier page");
+    let after = (!after.is_empty()).then(|| read_cursor(after).ok_or_else(wrong)).transpose()?;
+    Ok(CallbackQuery { after, limit: ROWS + 1, ..query(filter, now)? })
+}
+
+/// Reads a filter.
+fn query(filter: &CallbackSearch, now: UnixMillis) -> Result<CallbackQuery, RequestError> {
+    let wrong = |name: &'static str, expected: &'static str| move |_| RequestError::member(name, expected);
+    let merchant = (!filter.merchant.is_empty()).then(|| MerchantId::new(filter.merchant.trim()));
+    let merchant = merchant.transpose().map_err(wrong("merchant", "must be the id of a merchant"))?;
+    let order_id = (!filter.order_id.is_empty()).then(|| OrderId::new(&filter.order_id));
+    let order_id = order_id.transpose().map_err(wrong("order_id", "must be 1 to 255 characters"))?;
+    if order_id.is_some() && merchant.is_none() {
+        return Err(RequestError::member("order_id", "requires the merchant"));
+    }
+    let named = filter.state.split(',').map(|word| read_state(word.trim())).collect::<Option<Vec<_>>>();
+    let states = if filter.state.is_empty() { Some(DEFAULT_STATES.into()) } else { named };
+    Ok(CallbackQuery {
+        states: states.ok_or_else(|| RequestError::member("state", "must be pending, delivered or failed"))?,
+        merchant,
+        order_id,
+        since: moment("since", &filter.since, now)?,
+        until: moment("until", &filter.until, now)?,
+        after: None,
+        limit: ROWS,
+    })
+}
+
+/// Answers `GET /callbacks/{id}`.
+pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
+    let id = CallbackId::parse(context.request.id).ok_or(PageError::NotFound)?;
+    let view = one(context, id).await?;
+    Ok(context.page(PageView::Callback(&view)).await)
+}
+
+async fn one(context: &PageContext<'_>, id: CallbackId) -> Result<CallbackView, PageError> {
+    let found = context.source.store().callback(id).await?;
+    let (callback, tries) = found.ok_or(PageError::NotFound)?;
+    let now = context.source.now();
+    Ok(CallbackView {
+        callback: item(&callback, now),
+        transaction_id: callback.transaction_id.as_deref().map(str::to_owned),
+        // Its query and path are the merchant's: they may hold a token.
+        url: callback.url.origin(),
+        format: if callback.is_v1 { "v1" } else { "v2" }.to_owned(),
+        is_under_way: callback.is_under_way(now),
+        attempts: tries.iter().rev().map(attempt).collect(),
+    })
+}
+
+/// Answers `POST /callbacks/{id}/resend`.
+pub(super) async fn resend_one(context: &PageContext<'_>) -> PageResult {
+    let id = CallbackId::parse(context.request.id).ok_or(PageError::NotFound)?;
+    let (tone, text) = match actions::resend(context.source, context.request, id).await? {
+        Audited::Done(resent) => match resent? {
+            Resent::Queued => (Tone::Good, "It is queued, and is sent as soon as its receiver can take it.".to_owned()),
+            Resent::UnderWay => return Err(PageError::Conflict("the callback is being sent at this moment")),
+            Resent::Unknown => return Err(PageError::NotFound),
+        },
+        Audited::Repeated(row) => repeated(&row),
+        Audited::Continues => continues(),
+    };
+    let view = one(context, id).await?;
+    Ok(context.page_after(PageView::Callback(&view), PageMessage { tone, text, link: None }).await)
+}
+
+/// Answers `GET /callbacks/resend`: how many failed callbacks the filter matches.
+pub(super) async fn confirm(context: &PageContext<'_>) -> PageResult {
+    let [state, merchant, order_id, since, until] = context.parameters(FILTER)?;
+    let filter = CallbackSearch { state, merchant, order_id, since, until };
+    let now = context.source.now();
+    let query = CallbackQuery { limit: MOST_COUNTED, ..failed(&filter, now)? };
+    // What fails after the count was shown is not resent: the form has the times, and no ages.
+    let until = query.until.map_or(now, |until| until.min(now));
+    let (since, until) = (query.since.map(rfc3339).unwrap_or_default(), rfc3339(until));
+    let filter = CallbackSearch { since, until, ..filter };
+    let count = context.source.store().count_callbacks(query).await?;
+    let view =
+        ResendAllView { filter, count: u64::try_from(count).unwrap_or(u64::MAX), has_more: count == MOST_COUNTED };
+    Ok(context.page(PageView::ResendAll(&view)).await)
+}
+
+/// Reads a filter for the failed callbacks alone.
+fn failed(filter: &CallbackSearch, now: UnixMillis) -> Result<CallbackQuery, RequestError> {
+    if without_cards(&filter.order_id) != filter.order_id {
+        // No page shows it, so that no form could hold it.
+        return Err(RequestError::member("order_id", "could be a card number: resend the callback from its own page"));
+    }
+    let any_state = CallbackSearch { state: String::new(), ..filter.clone() };
+    Ok(CallbackQuery { states: vec![CallbackState::Failed], ..query(&any_state, now)? })
+}
+
+/// Answers `POST /callbacks/resend`: sends all failed callbacks again that the filter matches.
+pub(super) async fn resend_matching(context: &PageContext<'_>) -> PageResult {
+    let [state, merchant, order_id, since, until] = FILTER.map(|name| context.field(name));
+    if state != CallbackState::Failed.as_str() {
+        // Required, so that a form without fields does not resend everything.
+        return Err(RequestError::member("state", "is required and must be `failed`").into());
+    }
+    let filter = CallbackSearch { state, merchant, order_id, since, until };
+    let query = failed(&filter, context.source.now())?;
+    let (tone, text) = match actions::resend_matching(context.source, context.request, query).await? {
+        Audited::Done((count, Ok(()))) => (Tone::Good, format!("Failed callbacks queued again: {count}.")),
+        Audited::Done((count, Err(error))) => {
+            (Tone::Bad, format!("Failed callbacks queued again: {count}, then: {error}."))
+        }
+        Audited::Repeated(row) => repeated(&row),
+        Audited::Continues => continues(),
+    };
+    let view = listed(context, filter, "").await?;
+    Ok(context.page_after(PageView::Callbacks(&view), PageMessage { tone, text, link: None }).await)
+}
+
+fn continues() -> (Tone, String) {
+    (Tone::Warn, "This takes long and continues; the audit trail shows when it is done.".to_owned())
+}
+
+/// Answers `GET /callbacks/sample`: the form.
+pub(super) async fn sample_form(context: &PageContext<'_>) -> PageResult {
+    let [merchant] = context.parameters(["merchant"])?;
+    let view = SampleView { merchant, ..SampleView::default() };
+    Ok(context.page(PageView::Sample(&view)).await)
+}
+
+/// Answers `POST /callbacks/sample`: sends a sample, and shows the outcome.
+pub(super) async fn sample(context: &PageContext<'_>) -> PageResult {
+    let [merchant, kind, url] = ["merchant", "kind", "url"].map(|name| context.field(name));
+    let mut view = SampleView { merchant, kind, url, ..SampleView::default() };
+    let sample = match sample_request(&view) {
+        Ok(sample) => sample,
+        Err(error) => {
+            view.problem = Some(error.to_string());
+            return Ok(context.form_page(PageView::Sample(&view), true).await);
+        }
+    };
+    // Its query may hold a token.
+    view.url.clear();
+    let (tone, text) = match actions::sample(context.source, context.request, sample).await? {
+        Audited::Done(Ok(sampled)) => {
+            view.result = Some(sample_result(sampled));
+            return Ok(context.page(PageView::Sample(&view)).await);
+        }
+        Audited::Done(Err(reason)) => {
+            view.problem = Some(reason);
+            return Ok(context.form_page(PageView::Sample(&view), true).await);
+        }
+        Audited::Repeated(row) => repeated(&row),
+        Audited::Continues => continues(),
+    };
+    Ok(context.page_after(PageView::Sample(&view), PageMessage { tone, text, link: None }).await)
+}
+
+fn sample_request(view: &SampleView) -> Result<SampleRequest, RequestError> {
+    let wrong = |name: &'static str, expected: &'static str| move || RequestError::member(name, expected);
+    let merchant = MerchantId::new(&view.merchant).ok();
+    let kind = SampleKind::ALL.into_iter().find(|kind| kind.as_str() == view.kind);
+    if kind.is_none() && !view.kind.is_empty() {
+        return Err(RequestError::member("kind", "must be `v1` or `v2`"));
+    }
+    let url = (!view.url.is_empty()).then(|| CallbackUrl::new_allowing_http(&view.url).ok());
+    Ok(SampleRequest {
+        merchant: merchant.ok_or_else(wrong("merchant", "must be the id of a merchant"))?,
+        api_key: None,
+        kind,
+        url: url.map(|url| url.ok_or_else(wrong("url", "must be an absolute URL"))).transpose()?,
+    })
+}
+
+fn sample_result(sampled: Sampled) -> SampleResult {
+    let Sampled { id, url, body, tried, .. } = sampled;
+    // As above, no path and no query.
+    SampleResult { id, url: url.origin(), body, attempt: attempt(&tried) }
+}
+
+fn item(callback: &CallbackRecord, now: UnixMillis) -> CallbackItem {
+    // While it is being sent, it is due again only if that ends without an outcome.
+    let waits = callback.state == CallbackState::Pending && !callback.is_under_way(now);
+    CallbackItem {
+        id: callback.id.to_string(),
+        merchant: callback.merchant.to_string(),
+        order_id: shortened(&without_cards(callback.order_id.as_str()), 64),
+        direction: callback.direction.as_str().to_owned(),
+        state: callback.state.as_str().to_owned(),
+        attempts: callback.tries,
+        queued_at: callback.queued_at,
+        next_attempt_at: waits.then_some(callback.due),
+        last_outcome: callback.last.as_ref().map(ToString::to_string),
+    }
+}
+
+/// Shows an attempt.
+pub(super) fn attempt(tried: &CallbackTry) -> AttemptItem {
+    let is_delivered = matches!(tried.outcome, TryOutcome::Status(200..300));
+    AttemptItem {
+        at: tried.at,
+        duration_ms: u64::try_from(tried.duration.as_millis()).unwrap_or(u64::MAX),
+        outcome: tried.outcome.to_string(),
+        tone: if is_delivered { Tone::Good } else { Tone::Bad },
+    }
+}

@@ -1,0 +1,98 @@
+//! What a pasted v1 body becomes.
+
+use std::sync::Arc;
+
+use super::context::{PageContext, PageResult, shortened};
+use crate::console::{ExplainView, ExplainedItem, ExplanationView, PageView, Tone};
+use crate::domain::{Direction, MerchantId};
+use crate::shadow::{self, ExplainedVerdict, MemberFate};
+use crate::store::StoreError;
+
+/// The most members, characters of one's value, and characters of the body, that are shown: a page has a bound.
+const MEMBERS: usize = 60;
+const VALUE: usize = 100;
+const SHOWN_BODY: usize = 8 * 1024;
+
+/// Answers `GET /explain`: the form.
+pub(super) async fn form(context: &PageContext<'_>) -> PageResult {
+    let [merchant] = context.parameters(["merchant"])?;
+    let view = ExplainView { merchant, kind: Direction::Payin.as_str().to_owned(), ..ExplainView::default() };
+    Ok(context.page(PageView::Explain(&view)).await)
+}
+
+/// Answers `POST /explain`: the explanation under the form.
+pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
+    let (merchant, kind) = (context.field("merchant"), context.field("kind"));
+    let rules = context.source.rule_set();
+    let known = MerchantId::new(&merchant).ok().and_then(|id| rules.merchants.get(&id).map(Arc::clone));
+    let direction = [Direction::Payin, Direction::Payout].into_iter().find(|one| one.as_str() == kind);
+    let mut view = ExplainView { merchant, kind, ..ExplainView::default() };
+    match (known, direction) {
+        (Some(merchant), Some(direction)) => {
+            let body = context.request.form.get("body").unwrap_or_default().to_owned();
+            // A long body takes a while: the thread has other work.
+            let explain = move || shadow::explain(&rules, &merchant, direction, body.as_bytes());
+            let explained = tokio::task::spawn_blocking(explain).await;
+            let explained = explained.map_err(|panic| StoreError::Unavailable(panic.to_string()))?;
+            view.explanation = Some(explanation(&explained));
+            view.body = shortened(&explained.body, SHOWN_BODY);
+        }
+        (None, _) => view.problem = Some("merchant: no merchant has this id".to_owned()),
+        (_, None) => view.problem = Some("kind: must be payin or payout".to_owned()),
+    }
+    Ok(context.form_page(PageView::Explain(&view), view.problem.is_some()).await)
+}
+
+fn explanation(explained: &shadow::Explanation) -> ExplanationView {
+    let members = explained.members.iter().take(MEMBERS).map(member);
+    let mut shown = ExplanationView { members: members.collect(), ..ExplanationView::default() };
+    if explained.members.len() > MEMBERS {
+        shown.notes.push(format!("Of {} members, the first {MEMBERS} are shown.", explained.members.len()));
+    }
+    (shown.tone, shown.verdict) = match &explained.verdict {
+        ExplainedVerdict::Accepted { shop, failure: None } => {
+            (Tone::Good, format!("It would be accepted, in the shop {shop}."))
+        }
+        ExplainedVerdict::Accepted { shop, failure: Some(cause) } => {
+            (Tone::Warn, format!("It would be accepted in the shop {shop}, and be FAILED at once: {cause}."))
+        }
+        ExplainedVerdict::Refused(refusal) => {
+            shown.refused_member = Some(refusal.member.to_string()).filter(|member| !member.is_empty());
+            shown.reason = Some(refusal.reason.to_string());
+            if !refusal.file.is_empty() {
+                shown.notes.push(format!("The rule is {} in {}.", refusal.key, refusal.file));
+            }
+            (Tone::Bad, "It would be refused, with status 400.".to_owned())
+        }
+        ExplainedVerdict::TooLong => {
+            (Tone::Bad, "It is longer than [limits] body: it would be refused, with status 413.".to_owned())
+        }
+        ExplainedVerdict::RemoteEngine => {
+            (Tone::Warn, "It can be translated. The remote engine decides on it, by rules of its own.".to_owned())
+        }
+        ExplainedVerdict::NoKey => {
+            (Tone::Bad, "No API key of the merchant has a v1_secret: it would be refused, with status 401.".to_owned())
+        }
+    };
+    if matches!(explained.verdict, ExplainedVerdict::Accepted { .. }) {
+        let note = "The customer's daily limit and the balance are not checked, nor whether the order exists.";
+        shown.notes.push(note.to_owned());
+    }
+    shown
+}
+
+fn member(member: &shadow::ExplainedMember) -> ExplainedItem {
+    let origin = match member.fate {
+        MemberFate::Forwarded | MemberFate::LeftOut | MemberFate::Relayed if member.filled_from.is_none() => "the body",
+        MemberFate::Forwarded | MemberFate::LeftOut | MemberFate::Relayed => "filled in",
+        MemberFate::Added => "added by the engine",
+        MemberFate::Dropped => "dropped by the engine",
+    };
+    ExplainedItem {
+        v1: member.v1_name.as_deref().map(|name| shortened(name, VALUE)),
+        v2: member.v2_name.as_deref().filter(|_| member.fate != MemberFate::Dropped).map(|name| shortened(name, VALUE)),
+        value: member.value.as_deref().map(|value| shortened(value, VALUE)),
+        origin: member.filled_from.clone().unwrap_or_else(|| origin.to_owned()),
+        note: member.rule.clone(),
+    }
+}

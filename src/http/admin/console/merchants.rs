@@ -1,0 +1,144 @@
+//! Merchants: how their traffic comes, and whether they can move to v2.
+
+use super::context::{PageContext, PageError, PageResult, ROWS};
+use crate::console::{
+    KeyItem, MerchantItem, MerchantSearch, MerchantView, MerchantsView, PageView, RefusalItem, ShopItem, VersionShare,
+};
+use crate::domain::{MerchantId, ProviderKind};
+use crate::rules::{ApiKey, Merchant, Mode, ShopAccess};
+use crate::telemetry::TrafficView;
+
+/// How many allowed addresses of a key are shown.
+const ADDRESSES: usize = 20;
+
+/// How many findings of a kind are shown for a shop and direction.
+const FINDINGS: usize = 20;
+
+/// How many shops are shown.
+const SHOPS: usize = 100;
+
+/// Answers `GET /merchants`.
+pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
+    let [text, mode, after] = context.parameters(["text", "mode", "after"])?;
+    let rules = context.source.rule_set();
+    let wanted = text.trim().to_lowercase();
+    let matches = |merchant: &Merchant| {
+        (mode.is_empty() || merchant.v1.mode.as_str() == mode)
+            && (merchant.id.as_str().to_lowercase().contains(&wanted) || merchant.name.to_lowercase().contains(&wanted))
+    };
+    let mut matching: Vec<_> = rules.merchants.values().filter(|merchant| matches(merchant)).collect();
+    matching.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    let count = matching.len();
+    let mut rest = matching.into_iter().filter(|merchant| merchant.id.as_str() > after.as_str());
+    let merchants: Vec<_> = rest.by_ref().take(ROWS).map(|merchant| item(merchant)).collect();
+    let next = rest.next().and_then(|_| merchants.last()).map(|last: &MerchantItem| last.id.clone());
+    let view = MerchantsView {
+        filter: MerchantSearch { text, mode },
+        total: rules.merchants.len(),
+        matching: count,
+        merchants,
+        next,
+        is_continued: !after.is_empty(),
+    };
+    Ok(context.page(PageView::Merchants(&view)).await)
+}
+
+/// Answers `GET /merchants/{id}`.
+pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
+    let id = MerchantId::new(context.request.id).map_err(|_| PageError::NotFound)?;
+    let rules = context.source.rule_set();
+    let merchant = rules.merchants.get(&id).ok_or(PageError::NotFound)?;
+    let traffic = merchant.traffic.view();
+    let mut shops: Vec<_> = merchant.shops.values().collect();
+    shops.sort_unstable_by(|one, other| one.shop.code.cmp(&other.shop.code));
+    let mut view = MerchantView {
+        id: id.to_string(),
+        name: merchant.name.to_string(),
+        mode: merchant.v1.mode.as_str().to_owned(),
+        percent: percent(merchant.v1.mode),
+        dialect: merchant.v1.dialect.name.to_string(),
+        share: share(&traffic),
+        last_v1_at: traffic.last_v1,
+        refusals: refusals(&traffic),
+        shops: shops.into_iter().take(SHOPS).map(|access| shop(access, merchant)).collect(),
+        keys: merchant.api_keys.iter().map(key).collect(),
+        ..MerchantView::default()
+    };
+    if merchant.v1.mode != Mode::Translate {
+        let report = context.source.readiness(Some(id)).await?;
+        view.readiness_note = report.as_ref().and_then(|report| report.note).map(str::to_owned);
+        view.readiness = report.and_then(|report| report.merchants.into_iter().next());
+        for row in view.readiness.iter_mut().flat_map(|merchant| &mut merchant.rows) {
+            for findings in [&mut row.blockers, &mut row.widenings, &mut row.losses] {
+                findings.truncate(FINDINGS);
+            }
+        }
+    }
+    Ok(context.page(PageView::Merchant(&view)).await)
+}
+
+fn item(merchant: &Merchant) -> MerchantItem {
+    let traffic = merchant.traffic.view();
+    MerchantItem {
+        id: merchant.id.to_string(),
+        name: merchant.name.to_string(),
+        mode: merchant.v1.mode.as_str().to_owned(),
+        percent: percent(merchant.v1.mode),
+        share: share(&traffic),
+        last_v1_at: traffic.last_v1,
+        top_refusal: refusals(&traffic).into_iter().next(),
+    }
+}
+
+fn percent(mode: Mode) -> Option<String> {
+    let Mode::Staged(shares) = mode else { return None };
+    Some(format!("payin {} %, payout {} %", shares.payin, shares.payout))
+}
+
+const fn share(traffic: &TrafficView) -> VersionShare {
+    VersionShare { v1: traffic.v1, v2: traffic.v2 }
+}
+
+fn refusals(traffic: &TrafficView) -> Vec<RefusalItem> {
+    let refusals = traffic.refusals.iter();
+    refusals.map(|(reason, count)| RefusalItem { reason: (*reason).to_owned(), count: *count }).collect()
+}
+
+fn shop(access: &ShopAccess, merchant: &Merchant) -> ShopItem {
+    let shop = &access.shop;
+    ShopItem {
+        code: shop.code.to_string(),
+        currency: shop.currency.as_str().to_owned(),
+        provider: match shop.provider.kind() {
+            ProviderKind::Sandbox => "sandbox",
+            ProviderKind::Http => "http",
+        }
+        .to_owned(),
+        payin: access.payin,
+        payout: access.payout,
+        is_active: shop.active,
+        is_default: merchant.default_shop.as_ref() == Some(&shop.code),
+    }
+}
+
+fn key(key: &ApiKey) -> KeyItem {
+    let mut shops: Vec<_> = key.shops.iter().flatten().map(ToString::to_string).collect();
+    shops.sort_unstable();
+    let quota = key.rate_limit.as_ref().map(|limit| limit.quota);
+    KeyItem {
+        masked: masked(&key.key),
+        v1: key.v1_secrets.is_some(),
+        v2: key.v2_secrets.is_some(),
+        allowed_ips: key.allowed_ips.prefixes().take(ADDRESSES).collect(),
+        rate_limit: quota.map(|quota| format!("{} a second, bursts of {}", quota.per_second, quota.burst)),
+        shops,
+    }
+}
+
+/// Shows the ends of a key: enough to recognize it, and too little to use it.
+fn masked(key: &str) -> String {
+    let characters: Vec<char> = key.chars().collect();
+    let shown = (characters.len() / 4).min(4);
+    let (start, end) = (characters.iter().take(shown), characters.iter().rev().take(shown).rev());
+    format!("{}…{}", start.collect::<String>(), end.collect::<String>())
+}

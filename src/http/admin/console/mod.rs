@@ -1,0 +1,61 @@
+//! The pages of the console: each handler reads what its page shows and fills the view of [`crate::console`].
+
+mod actions;
+mod audit;
+mod callbacks;
+mod context;
+mod explain;
+mod merchants;
+mod operations;
+mod overview;
+mod rules;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use self::context::{PageContext, PageError, PageResult};
+use super::reply::AdminReply;
+use super::request::AdminRequest;
+use super::routes::ConsolePage as Route;
+use super::source::AdminSource;
+use crate::store::StoreError;
+
+pub(super) use self::actions::{Audited, reload, resend, resend_slice, sample};
+
+/// How long a page waits for the store: with the probe for its banner, less than a connection may take.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(12);
+
+/// Answers a request for a page, or for an action on one.
+pub(super) async fn answer(route: Route, source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> AdminReply {
+    let context = PageContext { source, request };
+    let answered = timeout(PAGE_TIMEOUT, handle(route, &context)).await;
+    let too_slow = || Err(PageError::Store(StoreError::Unavailable("it did not answer in time".to_owned())));
+    match answered.unwrap_or_else(|_| too_slow()) {
+        Ok(reply) => reply,
+        Err(error) => context.refused(error).await,
+    }
+}
+
+async fn handle(route: Route, context: &PageContext<'_>) -> PageResult {
+    match route {
+        Route::Overview => overview::show(context).await,
+        Route::Rules => rules::show(context).await,
+        Route::Reload => rules::reload(context).await,
+        Route::Merchants => merchants::list(context).await,
+        Route::Merchant => merchants::show(context).await,
+        Route::Operations => operations::search(context).await,
+        Route::Operation => operations::show(context).await,
+        Route::Callbacks => callbacks::list(context).await,
+        Route::Callback => callbacks::show(context).await,
+        Route::ConfirmResend => callbacks::confirm(context).await,
+        Route::ResendOne => callbacks::resend_one(context).await,
+        Route::ResendMatching => callbacks::resend_matching(context).await,
+        Route::SampleForm => callbacks::sample_form(context).await,
+        Route::Sample => callbacks::sample(context).await,
+        Route::ExplainForm => explain::form(context).await,
+        Route::Explain => explain::explain(context).await,
+        Route::Audit => audit::list(context).await,
+    }
+}

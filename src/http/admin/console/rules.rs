@@ -1,0 +1,72 @@
+//! The rules in force, and those on disk.
+
+use super::actions::{self, Audited};
+use super::context::{PageContext, PageResult, repeated};
+use crate::console::{PageMessage, PageView, RuleProblemItem, RulesView, Tone};
+use crate::rules::Problem;
+
+/// Answers `GET /rules`.
+pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
+    Ok(context.page(PageView::Rules(&view(context))).await)
+}
+
+/// Answers `POST /rules/reload`: loads the rules, and shows them.
+pub(super) async fn reload(context: &PageContext<'_>) -> PageResult {
+    let (tone, text) = match actions::reload(context.source, context.request).await? {
+        Audited::Done(info) if info.error.is_none() => (Tone::Good, format!("Rules {} are in force.", info.version)),
+        Audited::Done(_) => (Tone::Bad, "The files on disk are refused: see below.".to_owned()),
+        Audited::Repeated(row) => repeated(&row),
+        Audited::Continues => (Tone::Warn, "The reload takes long: open this page again to see its result.".to_owned()),
+    };
+    Ok(context.page_after(PageView::Rules(&view(context)), PageMessage { tone, text, link: None }).await)
+}
+
+fn view(context: &PageContext<'_>) -> RulesView {
+    let (info, rules) = (context.source.rules(), context.source.rule_set());
+    let problems = info.problems.into_iter().map(|problem| RuleProblemItem {
+        file: problem.file,
+        line: problem.line,
+        column: problem.column,
+        message: problem.message,
+        suggestion: problem.suggestion,
+        excerpt: excerpt(&problem.excerpt),
+    });
+    let certificate = info.certificate.error.map(|error| RuleProblemItem {
+        file: rules.gateway.tls.certificate.display().to_string(),
+        message: error,
+        ..RuleProblemItem::default()
+    });
+    RulesView {
+        version: info.version,
+        since: info.loaded_at,
+        directory: context.source.rules_directory(),
+        is_refused: info.error.is_some(),
+        problems: problems.chain(certificate).collect(),
+        more_problems: info.problem_count.saturating_sub(SHOWN),
+        warnings: rules.warnings.iter().take(SHOWN).map(item).collect(),
+        needs_restart: info.needs_restart.into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// Returns the lines of the file that a rendered problem shows, without the place, the message and the suggestion, which
+/// the page has beside them.
+fn excerpt(rendered: &str) -> Option<String> {
+    let is_frame = |before: &str| before.bytes().all(|byte| byte == b' ' || byte.is_ascii_digit());
+    let lines = rendered.lines().filter(|line| line.split_once('|').is_some_and(|(before, _)| is_frame(before)));
+    let lines: Vec<_> = lines.filter(|line| line.trim() != "|").collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// How many problems and warnings are shown.
+const SHOWN: usize = 20;
+
+fn item(problem: &Problem) -> RuleProblemItem {
+    RuleProblemItem {
+        file: problem.place.file.display().to_string(),
+        line: problem.place.start.0,
+        column: problem.place.start.1,
+        message: problem.message.clone(),
+        suggestion: problem.suggestion.clone(),
+        excerpt: excerpt(&problem.rendered()),
+    }
+}
