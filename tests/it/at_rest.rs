@@ -4,6 +4,7 @@
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::console::crawl;
 use crate::support::bodies::with;
 use crate::support::gateway::files_below;
 use crate::support::request::{ACME, KEYS};
@@ -108,6 +109,19 @@ async fn cards_fields_secrets_and_signatures_are_nowhere() {
     let (_, metrics) = gateway.admin_get("/metrics").unwrap();
     for needle in [CARD, "rest-1", "acme-live"] {
         assert!(!metrics.contains(needle), "{needle} is in the metrics");
+    }
+    let orders =
+        ["rest-1", "rest-2", "rest-3", "rest-4"].map(|order| format!("/operations?merchant=acme&order_id={order}"));
+    let from: Vec<&str> =
+        orders.iter().map(String::as_str).chain(["/", "/callbacks?state=pending,delivered,failed"]).collect();
+    let pages = crawl(&gateway, &from);
+    let operations = pages.keys().filter(|path| path.starts_with("/operations/"));
+    assert!(operations.count() >= 4, "{:?}", pages.keys());
+    for (path, html) in &pages {
+        let secrets = KEYS.iter().flat_map(|key| [Some(key.name), key.v1, key.v2]).flatten();
+        for needle in [CARD].into_iter().chain(MARKS).chain(secrets).chain(links.iter().map(String::as_str)) {
+            assert!(!html.contains(needle), "{needle} is at {path}: {html}");
+        }
     }
     gateway.kill();
     assert_absent("after a kill", &gateway, &signatures, &links);

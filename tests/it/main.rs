@@ -17,6 +17,7 @@ mod callbacks;
 mod cli;
 mod clients;
 mod connections;
+mod console;
 mod corpus;
 mod dialects;
 mod documents;

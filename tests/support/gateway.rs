@@ -257,6 +257,18 @@ impl Gateway {
         Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
     }
 
+    /// Sends a form of the console, with a session's `Cookie` or none: status and body.
+    #[track_caller]
+    pub fn console_post(&self, path: &str, cookie: &str, form: &str) -> (u16, String) {
+        let (host, length) = (self.admin, form.len());
+        let cookie = if cookie.is_empty() { String::new() } else { format!("Cookie: {cookie}\r\n") };
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{cookie}Connection: close\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}"
+        );
+        self.admin_request(&head).expect("a reply")
+    }
+
     /// Has the rules loaded now: status and body.
     #[track_caller]
     pub fn try_reload(&self) -> (u16, String) {

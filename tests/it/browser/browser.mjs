@@ -67,7 +67,7 @@ export async function open(browser, options = {}) {
 export function quiet(noted, origins) {
   const elsewhere = noted.requests.filter((url) => url !== "data:," && !origins.includes(new URL(url).origin));
   assert.deepEqual(elsewhere, [], "requests to other origins");
-  const statuses = /^Failed to load resource: the server responded with a status of (403|409|429|400) /;
+  const statuses = /^Failed to load resource: the server responded with a status of (400|401|403|404|409|429) /;
   assert.deepEqual(noted.complaints.filter((text) => !statuses.test(text)), [], "the console");
 }
 
@@ -122,20 +122,22 @@ export async function accessible(page, what) {
 }
 
 // The Tab key alone reaches everything that can be used, in the order of the text, and each shows that it was reached.
-export async function reachable(page, what) {
-  const usable = await page.locator("a[href], button").evaluateAll((all) => all.map((one) => one.textContent.trim()));
+export async function reachable(page, what, leastHeight = 44) {
+  const controls = page.locator("a[href], button, input:not([type=hidden], [hidden]), select, textarea, pre[tabindex]");
+  const usable = await controls.evaluateAll((all) => all.map((one) => one.name || one.textContent.trim()));
   const reached = [];
   for (let step = 0; step < usable.length; step++) {
     await page.keyboard.press("Tab");
-    const { text, outline, height } = await page.evaluate(() => {
+    const { name, outline, height } = await page.evaluate(() => {
       const { activeElement } = document;
       const { outlineStyle, outlineWidth } = getComputedStyle(activeElement);
       const outline = outlineStyle === "none" ? 0 : Number.parseFloat(outlineWidth);
-      return { text: activeElement.textContent.trim(), outline, height: activeElement.getBoundingClientRect().height };
+      const name = activeElement.name || activeElement.textContent.trim();
+      return { name, outline, height: activeElement.getBoundingClientRect().height };
     });
-    assert.ok(outline >= 2, `${what}: ${text}: an outline of ${outline} px`);
-    assert.ok(height >= 44, `${what}: ${text}: ${height} px high`);
-    reached.push(text);
+    assert.ok(outline >= 2, `${what}: ${name}: an outline of ${outline} px`);
+    assert.ok(height >= leastHeight, `${what}: ${name}: ${height} px high`);
+    reached.push(name);
   }
   assert.deepEqual(reached, usable, what);
 }

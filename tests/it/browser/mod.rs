@@ -1,10 +1,12 @@
-//! The customer's way in a real browser: headless Chromium, driven by playwright-core, judged by axe-core.
+//! The customer's way, and the operator's, in a real browser: headless Chromium, driven by playwright-core, judged by
+//! axe-core.
 //!
 //! The programs beside this file read a plan (links, and where they have to lead) from their environment and fail where
-//! the browser shows anything else. `looks.mjs` leaves a picture of every state in every look in
+//! the browser shows anything else. `looks.mjs` and `console.mjs` leave a picture of every page in every look in
 //! `target/browser/screenshots`, for people. `.ci/run browser` installs everything; where something is missing these tests
 //! say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
 
+mod console;
 mod merchant;
 
 use std::path::PathBuf;
@@ -51,13 +53,14 @@ impl Browser {
         let trusted = scratch.path().join("trusted.pem");
         std::fs::write(&trusted, authorities.collect::<String>()).unwrap();
         let home = tools::root();
+        let pictures = home.join("target/browser/screenshots").join(program.trim_end_matches(".mjs"));
         let mut command = Command::new(&self.node);
         command
             .arg(home.join("tests/it/browser").join(program))
             .current_dir(scratch.path())
             .env("BROWSER_PROGRAM", &self.program)
             .env("BROWSER_MODULES", home.join("target/browser"))
-            .env("BROWSER_PICTURES", home.join("target/browser/screenshots"))
+            .env("BROWSER_PICTURES", pictures)
             .env("BROWSER_CERTIFICATES", json!(certificates).to_string())
             .env("BROWSER_PLAN", plan.to_string())
             // What keeps a page still asks in the browser's place.

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod book;
+mod console;
 mod faults;
 mod itself;
 mod keys;

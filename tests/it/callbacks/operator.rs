@@ -41,7 +41,7 @@ fn ids(list: &Value) -> Vec<String> {
 }
 
 /// Orders whose receiver said that it is gone, and the first try of each.
-async fn given_up(gateway: &Gateway, receiver: &Receiver, orders: &[&str]) -> Vec<Received> {
+pub async fn given_up(gateway: &Gateway, receiver: &Receiver, orders: &[&str]) -> Vec<Received> {
     let book = Book::of(gateway);
     let mut calls = Vec::new();
     for order_id in orders {
@@ -53,13 +53,13 @@ async fn given_up(gateway: &Gateway, receiver: &Receiver, orders: &[&str]) -> Ve
     calls
 }
 
-fn moody() -> (Arc<AtomicU16>, Receiver) {
+pub fn moody() -> (Arc<AtomicU16>, Receiver) {
     let says = Arc::new(AtomicU16::new(410));
     let script = says.clone();
     (says, Receiver::start(move |_, _| Play::Say(script.load(Ordering::Relaxed))))
 }
 
-async fn reported_again(receiver: &Receiver, order_id: &str) {
+pub async fn reported_again(receiver: &Receiver, order_id: &str) {
     let tries = receiver.got(&path(order_id), 2).await;
     assert_all(&tries, |one| assert_v2(one, ACME.v2.unwrap(), order_id));
 }

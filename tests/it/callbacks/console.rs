@@ -1,0 +1,91 @@
+//! What operators do about callbacks on the console's pages: each action leaves one row, and a form sent twice acts once.
+
+use std::sync::atomic::Ordering;
+
+use regex::Regex;
+
+use crate::callbacks::operator::{given_up, moody, reported_again};
+use crate::callbacks::{QUICK, a_while, path, rules};
+use crate::console::page;
+use crate::support::Gateway;
+use crate::support::request::ACME;
+
+/// The rows of the audit trail without what a test cannot know.
+fn rows(gateway: &Gateway) -> Vec<String> {
+    gateway.actions()
+}
+
+/// The one-time key of a page's forms.
+fn form_key(html: &str) -> String {
+    let key = Regex::new(r#"name="form" value="([0-9a-f]{32,})""#).unwrap();
+    format!("form={}", &key.captures(html).unwrap_or_else(|| panic!("no form: {html}"))[1])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forms_act_once_and_leave_rows() {
+    let (answers, receiver) = moody();
+    let gateway = Gateway::start(&rules(&[&receiver], QUICK));
+    let calls = given_up(&gateway, &receiver, &["one", "two", "three"]).await;
+    let id = calls[0].id();
+    answers.store(200, Ordering::Relaxed);
+
+    // A double click sends one page's form twice, at the same time.
+    let shown = page(&gateway, &format!("/callbacks/{id}"));
+    let form = form_key(&shown);
+    let send = || gateway.console_post(&format!("/callbacks/{id}/resend"), "", &form);
+    let clicks = std::thread::scope(|scope| [scope.spawn(send), scope.spawn(send)].map(|click| click.join().unwrap()));
+    assert!(clicks.iter().all(|(status, _)| *status == 200), "{clicks:?}");
+    let again = clicks.iter().filter(|(_, html)| html.contains("This form was sent before"));
+    assert_eq!(again.count(), 1, "{clicks:?}");
+    reported_again(&receiver, "one").await;
+    a_while(&gateway).await;
+    assert_eq!(receiver.of(&path("one")).len(), 2, "sent again once");
+    assert_eq!(rows(&gateway), [format!("local callbacks.resend {id} {{}} queued")]);
+
+    let count = page(&gateway, "/callbacks/resend?state=failed&merchant=acme&order_id=&since=&until=");
+    assert!(count.contains("<b>2</b> failed callbacks match"), "{count}");
+    let until = Regex::new(r#"name="until" value="([^"]+)""#).unwrap().captures(&count).unwrap()[1].replace(':', "%3A");
+    let form = format!("{}&state=failed&merchant=acme&order_id=&since=&until={until}", form_key(&count));
+    let (status, refused) = gateway.console_post("/callbacks/resend", "", &form.replace("&state=failed", ""));
+    assert!(status == 400 && refused.contains("state"), "{refused}");
+    let (status, done) = gateway.console_post("/callbacks/resend", "", &form);
+    assert!(status == 200 && done.contains("Failed callbacks queued again: 2."), "{done}");
+    for order in ["two", "three"] {
+        reported_again(&receiver, order).await;
+    }
+    let (status, again) = gateway.console_post("/callbacks/resend", "", &form);
+    assert!(status == 200 && again.contains("sent before, and acted once: 2 queued"), "{again}");
+    assert_eq!(rows(&gateway).len(), 2);
+    let row = &rows(&gateway)[1];
+    assert!(
+        row.starts_with("local callbacks.resend_failed failed callbacks {\"merchant\":\"acme\",\"until\":\""),
+        "{row}"
+    );
+    assert!(row.ends_with("} 2 queued"), "{row}");
+
+    let form = form_key(&page(&gateway, "/callbacks/sample"));
+    let url = receiver.url("/sample?token=hush");
+    let sample = format!("{form}&merchant=acme&kind=v2&url={}", url.replace('?', "%3F").replace('=', "%3D"));
+    let (status, sampled) = gateway.console_post("/callbacks/sample", "", &sample);
+    assert!(status == 200 && sampled.contains("HTTP 200"), "{sampled}");
+    assert_eq!(receiver.got("/sample?token=hush", 1).await.len(), 1);
+    let (status, refused) = gateway.console_post("/callbacks/sample", "", "merchant=nothing&kind=&url=");
+    assert!(status == 400 && refused.contains("nothing"), "{refused}");
+    assert_eq!(gateway.admin_request(&api(&gateway, &format!("/api/callbacks/{id}/resend"))).unwrap().0, 200);
+    let unknown = "cb_00000000000000010000000000000001";
+    assert_eq!(gateway.console_post(&format!("/callbacks/{unknown}/resend"), "", "").0, 404);
+
+    let rows = rows(&gateway);
+    assert!(rows[2].starts_with("local callbacks.sample acme ") && !rows[2].contains("token"), "{rows:?}");
+    assert!(rows[3].contains("callbacks.sample nothing") && rows[3].contains("failed: "), "{rows:?}");
+    assert_eq!(rows[4], format!("local callbacks.resend {id} {{}} queued"));
+    assert_eq!(rows[5], format!("local callbacks.resend {unknown} {{}} failed: there is no such callback"));
+    assert_eq!(rows.len(), 6, "{rows:?}");
+    let trail = page(&gateway, "/audit?user=local&action=callbacks.resend&since=1h&until=");
+    assert!(trail.contains(id) && trail.contains(unknown) && !trail.contains("callbacks.sample"), "{trail}");
+    assert!(!rows.concat().contains(ACME.v2.unwrap()));
+}
+
+fn api(gateway: &Gateway, path: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin)
+}

@@ -1,0 +1,145 @@
+//! The operators' console from outside: its links, and what it shows while something is broken. `callbacks::console` has
+//! its actions, `browser` walks it in a real browser.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex::Regex;
+
+use crate::support::gateway::on_postgres;
+use crate::support::postgres::Server;
+use crate::support::request::ACME;
+use crate::support::{Gateway, Request, Rules, eventually, payin, payout};
+
+/// An order id that could be a card number.
+const CARD: &str = "5500005555555559";
+
+/// The pages of the navigation.
+const PAGES: [&str; 7] = ["/", "/rules", "/merchants", "/operations", "/callbacks", "/explain", "/audit"];
+
+/// The page at a path, which must be there.
+#[track_caller]
+pub fn page(gateway: &Gateway, path: &str) -> String {
+    let (status, page) = gateway.admin_get(path).expect("a reply");
+    assert_eq!(status, 200, "{path}: {page}");
+    page
+}
+
+/// The pages that links lead to from these, with their HTML.
+pub fn crawl(gateway: &Gateway, from: &[&str]) -> BTreeMap<String, String> {
+    let link = Regex::new(r#" href="([^"]*)""#).unwrap();
+    let mut next: BTreeSet<String> = from.iter().copied().map(str::to_owned).collect();
+    let mut pages = BTreeMap::new();
+    while let Some(path) = next.pop_first() {
+        let html = page(gateway, &path);
+        let base = path.split('?').next().unwrap();
+        for link in link.captures_iter(&html) {
+            let to = link[1].replace("&#x2f;", "/").replace("&amp;", "&");
+            let to = if to.starts_with('?') { format!("{base}{to}") } else { to };
+            if to.starts_with('/') && !to.starts_with("/console/") && !pages.contains_key(&to) {
+                next.insert(to);
+            }
+        }
+        pages.insert(path, html);
+        assert!(pages.len() < 200, "links lead on without an end: {:?}", pages.keys());
+    }
+    pages
+}
+
+#[tokio::test]
+async fn every_link_leads_to_a_page() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    for request in [Request::payin(&ACME, &payin(CARD)), Request::payout(&ACME, &payout("order-2"))] {
+        client.send(&request).await.expect(200);
+    }
+    let metrics = gateway.admin_get("/metrics").unwrap().1;
+    assert!(
+        metrics.contains("paybridge_commits_total ") && !metrics.contains("paybridge_commits_total 0\n"),
+        "{metrics}"
+    );
+    let pages = crawl(&gateway, &["/", "/operations?merchant=acme&order_id=order-2&direction=", "/merchants/acme"]);
+    for (path, html) in &pages {
+        assert!(html.len() <= 40 * 1024, "{path} has {} bytes", html.len());
+        assert!(html.contains("<h1>") && !html.contains(CARD), "{path}: {html}");
+    }
+    for expected in PAGES {
+        assert!(pages.contains_key(expected), "{expected}");
+    }
+    assert!(pages.keys().any(|path| path.starts_with("/operations/")), "{:?}", pages.keys());
+    let found = page(&gateway, &format!("/operations?merchant=acme&order_id={CARD}"));
+    assert!(found.contains("PENDING") && !found.contains(CARD), "{found}");
+    // Order ids are compared exactly, with the spaces around them.
+    client.send(&Request::payin(&ACME, &payin(" order-3 "))).await.expect(200);
+    for (order, is_found) in [("+order-3+", true), ("order-3", false)] {
+        let found = page(&gateway, &format!("/operations?merchant=acme&order_id={order}"));
+        assert_eq!(found.contains("PENDING"), is_found, "{order}: {found}");
+    }
+    let members: Vec<String> = (0..3000).map(|number| format!("\"m{number}\":\"{}\"", "1".repeat(20))).collect();
+    let form = format!("merchant=acme&kind=payin&body={{{}}}", members.join(","));
+    let (status, explained) = gateway.console_post("/explain", "", &form);
+    assert!(status == 200 && explained.len() <= 40 * 1024, "{status}: {} bytes", explained.len());
+    let (status, refused) = gateway.admin_get("/callbacks?since=yesterday&state=").unwrap();
+    assert!(status == 400 && refused.contains("since") && refused.contains("yesterday"), "{refused}");
+}
+
+#[tokio::test]
+async fn refused_rules_show_on_every_page() {
+    let gateway = Gateway::start(&Rules::default());
+    let refused = "The files on disk are refused";
+    assert!(PAGES.iter().all(|path| !page(&gateway, path).contains(refused)));
+    let broken = Rules::default().edit("merchants/acme.toml", "default_shop", "default_shoe");
+    broken.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    assert_eq!(gateway.try_reload().0, 422);
+    assert!(PAGES.iter().all(|path| page(&gateway, path).contains(refused)));
+    let rules = page(&gateway, "/rules");
+    for shown in ["merchants&#x2f;acme.toml:2:1", "default_shoe", "default_shop", "secret"] {
+        assert_eq!(rules.contains(shown), shown != "secret", "{shown}: {rules}");
+    }
+    assert!(page(&gateway, "/").contains("Rules on disk are refused"));
+    gateway.reload_with(&Rules::default());
+    assert!(!page(&gateway, "/").contains(refused));
+}
+
+#[tokio::test]
+async fn an_action_without_a_row_is_refused() {
+    let gateway = Gateway::start(&Rules::default());
+    gateway.tamper("ALTER TABLE actions RENAME TO gone");
+    let changed = Rules::default().edit("merchants/acme.toml", "Acme Ltd", "Acme and Sons");
+    changed.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    let version = |gateway: &Gateway| gateway.admin_get("/api/rules").unwrap().1;
+    let (before, (status, refused)) = (version(&gateway), gateway.console_post("/rules/reload", "", "form="));
+    assert!(status == 503 && refused.contains("href=\"/\""), "{refused}");
+    assert_eq!(gateway.try_reload().0, 503);
+    let row = "the watcher loads them later, without an action";
+    eventually(row, async || (version(&gateway) != before).then_some(())).await;
+    gateway.tamper("ALTER TABLE gone RENAME TO actions");
+    assert!(gateway.actions().is_empty(), "{:?}", gateway.actions());
+    assert_eq!(gateway.try_reload().0, 200);
+    assert_eq!(gateway.actions().len(), 1);
+}
+
+/// Only where the store is a server, it can be away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_store_the_console_says_so() {
+    if !on_postgres() {
+        return;
+    }
+    let Some(mut server) = Server::start(&[]) else { return };
+    let mut gateway = Gateway::prepare_on(&Rules::default(), Some(server.database().into()));
+    gateway.spawn();
+    assert!(gateway.wait_ready());
+    server.stop_at_once();
+    let banner = "New requests are not accepted here";
+    eventually("the banner", async || page(&gateway, "/rules").contains(banner).then_some(())).await;
+    for path in PAGES {
+        let (status, html) = gateway.admin_get(path).expect("a reply");
+        let needs_the_store = path == "/audit" || path == "/callbacks";
+        assert_eq!(status, if needs_the_store { 503 } else { 200 }, "{path}: {html}");
+        assert!(html.contains(banner) && html.contains(">Rules</a>"), "{path}: {html}");
+    }
+    assert!(page(&gateway, "/").contains("The store does not respond"));
+    assert_eq!(gateway.console_post("/rules/reload", "", "form=").0, 503);
+    server.start_again();
+    eventually("no banner", async || (!page(&gateway, "/rules").contains(banner)).then_some(())).await;
+    assert_eq!(gateway.console_post("/rules/reload", "", "form=").0, 200);
+}
