@@ -22,7 +22,8 @@ pub struct Gateway {
     pub root: PathBuf,
     /// The TLS listener.
     pub public: SocketAddr,
-    admin: SocketAddr,
+    /// The admin listener.
+    pub admin: SocketAddr,
     child: Child,
 }
 
