@@ -28,7 +28,7 @@ use crate::telemetry::{History, HistorySnapshot, Metrics, POINT_INTERVAL};
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
 
-/// How often is checked what time alone may change.
+/// How often the expiry of the certificate in use is checked, and marks that could not be read are read again.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The process as the admin listener, the signals and the file watcher see it.

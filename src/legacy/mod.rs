@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
-
 use tokio::sync::Semaphore;
 
 use crate::domain::{FingerprintInput, FingerprintKey};

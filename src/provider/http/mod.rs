@@ -89,12 +89,7 @@ pub(super) async fn send(
 }
 
 const fn kind(error: &OutboundError) -> &'static str {
-    match error {
-        OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded => "unusable",
-        OutboundError::NotConnected(_) | OutboundError::Unreachable(_) => "unreachable",
-        OutboundError::Timeout => "timeout",
-        OutboundError::TooLong => "too_long",
-    }
+    if matches!(error, OutboundError::NotConnected(_)) { "unreachable" } else { error.outcome() }
 }
 
 /// Interprets a response about an operation.
