@@ -1,6 +1,6 @@
 //! The leader of three PostgreSQL servers under Patroni dies under load, or freezes: creates are answered 503 with
 //! `Retry-After` until there is another one, then they go on without a restart, and everything that was acknowledged is
-//! there, once.
+//! there, once. The console works meanwhile, and shows it.
 //!
 //! It needs etcd and Patroni, and a minute; `tests/drills/failover/run` installs them and runs it. `PAYBRIDGE_LONG=1` has five
 //! rounds instead of one.
@@ -100,6 +100,9 @@ fn round(cluster: &mut Cluster, gateways: &[Gateway], load: &Load, blow: Blow) {
         Blow::Freeze => cluster.freeze(leader),
     }
     within(30, "no gateway is ready", || gateways.iter().all(|gateway| readiness(gateway) == 503).then_some(()));
+    within(10, "the console shows it", || {
+        gateways.iter().all(|gateway| has_banner(gateway) == Some(true)).then_some(())
+    });
     let led =
         within(ELECTION, "another leader", || cluster.leader().filter(|new| *new != leader).map(|_| Instant::now()));
     for number in 0..GATEWAYS {
@@ -107,6 +110,9 @@ fn round(cluster: &mut Cluster, gateways: &[Gateway], load: &Load, blow: Blow) {
         within(30, "creates go on", || (load.since(led).iter().filter(here).count() > 50).then_some(()));
     }
     within(30, "every gateway is ready", || gateways.iter().all(|gateway| readiness(gateway) == 200).then_some(()));
+    within(10, "the console is calm", || {
+        gateways.iter().all(|gateway| has_banner(gateway) == Some(false)).then_some(())
+    });
     match blow {
         Blow::Death => cluster.start_again(leader),
         Blow::Freeze => cluster.thaw(leader),
@@ -117,6 +123,13 @@ fn round(cluster: &mut Cluster, gateways: &[Gateway], load: &Load, blow: Blow) {
 
 fn readiness(gateway: &Gateway) -> u16 {
     gateway.admin_get("/readyz").map_or(0, |(status, _)| status)
+}
+
+/// Whether a page of the console, which is there in any case, shows at its top that the gateway takes no requests.
+fn has_banner(gateway: &Gateway) -> Option<bool> {
+    let (status, page) = gateway.admin_get("/rules")?;
+    assert_eq!(status, 200, "{page}");
+    Some(page.contains("New requests are not accepted here"))
 }
 
 /// Polls until there is something to give; runs on the test's own thread, beside those of the callers.
