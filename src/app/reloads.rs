@@ -237,7 +237,7 @@ impl Reloads {
             loaded_at: rules.loaded_at,
             error: (!errors.is_empty()).then(|| errors.join("\n")),
             needs_restart: self.rules.needs_restart().to_vec(),
-            problems: refused.iter().flat_map(|problems| problems.iter()).take(SHOWN).map(problem_info).collect(),
+            problems: refused.iter().flat_map(|problems| problems.iter()).take(SHOWN).map(ProblemInfo::from).collect(),
             problem_count: refused.as_ref().map_or(0, |problems| problems.len()),
             warnings: rules.warnings.iter().take(SHOWN).map(Problem::to_string).collect(),
             warning_count: rules.warnings.len(),
@@ -248,18 +248,6 @@ impl Reloads {
 
 fn formatted(moment: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(moment.0).map_or_else(|_| moment.0.to_string(), |moment| moment.to_string())
-}
-
-fn problem_info(problem: &Problem) -> ProblemInfo {
-    ProblemInfo {
-        file: problem.place.file.display().to_string(),
-        line: problem.place.start.0,
-        column: problem.place.start.1,
-        severity: problem.severity.as_str(),
-        message: problem.message.clone(),
-        suggestion: problem.suggestion.clone(),
-        excerpt: problem.rendered(),
-    }
 }
 
 fn log_problems(trigger: ReloadCause, version: &str, problems: &Problems) {

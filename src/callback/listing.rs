@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::domain::{CallbackUrl, UnixMillis};
 use crate::rules::read_span;
-use crate::store::{CallbackCursor, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+use crate::store::{CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
 use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// How many callbacks a list shows by default.
@@ -53,6 +53,25 @@ impl Moment {
 #[must_use]
 pub fn read_state(word: &str) -> Option<CallbackState> {
     CallbackState::ALL.into_iter().find(|state| state.as_str() == word)
+}
+
+/// Parses the names of states, separated by commas; each is in the result once.
+#[must_use]
+pub fn read_states(text: &str) -> Option<Vec<CallbackState>> {
+    let mut states = text.split(',').map(read_state).collect::<Option<Vec<_>>>()?;
+    states.sort_unstable_by_key(|state| state.as_str());
+    states.dedup();
+    Some(states)
+}
+
+/// Returns the names and values of a filter, as the audit trail shows them.
+#[must_use]
+pub fn filter_parameters(query: &CallbackQuery) -> Vec<(&'static str, Box<str>)> {
+    let merchant = query.merchant.as_ref().map(|merchant| ("merchant", merchant.as_str().into()));
+    let order = query.order_id.as_ref().map(|order| ("order_id", order.as_str().into()));
+    let times = [("since", query.since), ("until", query.until)];
+    let times = times.into_iter().filter_map(|(name, time)| Some((name, rfc3339(time?).into())));
+    merchant.into_iter().chain(order).chain(times).collect()
 }
 
 /// Writes a position in the list as text, for requesting the next slice.

@@ -12,11 +12,10 @@ use super::super::outcome::{CliError, ExitOutcome, ok_if, plural};
 use super::super::progress::Progress;
 use super::super::trail::{CommandTrail, outcome_of};
 use super::table::{self, unknown};
-use crate::callback::listing::Moment;
+use crate::callback::listing::{Moment, filter_parameters};
 use crate::clock::Clock;
 use crate::domain::wide;
 use crate::store::{ActionRecord, CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
-use crate::wire::time::rfc3339;
 
 /// How many failed callbacks one commit queues.
 const SLICE: usize = 500;
@@ -106,11 +105,7 @@ async fn failed(
     };
     let all = args.merchant.is_none() && args.since.is_none() && args.until.is_none();
     let total = if all { Some(outbox.outbox_size().await?.failed) } else { None };
-    let merchant = query.merchant.as_ref().map(|merchant| ("merchant", merchant.as_str().into()));
-    let times = [("since", query.since), ("until", query.until)];
-    let times = times.into_iter().filter_map(|(name, time)| Some((name, rfc3339(time?).into())));
-    let action =
-        trail.action(ActionRecord::RESEND_FAILED, "failed callbacks", merchant.into_iter().chain(times).collect());
+    let action = trail.action(ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
     let action = trail.begin(action).await?;
     let resent = all_of(outbox, query, total, trail.clock, err).await;
     trail.end(action, &outcome_of(&resent, |resent| queued(*resent)), err).await?;

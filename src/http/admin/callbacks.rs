@@ -8,7 +8,7 @@ use super::reply::{self, AdminReply};
 use super::request::AdminRequest;
 use super::source::{AdminSource, SampleRequest};
 use crate::callback::listing::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_cursor, read_state, sample_document,
+    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_cursor, read_states, sample_document,
     write_cursor,
 };
 use crate::callback::{SampleKind, Sampled};
@@ -185,13 +185,6 @@ fn parse<T>(
 
 fn read_limit(text: &str) -> Option<usize> {
     text.parse().ok().filter(|limit| (1..=MOST).contains(limit))
-}
-
-fn read_states(text: &str) -> Option<Vec<CallbackState>> {
-    let mut states = text.split(',').map(read_state).collect::<Option<Vec<_>>>()?;
-    states.sort_unstable_by_key(|state| state.as_str());
-    states.dedup();
-    Some(states)
 }
 
 fn time(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {

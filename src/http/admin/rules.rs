@@ -1,6 +1,7 @@
 //! The JSON document of the rules in force.
 
 use crate::domain::UnixMillis;
+use crate::rules::Problem;
 use crate::wire::time::rfc3339;
 
 /// The rule set in force, as `/api/rules` shows it.
@@ -44,6 +45,20 @@ pub struct ProblemInfo {
     /// The lines of the file with the place marked, secrets hidden.
     #[serde(skip)]
     pub excerpt: String,
+}
+
+impl From<&Problem> for ProblemInfo {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            file: problem.place.file.display().to_string(),
+            line: problem.place.start.0,
+            column: problem.place.start.1,
+            severity: problem.severity.as_str(),
+            message: problem.message.clone(),
+            suggestion: problem.suggestion.clone(),
+            excerpt: problem.rendered(),
+        }
+    }
 }
 
 /// The certificate, as `/api/rules` shows it.

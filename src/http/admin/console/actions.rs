@@ -10,6 +10,7 @@ use super::super::request::AdminRequest;
 use super::super::rules::RulesInfo;
 use super::super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
+use crate::callback::listing::filter_parameters;
 use crate::store::{ActionRecord, BeginOutcome, CallbackId, CallbackQuery, FormKey, NewAction, Resent, StoreError};
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
@@ -207,13 +208,4 @@ pub(in crate::http::admin) async fn sample(
     let parameters = kind.into_iter().chain(receiver).collect();
     let requested = Requested::new(source, request, ActionRecord::SAMPLE, sample.merchant.as_str(), parameters);
     requested.run(|source| async move { source.sample(sample).await }, outcome).await
-}
-
-fn filter_parameters(query: &CallbackQuery) -> Vec<(&'static str, Box<str>)> {
-    let merchant = query.merchant.as_ref().map(|merchant| ("merchant", merchant.as_str().into()));
-    let order = query.order_id.as_ref().map(|order| ("order_id", order.as_str().into()));
-    let time = |at| crate::wire::time::rfc3339(at).into();
-    let since = query.since.map(|at| ("since", time(at)));
-    let until = query.until.map(|at| ("until", time(at)));
-    [merchant, order, since, until].into_iter().flatten().collect()
 }

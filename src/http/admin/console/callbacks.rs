@@ -3,7 +3,7 @@
 use super::actions::{self, Audited};
 use super::audit::moment;
 use super::context::{PageContext, PageError, PageResult, ROWS, repeated, shortened};
-use crate::callback::listing::{DEFAULT_STATES, Slice, read_cursor, read_state, write_cursor};
+use crate::callback::listing::{DEFAULT_STATES, Slice, read_cursor, read_states, write_cursor};
 use crate::callback::{SampleKind, Sampled};
 use crate::console::{
     AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageMessage, PageView, ResendAllView,
@@ -68,8 +68,8 @@ fn query(filter: &CallbackSearch, now: UnixMillis) -> Result<CallbackQuery, Requ
     if order_id.is_some() && merchant.is_none() {
         return Err(RequestError::member("order_id", "requires the merchant"));
     }
-    let named = filter.state.split(',').map(|word| read_state(word.trim())).collect::<Option<Vec<_>>>();
-    let states = if filter.state.is_empty() { Some(DEFAULT_STATES.into()) } else { named };
+    let states =
+        if filter.state.is_empty() { Some(DEFAULT_STATES.into()) } else { read_states(&filter.state.replace(' ', "")) };
     Ok(CallbackQuery {
         states: states.ok_or_else(|| RequestError::member("state", "must be pending, delivered or failed"))?,
         merchant,

@@ -3,7 +3,7 @@
 use super::actions::{self, Audited};
 use super::context::{PageContext, PageResult, repeated};
 use crate::console::{PageMessage, PageView, RuleProblemItem, RulesView, Tone};
-use crate::rules::Problem;
+use crate::http::admin::rules::ProblemInfo;
 
 /// Answers `GET /rules`.
 pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
@@ -23,14 +23,6 @@ pub(super) async fn reload(context: &PageContext<'_>) -> PageResult {
 
 fn view(context: &PageContext<'_>) -> RulesView {
     let (info, rules) = (context.source.rules(), context.source.rule_set());
-    let problems = info.problems.into_iter().map(|problem| RuleProblemItem {
-        file: problem.file,
-        line: problem.line,
-        column: problem.column,
-        message: problem.message,
-        suggestion: problem.suggestion,
-        excerpt: excerpt(&problem.excerpt),
-    });
     let certificate = info.certificate.error.map(|error| RuleProblemItem {
         file: rules.gateway.tls.certificate.display().to_string(),
         message: error,
@@ -41,9 +33,9 @@ fn view(context: &PageContext<'_>) -> RulesView {
         since: info.loaded_at,
         directory: context.source.rules_directory(),
         is_refused: info.error.is_some(),
-        problems: problems.chain(certificate).collect(),
+        problems: info.problems.into_iter().map(item).chain(certificate).collect(),
         more_problems: info.problem_count.saturating_sub(SHOWN),
-        warnings: rules.warnings.iter().take(SHOWN).map(item).collect(),
+        warnings: rules.warnings.iter().take(SHOWN).map(|warning| item(warning.into())).collect(),
         needs_restart: info.needs_restart.into_iter().map(str::to_owned).collect(),
     }
 }
@@ -60,13 +52,7 @@ fn excerpt(rendered: &str) -> Option<String> {
 /// How many problems and warnings are shown.
 const SHOWN: usize = 20;
 
-fn item(problem: &Problem) -> RuleProblemItem {
-    RuleProblemItem {
-        file: problem.place.file.display().to_string(),
-        line: problem.place.start.0,
-        column: problem.place.start.1,
-        message: problem.message.clone(),
-        suggestion: problem.suggestion.clone(),
-        excerpt: excerpt(&problem.rendered()),
-    }
+fn item(problem: ProblemInfo) -> RuleProblemItem {
+    let ProblemInfo { file, line, column, message, suggestion, excerpt: rendered, .. } = problem;
+    RuleProblemItem { file, line, column, message, suggestion, excerpt: excerpt(&rendered) }
 }
