@@ -15,7 +15,7 @@ use http_body_util::BodyExt as _;
 use ipnet::IpNet;
 use tokio::time::timeout;
 
-use super::listener::{ConnectionInfo, ConnectionState, Protocol};
+use super::listener::{ConnectionInfo, ConnectionState, Protocol, ReservedRoom};
 use super::reply::{self, Envelope, REQUEST_ID, Reply};
 use super::router;
 use crate::auth::callers::client_address;
@@ -36,6 +36,9 @@ use crate::v1::V1Frontend;
 use crate::v2::{ForwardedHeaders, V2Service};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The room that a customer's page needs beside its logo, in bytes.
+const PAGE_BYTES: usize = 16 * 1024;
 
 /// What a gateway needs.
 #[derive(Clone)]
@@ -204,6 +207,18 @@ impl RequestContext {
         } else {
             Err(ApiError::Unavailable { cause: "its connection made room for another one".to_owned() })
         }
+    }
+
+    /// Waits until a reply of up to `bytes` may be made: until the client has taken enough of those before it.
+    pub(super) async fn reserve_room(&self, bytes: usize) -> ReservedRoom {
+        self.connection.room().reserve(bytes).await
+    }
+
+    /// The same for a page of a customer; `None` for other requests.
+    pub(super) async fn reserve_room_for_page(&self) -> Option<ReservedRoom> {
+        self.client_hints.as_ref()?;
+        let logo = self.rules.pages.logo().map_or(0, str::len);
+        Some(self.reserve_room(PAGE_BYTES + logo).await)
     }
 
     /// Begins a stage now, and not where the one before it ended.

@@ -30,6 +30,9 @@ use crate::v2::ServiceCall;
 
 pub use super::context::GatewayDeps;
 
+/// The room that a page of v1's history needs, in bytes.
+const HISTORY_BYTES: usize = 256 * 1024;
+
 /// Answers requests. Clones are the same gateway.
 #[derive(Clone)]
 pub struct Gateway(Arc<GatewayState>);
@@ -68,10 +71,20 @@ impl Gateway {
             }
             admitted
         };
-        match admitted {
+        let room = match &admitted {
+            Ok(Admitted::Merchant(request)) if request.route == MerchantRoute::V1(Endpoint::Transactions) => {
+                Some(context.reserve_room(HISTORY_BYTES).await)
+            }
+            _ => context.reserve_room_for_page().await,
+        };
+        let mut reply = match admitted {
             Ok(work) => SpawnOnDrop::new(perform(Arc::clone(&self.0), context, work)).await,
             Err(failure) => context.finish(Err(failure)),
+        };
+        if let Some(room) = room {
+            reply.extensions_mut().insert(room);
         }
+        reply
     }
 }
 

@@ -32,7 +32,7 @@ use super::settings::ConnectionRules;
 use super::shared::{
     AcceptedConnection, ConnectionInfo, ConnectionState, Lifecycle, Peer, Protocol, Service, Shared, Slot,
 };
-use super::transport::{Inbound, Stream, Transport};
+use super::transport::{Counted, Inbound, Stream, Transport};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
 use crate::rules::Limits;
@@ -278,11 +278,14 @@ async fn open(
         peer: Peer { address, protocol },
         plain_by_mistake,
     };
-    let Some(config) = &rules.tls else { return Ok(opened(Stream::Plain(socket), Protocol::Http1, false)) };
+    let Some(config) = &rules.tls else {
+        return Ok(opened(Stream::Plain(Counted::new(socket)), Protocol::Http1, false));
+    };
     if speaks_plain_http(&socket).await.map_err(HandshakeError::Tls)? {
-        return Ok(opened(Stream::Plain(socket), Protocol::Http1, true));
+        return Ok(opened(Stream::Plain(Counted::new(socket)), Protocol::Http1, true));
     }
-    let stream = TlsAcceptor::from(Arc::clone(config)).accept(socket).await.map_err(HandshakeError::Tls)?;
+    let accepting = TlsAcceptor::from(Arc::clone(config)).accept(Counted::new(socket));
+    let stream = accepting.await.map_err(HandshakeError::Tls)?;
     let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::ALPN_HTTP2);
     let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
     Ok(opened(Stream::Tls(Box::new(stream)), protocol, false))
@@ -461,7 +464,7 @@ mod tests {
         let (socket, from) = listener.accept().await.unwrap();
         let peer = Peer { address: from.ip(), protocol: Protocol::Http1 };
         let status = Arc::new(GuardStatus::default());
-        let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
+        let transport = Transport::new(Stream::Plain(Counted::new(socket)), limits.body_timeout);
         let mut io = HeadGuard::new(transport, Arc::clone(&status), &limits, trim_idle_after);
         for path in ["/first", "/second", "/third"] {
             let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));

@@ -303,21 +303,25 @@ impl HeadGuard {
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Phase::Head { waiting, deadline, .. } = &mut self.phase else { return Poll::Pending };
         let waiting = *waiting;
+        if waiting == Waiting::Idle && self.yielded {
+            // The client has not taken the last reply: it is not idle, and the transport bounds how slow it may be.
+            *deadline = None;
+            return Poll::Pending;
+        }
         let may_idle = waiting == Waiting::Idle && self.status.connection().is_authenticated();
         let span = if may_idle { self.idle_timeout } else { self.head_timeout };
         let mut deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
         let trim_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.trim_idle_after);
         let last_request = self.status.lock().last_request.filter(|_| waiting != Waiting::Rest);
         deadline = last_request.map_or(deadline, |last| last.min(deadline));
-        if waiting == Waiting::Idle && self.serving && !self.yielded {
+        if waiting == Waiting::Idle && self.serving {
             self.serving = false;
             self.status.connection().end_request();
         }
         if waiting == Waiting::Idle && !self.trimmed && trim_at < deadline {
             ready!(self.timer.poll(cx, trim_at));
             self.trimmed = true;
-            // Hyper still holds a reply that the client does not read.
-            self.status.lock().trim_idle = !self.yielded;
+            self.status.lock().trim_idle = true;
         }
         ready!(self.timer.poll(cx, deadline));
         if waiting == Waiting::Rest {
@@ -426,7 +430,7 @@ mod tests {
     use hyper::rt::Write as _;
     use tokio::net::{TcpListener, TcpStream};
 
-    use super::super::transport::Stream;
+    use super::super::transport::{Counted, Stream};
     use super::*;
     use crate::domain::UnixMillis;
     use crate::rules::{LoadOptions, load};
@@ -444,7 +448,7 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, _) = listener.accept().await.unwrap();
         let limits = limits();
-        let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
+        let transport = Transport::new(Stream::Plain(Counted::new(socket)), limits.body_timeout);
         let mut io = HeadGuard::new(transport, Arc::default(), &limits, Duration::from_secs(1));
         for reply in [&b"first"[..], b"second"] {
             let mut polls = 0;

@@ -7,19 +7,21 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use h2::server::{Builder, Connection, SendResponse};
-use h2::{Ping, PingPong, RecvStream};
+use h2::{Ping, PingPong, Reason, RecvStream};
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, EXPECT};
 use http::{HeaderValue, Method, Request, Response};
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::head;
 use super::shared::{ConnectionInfo, ConnectionState, Lifecycle, Peer, Service, Shared};
 use super::transport::{Inbound, Transport};
-use crate::domain::UnixMillis;
+use super::waiting::{Pace, ReservedRoom};
+use crate::domain::{UnixMillis, wide};
 use crate::rules::Limits;
 
 /// The most open streams of one connection.
@@ -77,6 +79,7 @@ pub(super) async fn serve<S: Service>(
     tokio::select! {
         ended = serving.accept(ping_lost.as_mut()) => return ended,
         () = idle => {}
+        () = activity.stuck.notified() => {}
         () = goaway => {
             serving.connection.graceful_shutdown();
             let answered = async {
@@ -94,7 +97,7 @@ pub(super) async fn serve<S: Service>(
             return timeout(GOAWAY_TIMEOUT, serving.accept(ping_lost)).await.unwrap_or(Ok(()));
         }
     }
-    if activity.with(|requests| requests.idle_since.is_none()) {
+    if activity.with(|requests| requests.open == 0 && requests.idle_since.is_none()) {
         serving.shared.settings.metrics.connection_refused("timeout");
     }
     serving.connection.graceful_shutdown();
@@ -139,7 +142,7 @@ async fn ping_lost(ping_pong: Option<PingPong>) {
 
 /// A connection with the state that its requests need.
 struct Serving<S> {
-    connection: Connection<Transport, Bytes>,
+    connection: Connection<Transport, ReplyBytes>,
     peer: Peer,
     head_limit: usize,
     activity: Arc<Activity>,
@@ -187,31 +190,61 @@ async fn answer<S: Service>(
     request: Request<Inbound>,
     arrival: ConnectionInfo,
     wanted: oneshot::Receiver<()>,
-    mut respond: SendResponse<Bytes>,
+    mut respond: SendResponse<ReplyBytes>,
     open: OpenRequest,
     shared: Arc<Shared<S>>,
 ) {
     let is_head = request.method() == Method::HEAD;
-    let reply = {
-        let mut reply = pin!(shared.service.call(request, arrival));
-        let mut wanted = pin!(body_wanted(wanted));
-        let mut waits = true;
-        loop {
-            tokio::select! {
-                reply = reply.as_mut() => break reply,
-                _gone = poll_fn(|cx| respond.poll_reset(cx)) => return,
-                () = wanted.as_mut(), if waits => {
-                    waits = false;
-                    if let Ok(proceed) = Response::builder().status(100).body(()) {
-                        let _ = respond.send_informational(proceed);
-                    }
+    let connection = Arc::clone(&arrival.connection);
+    let made = async |respond: &mut SendResponse<ReplyBytes>| {
+        let first = unless_reset(respond, connection.room().enter()).await?;
+        // Boxed, so that a request that waits has no memory for its answer yet, and its reply none any more.
+        let calling = Box::pin(shared.service.call(request, arrival));
+        let mut reply = call(calling, wanted, respond).await?;
+        let length = usize::try_from(reply.body().size_hint().lower()).unwrap_or(usize::MAX);
+        let more = match reply.extensions_mut().remove() {
+            Some(reserved) => reserved,
+            None => unless_reset(respond, connection.room().reserve(length)).await?,
+        };
+        Some((reply, [first, more]))
+    };
+    let Some((reply, room)) = made(&mut respond).await else { return };
+    let pace = Pace::over(shared.settings.rules.load().limits.body_timeout);
+    let open = Arc::new(OpenReply { request: open, _room: room });
+    if let Err(error) = send(reply, is_head, shared.settings.clock.now(), respond, &open, pace).await {
+        tracing::debug!(%error, "a reply could not be sent");
+    }
+}
+
+/// Waits for `work`, unless the client resets the stream first.
+async fn unless_reset<T>(respond: &mut SendResponse<ReplyBytes>, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        _gone = poll_fn(|cx| respond.poll_reset(cx)) => None,
+    }
+}
+
+/// Waits for the reply of a service call, unless the client resets the stream first. Lets a client that holds its body back
+/// send it when the service begins to read.
+async fn call(
+    mut calling: Pin<Box<impl Future<Output = Response<Full<Bytes>>>>>,
+    wanted: oneshot::Receiver<()>,
+    respond: &mut SendResponse<ReplyBytes>,
+) -> Option<Response<Full<Bytes>>> {
+    let mut wanted = pin!(body_wanted(wanted));
+    let mut waits = true;
+    loop {
+        tokio::select! {
+            reply = calling.as_mut() => return Some(reply),
+            _gone = poll_fn(|cx| respond.poll_reset(cx)) => return None,
+            () = wanted.as_mut(), if waits => {
+                waits = false;
+                if let Ok(proceed) = Response::builder().status(100).body(()) {
+                    let _ = respond.send_informational(proceed);
                 }
             }
         }
-    };
-    drop(open);
-    if let Err(error) = send(reply, is_head, shared.settings.clock.now(), respond).await {
-        tracing::debug!(%error, "a reply could not be sent");
     }
 }
 
@@ -222,11 +255,14 @@ async fn body_wanted(wanted: oneshot::Receiver<()>) {
     }
 }
 
+/// Sends a reply, as fast as the client takes it. One that takes too little is reset.
 async fn send(
     reply: Response<Full<Bytes>>,
     is_head: bool,
     now: UnixMillis,
-    mut respond: SendResponse<Bytes>,
+    mut respond: SendResponse<ReplyBytes>,
+    open: &Arc<OpenReply>,
+    mut pace: Pace,
 ) -> Result<(), h2::Error> {
     let (mut head, body) = reply.into_parts();
     let Ok(body) = body.collect().await;
@@ -243,16 +279,55 @@ async fn send(
     if is_head {
         data.clear();
     }
+    let began = Instant::now();
+    let length = data.len();
     let mut stream = respond.send_response(Response::from_parts(head, ()), data.is_empty())?;
     while !data.is_empty() {
         stream.reserve_capacity(data.len());
-        let Some(capacity) = poll_fn(|cx| stream.poll_capacity(cx)).await.transpose()? else { return Ok(()) };
-        let piece = data.split_to(capacity.min(data.len()));
-        if !piece.is_empty() {
-            stream.send_data(piece, data.is_empty())?;
+        let taken = wide(length - data.len());
+        let capacity = tokio::select! {
+            biased;
+            capacity = poll_fn(|cx| stream.poll_capacity(cx)) => capacity.transpose()?,
+            () = poll_fn(|cx| pace.poll_too_slow(cx, taken)) => {
+                open.request.0.reply_was_too_slow(began);
+                stream.send_reset(Reason::CANCEL);
+                None
+            }
+        };
+        let Some(capacity) = capacity else { return Ok(()) };
+        let bytes = data.split_to(capacity.min(data.len()));
+        if !bytes.is_empty() {
+            stream.send_data(ReplyBytes { bytes, _open: Arc::clone(open) }, data.is_empty())?;
         }
     }
+    open.request.0.with(|requests| requests.taken_at = Some(Instant::now()));
     Ok(())
+}
+
+/// Bytes of a reply that h2 has not written yet.
+struct ReplyBytes {
+    bytes: Bytes,
+    _open: Arc<OpenReply>,
+}
+
+impl Buf for ReplyBytes {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}
+
+/// A reply of which the client has not taken the last byte.
+struct OpenReply {
+    request: OpenRequest,
+    _room: [ReservedRoom; 2],
 }
 
 /// Returns the current time as a `Date` header value.
@@ -267,6 +342,8 @@ fn date(now: UnixMillis) -> Option<HeaderValue> {
 struct Activity {
     connection: Arc<ConnectionState>,
     requests: Mutex<Requests>,
+    /// Notified when the client takes no reply.
+    stuck: Notify,
 }
 
 #[derive(Debug)]
@@ -274,15 +351,26 @@ struct Requests {
     open: usize,
     /// Since when no request is open; `None` before the first.
     idle_since: Option<Instant>,
+    /// When the client had last taken a whole reply.
+    taken_at: Option<Instant>,
 }
 
 impl Activity {
     const fn new(connection: Arc<ConnectionState>) -> Self {
-        Self { connection, requests: Mutex::new(Requests { open: 0, idle_since: None }) }
+        let requests = Requests { open: 0, idle_since: None, taken_at: None };
+        Self { connection, requests: Mutex::new(requests), stuck: Notify::const_new() }
     }
 
     fn with<T>(&self, read: impl FnOnce(&mut Requests) -> T) -> T {
         read(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes that a reply ended because it was taken too slowly, since `began`. If no other reply was taken in the meantime,
+    /// the connection ends.
+    fn reply_was_too_slow(&self, began: Instant) {
+        if self.with(|requests| requests.taken_at.is_none_or(|taken| taken < began)) {
+            self.stuck.notify_one();
+        }
     }
 
     /// Waits until the first request did not arrive within `head_timeout`, or no request was open for `idle_timeout`

@@ -15,6 +15,7 @@ mod settings;
 mod shared;
 pub mod tls;
 mod transport;
+mod waiting;
 
 use std::convert::Infallible;
 use std::io;
@@ -35,6 +36,7 @@ pub use connection::Watchdog;
 pub use settings::{ConnectionRules, ListenerSettings};
 pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use transport::Inbound;
+pub use waiting::{ReplyRoom, ReservedRoom};
 
 /// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::settings::{ConnectionRules, ListenerSettings};
 use super::transport::Inbound;
+use super::waiting::ReplyRoom;
 use crate::error::AdmissionError;
 use crate::telemetry::{Metrics, Stopwatch};
 
@@ -193,6 +194,7 @@ pub struct ConnectionState {
     /// and [`BUSY`].
     bits: AtomicU64,
     evicted: Notify,
+    room: ReplyRoom,
 }
 
 /// A request that must not be interrupted is being served.
@@ -204,7 +206,7 @@ const EVICTED: u64 = u64::MAX;
 
 impl Default for ConnectionState {
     fn default() -> Self {
-        Self { opened: Instant::now(), bits: AtomicU64::new(0), evicted: Notify::new() }
+        Self { opened: Instant::now(), bits: AtomicU64::new(0), evicted: Notify::new(), room: ReplyRoom::default() }
     }
 }
 
@@ -224,6 +226,12 @@ impl ConnectionState {
     pub fn end_request(&self) {
         let idle_since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or_default();
         self.update(|bits| idle_since << FLAGS | bits & AUTHENTICATED);
+    }
+
+    /// Returns the room for replies that the client has not taken yet.
+    #[must_use]
+    pub const fn room(&self) -> &ReplyRoom {
+        &self.room
     }
 
     /// Returns whether a request was ever authenticated.

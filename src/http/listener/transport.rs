@@ -1,5 +1,5 @@
-//! The bytes of a connection, TLS or plain, and of its requests' bodies: limits how long a write may stall, and closes so
-//! that the client can read the last reply.
+//! The bytes of a connection, TLS or plain, and of its requests' bodies: ends a reply that is taken too slowly, and closes
+//! so that the client can read the last one.
 
 use std::error::Error;
 use std::fmt;
@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 
+use super::waiting::Pace;
 use crate::domain::wide;
 
 /// The most bytes that are discarded from a client after the last reply.
@@ -31,13 +32,13 @@ pub(super) const LINGER_TIME: Duration = Duration::from_secs(10);
 /// The socket, with or without TLS.
 pub(super) enum Stream {
     /// Without TLS.
-    Plain(TcpStream),
+    Plain(Counted),
     /// After the handshake.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<Counted>>),
 }
 
 impl Stream {
-    fn tcp(&mut self) -> &mut TcpStream {
+    fn tcp(&mut self) -> &mut Counted {
         match self {
             Self::Plain(tcp) => tcp,
             Self::Tls(tls) => tls.get_mut().0,
@@ -52,17 +53,68 @@ impl Stream {
     }
 }
 
+/// A socket that counts what it has taken from us. TLS has a buffer of its own, whose filling shows nothing of the client.
+pub(super) struct Counted {
+    socket: TcpStream,
+    written: u64,
+}
+
+impl Counted {
+    pub(super) const fn new(socket: TcpStream) -> Self {
+        Self { socket, written: 0 }
+    }
+
+    fn count(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(written)) = written {
+            self.written += wide(written);
+        }
+        written
+    }
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.count(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.count(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
 /// Both halves of a stream of either kind.
 trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
-/// A [`Stream`] with a write time-out and a lingering close.
+/// A [`Stream`] whose client has to take what is written, and with a lingering close.
 pub(super) struct Transport {
     stream: Stream,
-    write_timeout: Duration,
-    /// Since when no byte could be written.
-    stalled_since: Option<Instant>,
-    timer: Option<Deadline>,
+    pace: Pace,
+    linger_timer: Option<Deadline>,
     close: Close,
 }
 
@@ -77,15 +129,16 @@ enum Close {
 }
 
 impl Transport {
-    /// Wraps a stream. `write_timeout`: how long the client may leave a reply unread.
-    pub(super) const fn new(stream: Stream, write_timeout: Duration) -> Self {
-        Self { stream, write_timeout, stalled_since: None, timer: None, close: Close::Open { lingers: true } }
+    /// Wraps a stream. `pace_period`: over which time it is averaged how fast the client takes a reply.
+    pub(super) const fn new(stream: Stream, pace_period: Duration) -> Self {
+        let close = Close::Open { lingers: true };
+        Self { stream, pace: Pace::over(pace_period), linger_timer: None, close }
     }
 
     /// Reports whether bytes have arrived that the runtime has not reported yet.
     pub(super) fn has_arrived(&mut self) -> bool {
         let mut first = [std::mem::MaybeUninit::uninit()];
-        socket2::SockRef::from(&*self.stream.tcp()).peek(&mut first).is_ok_and(|read| read > 0)
+        socket2::SockRef::from(&self.stream.tcp().socket).peek(&mut first).is_ok_and(|read| read > 0)
     }
 
     /// Makes the close not wait for the client: there is no reply that it could miss.
@@ -95,20 +148,14 @@ impl Transport {
         }
     }
 
-    /// Returns the result of a write, or a time-out error if it has been pending for too long.
+    /// Returns the result of a write, or a time-out error if the client takes too little.
     fn bounded<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if progress.is_ready() {
-            self.stalled_since = None;
             return progress;
         }
-        let since = *self.stalled_since.get_or_insert_with(Instant::now);
-        ready!(self.poll_timer(cx, since + self.write_timeout));
+        ready!(self.pace.poll_too_slow(cx, self.stream.tcp().written));
         self.close = Close::Done;
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read the reply")))
-    }
-
-    fn poll_timer(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        self.timer.get_or_insert_with(|| Deadline::at(deadline)).poll(cx, deadline)
     }
 
     fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -144,7 +191,7 @@ impl Transport {
                 Poll::Ready(_) => break,
                 Poll::Pending => {
                     let deadline = (*until).min(*silent_until);
-                    return self.poll_timer(cx, deadline);
+                    return self.linger_timer.get_or_insert_with(|| Deadline::at(deadline)).poll(cx, deadline);
                 }
             }
         }
@@ -189,6 +236,9 @@ impl AsyncWrite for Transport {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let flushed = this.stream.half().poll_flush(cx);
+        if flushed.is_ready() {
+            this.pace.all_taken();
+        }
         this.bounded(cx, flushed)
     }
 

@@ -26,6 +26,9 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// A time-out that a test waits for.
 pub const SHORT: Duration = Duration::from_millis(150);
 
+/// The length of the reply to `/page`.
+pub const PAGE: usize = 100 * 1024;
+
 /// What the service saw: the requests' targets, in order.
 #[derive(Clone)]
 pub struct Probe {
@@ -77,6 +80,13 @@ impl Service for Probe {
             "/early" => return reply(413, "early"),
             "/big" => return reply(200, &"x".repeat(64 * 1024 * 1024)),
             "/peer" => return reply(200, &format!("{} {:?}", peer.address, peer.protocol)),
+            "/page" => {
+                let room = connection.room().reserve(PAGE).await;
+                self.seen.lock().unwrap().push("made".to_owned());
+                let mut page = reply(200, &"x".repeat(PAGE));
+                page.extensions_mut().insert(room);
+                return page;
+            }
             "/gate" => self.pass().await,
             "/task" => {
                 let probe = self.clone();

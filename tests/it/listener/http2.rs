@@ -4,7 +4,8 @@ use std::future::{Future, poll_fn};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use h2::client::SendRequest;
+use h2::Reason;
+use h2::client::{ResponseFuture, SendRequest};
 use http::{HeaderValue, Method, Request, Version};
 use rustls::pki_types::ServerName;
 use rustls::version::TLS13;
@@ -14,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::listener::fixture::{Authority, PATIENCE, SHORT, Server, Setup, eventually};
+use crate::listener::fixture::{Authority, PAGE, PATIENCE, SHORT, Server, Setup, eventually};
 
 struct Http2 {
     requests: SendRequest<Bytes>,
@@ -23,9 +24,22 @@ struct Http2 {
 
 impl Http2 {
     async fn connect(server: &Server, authority: &Authority) -> Self {
+        Self::with_window(server, authority, 65_535).await
+    }
+
+    /// Connects with this window for each reply.
+    async fn with_window(server: &Server, authority: &Authority, window: u32) -> Self {
         let stream = connect_tls(server, authority).await;
-        let (requests, connection) = h2::client::handshake(stream).await.unwrap();
+        let handshake = h2::client::Builder::new().initial_window_size(window).handshake(stream).await;
+        let (requests, connection) = handshake.unwrap();
+        let requests = requests.ready().await.unwrap();
         Self { requests, connection: tokio::spawn(connection) }
+    }
+
+    /// Starts a request without a body.
+    async fn start(&mut self, path: &str) -> Result<ResponseFuture, h2::Error> {
+        self.requests.clone().ready().await?;
+        Ok(self.requests.send_request(request(path).body(()).unwrap(), true)?.0)
     }
 
     async fn call(&mut self, request: Request<()>, body: &'static str) -> Result<(u16, String), h2::Error> {
@@ -277,5 +291,88 @@ fn a_drain_finishes_open_streams() {
         client.ended().await;
         drop(keep);
         assert!(drain.await.unwrap());
+    });
+}
+
+/// How many pages were made.
+fn made(server: &Server) -> usize {
+    server.probe.seen().iter().filter(|seen| *seen == "made").count()
+}
+
+fn impatient() -> Setup {
+    let mut setup = Setup::default();
+    setup.limits.body_timeout = SHORT;
+    setup
+}
+
+#[test]
+fn a_client_that_takes_no_reply_holds_a_mebibyte_and_is_ended() {
+    run(Setup::default(), |server, authority| async move {
+        let mut client = Http2::with_window(&server, &authority, 0).await;
+        let mut replies = Vec::new();
+        for _ in 0..119 {
+            replies.push(client.start("/page").await.unwrap());
+        }
+        eventually("there is room for these", || made(&server) >= 5);
+        let mut next = client.start("/peer").await.unwrap();
+        assert!(tokio::time::timeout(SHORT, &mut next).await.is_err(), "the next reply waits");
+        assert!(made(&server) * PAGE <= 1024 * 1024, "{}", made(&server));
+        drop(replies);
+        assert_eq!(next.await.unwrap().status().as_u16(), 200);
+    });
+    run(impatient(), |server, authority| async move {
+        let mut client = Http2::with_window(&server, &authority, 0).await;
+        let mut replies = Vec::new();
+        for _ in 0..60 {
+            replies.push(client.start("/page").await.unwrap());
+        }
+        // What is reset at once keeps nothing open, however often.
+        while let Ok(next) = client.start("/peer").await {
+            let _ = next.await;
+            tokio::time::sleep(SHORT / 10).await;
+        }
+        client.ended().await;
+        assert!(server.handle.drain(PATIENCE).await, "nothing is left");
+    });
+}
+
+#[test]
+fn a_reply_that_is_taken_too_slowly_ends_alone_beside_others_that_are_taken() {
+    run(impatient(), |server, authority| async move {
+        let mut client = Http2::with_window(&server, &authority, 1024).await;
+        let (head, mut slow) = client.start("/page").await.unwrap().await.unwrap().into_parts();
+        assert_eq!(head.status.as_u16(), 200);
+        let ended = loop {
+            let get = request("/peer").body(()).unwrap();
+            assert_eq!(client.call(get, "").await.unwrap().0, 200);
+            tokio::select! {
+                biased;
+                next = slow.data() => match next.expect("not the end") {
+                    Ok(data) => assert!(data.len() <= 1024),
+                    Err(error) => break error,
+                },
+                () = tokio::time::sleep(SHORT / 10) => {}
+            }
+        };
+        assert_eq!(ended.reason(), Some(Reason::CANCEL));
+        let get = request("/peer").body(()).unwrap();
+        assert_eq!(client.call(get, "").await.unwrap().0, 200);
+    });
+}
+
+#[test]
+fn a_reply_that_is_taken_steadily_is_whole() {
+    run(impatient(), |server, authority| async move {
+        let mut client = Http2::with_window(&server, &authority, 1024).await;
+        let (_, mut page) = client.start("/page").await.unwrap().await.unwrap().into_parts();
+        let mut length = 0;
+        // In all, longer than the time over which the pace is averaged.
+        while let Some(data) = page.data().await {
+            let data = data.expect("steady enough");
+            length += data.len();
+            tokio::time::sleep(SHORT / 50).await;
+            page.flow_control().release_capacity(data.len()).unwrap();
+        }
+        assert_eq!(length, PAGE);
     });
 }

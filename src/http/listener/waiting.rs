@@ -1,0 +1,149 @@
+//! Bounds what waits for a client to take it: how slowly a reply may be taken, and how many bytes of replies may wait on one
+//! connection (contract section 3).
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::transport::Deadline;
+
+/// The fewest bytes a second that a client has to take of a reply.
+const LEAST_RATE: u64 = 1024;
+
+/// Judges how fast a client takes a reply, from when it stops taking.
+pub(super) struct Pace {
+    period: Duration,
+    /// While the client keeps the reply waiting: since when the current period runs, and what had been taken by then.
+    waiting: Option<(Instant, u64)>,
+    timer: Option<Deadline>,
+}
+
+impl Pace {
+    /// Creates a judge that averages over `period`.
+    pub(super) const fn over(period: Duration) -> Self {
+        Self { period, waiting: None, timer: None }
+    }
+
+    /// Notes that nothing waits any more.
+    pub(super) const fn all_taken(&mut self) {
+        self.waiting = None;
+    }
+
+    /// Ready when the client has taken less than [`LEAST_RATE`] over a whole period. `taken`: how many bytes it has taken
+    /// so far, in all.
+    pub(super) fn poll_too_slow(&mut self, cx: &mut Context<'_>, taken: u64) -> Poll<()> {
+        loop {
+            let (since, before) = *self.waiting.get_or_insert_with(|| (Instant::now(), taken));
+            let until = since + self.period;
+            ready!(self.timer.get_or_insert_with(|| Deadline::at(until)).poll(cx, until));
+            let least = u128::from(LEAST_RATE) * self.period.as_millis() / 1000;
+            if u128::from(taken.saturating_sub(before)) < least {
+                return Poll::Ready(());
+            }
+            self.waiting = None;
+        }
+    }
+}
+
+/// A unit of [`ReplyRoom`], in bytes.
+const UNIT: usize = 1024;
+/// The units of one connection.
+const UNITS: usize = 1024;
+/// The units that every request takes before it is answered. All streams of a connection together take half of [`UNITS`].
+const FIRST_UNITS: u32 = 4;
+/// The most units beyond the first that a reply takes. Two such replies do not fit beside each other.
+const MORE_UNITS: u32 = 512;
+
+/// The room for the replies of one connection that its client has not taken yet: 1 MiB, or one reply that is larger.
+///
+/// A request takes a little of it before it is answered, and what its reply needs beyond that before the reply is made, if
+/// it may be large. So what waits for the client holds up the next reply, and not the gateway's memory.
+#[derive(Debug)]
+pub struct ReplyRoom(Arc<Semaphore>);
+
+impl Default for ReplyRoom {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(UNITS)))
+    }
+}
+
+impl ReplyRoom {
+    /// Waits for the room that every request needs.
+    pub(super) async fn enter(&self) -> ReservedRoom {
+        self.acquire(FIRST_UNITS).await
+    }
+
+    /// Waits for the room of a reply of up to `bytes`, beyond what its request has.
+    pub async fn reserve(&self, bytes: usize) -> ReservedRoom {
+        let units = u32::try_from(bytes.div_ceil(UNIT).min(UNITS)).unwrap_or(MORE_UNITS);
+        match units.saturating_sub(FIRST_UNITS).min(MORE_UNITS) {
+            0 => ReservedRoom(None),
+            more => self.acquire(more).await,
+        }
+    }
+
+    async fn acquire(&self, units: u32) -> ReservedRoom {
+        // The semaphore is never closed.
+        ReservedRoom(Arc::clone(&self.0).acquire_many_owned(units).await.ok().map(Arc::new))
+    }
+}
+
+/// Reserved [`ReplyRoom`], until the last clone is dropped. A reply that was made within it has it among its extensions.
+#[derive(Debug, Clone)]
+pub struct ReservedRoom(#[expect(dead_code, reason = "held for its drop")] Option<Arc<OwnedSemaphorePermit>>);
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reply_is_too_slow_below_the_least_rate_over_a_whole_period() {
+        const PERIOD: Duration = Duration::from_secs(10);
+        let mut pace = Pace::over(PERIOD);
+        let began = Instant::now();
+        let mut taken = 0;
+        // As fast as it has to be, in two steps a period.
+        for _ in 0..6 {
+            assert!(poll_fn(|cx| Poll::Ready(pace.poll_too_slow(cx, taken))).await.is_pending());
+            tokio::time::advance(PERIOD / 2).await;
+            taken += LEAST_RATE * 5;
+        }
+        assert!(poll_fn(|cx| Poll::Ready(pace.poll_too_slow(cx, taken))).await.is_pending());
+        assert_eq!(began.elapsed(), PERIOD * 3);
+        // A byte less.
+        let slower = taken + LEAST_RATE * 10 - 1;
+        tokio::time::advance(PERIOD - Duration::from_millis(1)).await;
+        assert!(poll_fn(|cx| Poll::Ready(pace.poll_too_slow(cx, slower))).await.is_pending());
+        poll_fn(|cx| pace.poll_too_slow(cx, slower)).await;
+        assert_eq!(began.elapsed(), PERIOD * 4);
+        // What was taken to its end begins anew.
+        pace.all_taken();
+        assert!(poll_fn(|cx| Poll::Ready(pace.poll_too_slow(cx, slower))).await.is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_large_reply_waits_for_the_one_before_it_and_small_ones_do_not() {
+        let room = ReplyRoom::default();
+        let mut small = Vec::new();
+        for _ in 0..128 {
+            small.push((room.enter().await, room.reserve(4 * UNIT).await));
+        }
+        let large = room.reserve(64 * 1024 * UNIT).await;
+        let mut next = pin!(room.reserve(4 * UNIT + 1));
+        assert!(poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await.is_pending());
+        drop(large.clone());
+        assert!(poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await.is_pending(), "its clone is still there");
+        drop(large);
+        next.await;
+        small.truncate(2);
+        let _large = room.reserve(64 * 1024 * UNIT).await;
+        let mut second = pin!(room.reserve(64 * 1024 * UNIT));
+        assert!(poll_fn(|cx| Poll::Ready(second.as_mut().poll(cx))).await.is_pending(), "also beside no others");
+    }
+}
