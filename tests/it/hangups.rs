@@ -1,6 +1,8 @@
 //! Callers who hang up in the middle: an operation exists whole or not at all, and the same request sent again gets its
 //! answer.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -130,4 +132,59 @@ async fn who_hangs_up_before_the_last_byte_left_nothing() {
         kind.assert_nothing_stored(&client, &ACME, "cut").await;
     }
     assert!(checked_operations(&gateway).starts_with("checked 2 operations "));
+}
+
+/// The process's resident memory, in KiB.
+fn resident(gateway: &Gateway) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid().as_raw_nonzero())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// Opens 119 streams and takes nothing; then resets small requests at once until the connection is gone.
+async fn take_nothing(client: Client, request: Request) {
+    let mut connection = Http2::with_window(&client, 0).await;
+    let mut replies = Vec::new();
+    while replies.len() < 119
+        && let Ok(reply) = connection.start("localhost", &request, true).await
+    {
+        replies.push(reply);
+    }
+    while let Ok((_, mut small)) = connection.start("localhost", &Request::new("GET", "/nope", ""), true).await {
+        small.send_reset(h2::Reason::CANCEL);
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    connection.closed_by_peer().await;
+}
+
+#[tokio::test]
+async fn callers_who_take_no_reply_use_little_memory_and_are_gone_soon() {
+    let gateway = Gateway::start(&Rules::default().with("limits", "body_timeout = \"3s\""));
+    let client = gateway.client();
+    let mut connection = client.connect().await;
+    for number in 0..200 {
+        // A page of them has 240 KB.
+        let body = support::payout(&format!("{number:03}{}", "\u{20ac}".repeat(252)));
+        connection.send(&Request::payout(&ACME, &body)).await.expect(200);
+    }
+    let page = Request::v1_get(&ACME, "/api/v1/transactions?per_page=200");
+    assert!(connection.send(&page).await.expect(200).body.len() > 150 * 1024);
+    for request in
+        [page.clone(), page.clone(), page, Request::new("GET", "/pay/1", ""), Request::new("GET", "/nope", "")]
+    {
+        let before = resident(&gateway);
+        let callers: Vec<_> = (0..20).map(|_| tokio::spawn(take_nothing(client.clone(), request.clone()))).collect();
+        let mut most = before;
+        while !callers.iter().all(tokio::task::JoinHandle::is_finished) {
+            most = most.max(resident(&gateway));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        for caller in callers {
+            caller.await.unwrap();
+        }
+        println!("{}: {} KiB, {} KiB at the end", request.target, most - before, resident(&gateway) - before);
+        assert!(most - before < 400 * 1024, "{}: {} KiB more", request.target, most - before);
+        connection = client.connect().await;
+        connection.send(&Request::status(&ACME, "1")).await.expect(404);
+    }
 }

@@ -16,11 +16,17 @@ pub struct Http2 {
 impl Http2 {
     /// Connects and waits for the other side's settings.
     pub async fn connect(client: &Client) -> Self {
+        Self::with_window(client, 65_535).await
+    }
+
+    /// Connects with this window for each reply.
+    pub async fn with_window(client: &Client, window: u32) -> Self {
         let stream = client.tls(&["h2"]).await.expect("a TLS connection");
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]), "HTTP/2 by ALPN");
         // Replies that are read one after another must not hold up the first of them.
         let mut builder = h2::client::Builder::new();
-        let handshake = builder.initial_connection_window_size(1024 * 1024).handshake::<_, Bytes>(stream);
+        builder.initial_window_size(window).initial_connection_window_size(1024 * 1024);
+        let handshake = builder.handshake::<_, Bytes>(stream);
         let (sender, connection) = handshake.await.expect("an HTTP/2 connection");
         Self { sender: sender.ready().await.expect("settings"), connection: tokio::spawn(connection) }
     }

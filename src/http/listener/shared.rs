@@ -178,6 +178,9 @@ impl HeadCheck {
 /// How many candidates for eviction one pass over all connections selects, among those that were never authenticated. A
 /// client that opens connections without end then costs one pass for that many connections instead of one for each.
 const CHOSEN_AT_ONCE: usize = 64;
+/// The places that authenticated connections leave to others, as a part of all: without any, new connections would evict
+/// each other in their handshakes.
+const NEWCOMERS_SHARE: usize = 8;
 /// How many evicted connections may still be open when another one is accepted: each holds a file descriptor beyond the
 /// limit.
 const CLOSING: usize = 32;
@@ -264,7 +267,7 @@ impl ConnectionState {
     }
 }
 
-/// A connection that may be evicted. The smallest candidate is evicted first.
+/// A connection that may be evicted. Of those that were authenticated, and of the others, the smallest is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     authenticated: bool,
@@ -314,7 +317,7 @@ impl ConnectionSlots {
         let limit = self.rules.load().limits.connections;
         let mut table = self.table();
         if table.open() >= limit {
-            let authenticated = table.evict()?;
+            let authenticated = table.evict(limit)?;
             self.metrics.connection_evicted(authenticated);
         }
         let state = Arc::new(ConnectionState::default());
@@ -385,12 +388,13 @@ impl Table {
         slots.filter_map(|(slot, state)| Some(Candidate { slot, ..state.as_ref()?.candidate()? }))
     }
 
-    /// Evicts the connection that has been idle longest; connections that were never authenticated go before all
-    /// others. Returns whether the evicted connection was authenticated, or `None` if all are busy.
-    fn evict(&mut self) -> Option<bool> {
+    /// Evicts the connection that has been idle longest. Connections that were never authenticated go before all others,
+    /// unless they have less than their share of `limit` places. Returns whether the evicted connection was
+    /// authenticated, or `None` if all are busy.
+    fn evict(&mut self, limit: usize) -> Option<bool> {
         loop {
             if self.chosen.is_empty() {
-                self.choose();
+                self.choose(limit);
             }
             let chosen = self.chosen.pop()?;
             let Candidate { authenticated, slot, bits, .. } = chosen;
@@ -407,20 +411,23 @@ impl Table {
         }
     }
 
-    fn choose(&mut self) {
-        let mut candidates: Vec<_> = self.candidates().collect();
-        if let Some(last) = candidates.len().checked_sub(1) {
-            let (chosen, _, _) = candidates.select_nth_unstable(last.min(CHOSEN_AT_ONCE));
-            let count = (chosen.len() + 1).min(CHOSEN_AT_ONCE);
-            candidates.truncate(count);
+    /// Selects the next connections to evict.
+    fn choose(&mut self, limit: usize) {
+        let authenticated = self.slots.iter().flatten().filter(|state| state.is_authenticated()).count();
+        let excess = authenticated.saturating_sub(limit - limit / NEWCOMERS_SHARE);
+        let (idle, newcomers): (Vec<_>, Vec<_>) = self.candidates().partition(|candidate| candidate.authenticated);
+        let (mut chosen, most) = match (excess, newcomers.is_empty()) {
+            (1.., _) if !idle.is_empty() => (idle, excess.min(CHOSEN_AT_ONCE)),
+            (_, false) => (newcomers, CHOSEN_AT_ONCE),
+            // One at a time: the next new connection is not authenticated yet, and is evicted before them.
+            (_, true) => (idle, 1),
+        };
+        if chosen.len() > most {
+            chosen.select_nth_unstable(most);
+            chosen.truncate(most);
         }
-        candidates.sort_unstable_by(|one, other| other.cmp(one));
-        // Authenticated connections are selected only when there are no others, and then one at a time: the next new
-        // connection is not authenticated yet and is evicted before them.
-        let keep = candidates.iter().position(|candidate| !candidate.authenticated);
-        let first_unauthenticated = keep.unwrap_or(candidates.len().saturating_sub(1));
-        candidates.drain(..first_unauthenticated);
-        self.chosen = candidates;
+        chosen.sort_unstable_by(|one, other| other.cmp(one));
+        self.chosen = chosen;
     }
 }
 
@@ -503,6 +510,42 @@ mod tests {
         assert!(slots.check().is_ok());
         drop((another, last));
         assert_eq!(slots.table().open(), 2);
+    }
+
+    #[test]
+    fn idle_authenticated_connections_leave_an_eighth_to_newcomers() {
+        let slots = slots(16);
+        let held: Vec<_> = (0..16).map(|_| slots.take().unwrap()).collect();
+        let is_busy = |index: usize| index == 0 || index == 15;
+        for (index, slot) in held.iter().enumerate() {
+            sleep(A_MOMENT);
+            slot.state().authenticate();
+            if !is_busy(index) {
+                slot.state().end_request();
+            }
+        }
+        let newcomers: Vec<_> = (0..4)
+            .map(|_| {
+                sleep(A_MOMENT);
+                slots.take().unwrap()
+            })
+            .collect();
+        let evicted = |slots: &[Slot]| slots.iter().map(is_evicted).collect::<Vec<_>>();
+        assert_eq!(evicted(&held)[..4], [false, true, true, false], "those that were idle longest give way");
+        assert_eq!(evicted(&held).iter().filter(|evicted| **evicted).count(), 2, "no more than their excess");
+        assert_eq!(evicted(&newcomers), [true, true, false, false], "then the oldest newcomers do");
+        newcomers[2].state().authenticate();
+        newcomers[2].state().end_request();
+        let _next = slots.take().unwrap();
+        assert!(
+            is_evicted(&held[3]) && !is_evicted(&newcomers[3]),
+            "a newcomer that was authenticated takes the place of another one"
+        );
+        // Where the others are busy, newcomers have only each other.
+        for slot in &held {
+            slot.state().begin_request();
+        }
+        assert!(slots.take().is_some() && slots.check().is_ok());
     }
 
     #[test]
