@@ -222,13 +222,14 @@ raw_table! {
         /// How long receiving a whole request head may take: a span of time. Also the longest wait for the first head
         /// after the handshake, and between two requests of a connection on which no request was authenticated yet.
         head_timeout: BoundedDuration = "10s",
-        /// How long receiving a whole body may take: a span of time. Longer is 408.
+        /// How long receiving a whole body may take: a span of time. Longer is 408. Also the time over which a client has
+        /// to take 1 KiB a second of a reply that waits for it: a slower one ends.
         body_timeout: BoundedDuration = "10s",
         /// How long a connection may be idle between two requests: a span of time.
         idle_timeout: BoundedDuration = "75s",
         /// The most open connections; fewer when the limit of open files leaves less room, which is logged as a
         /// warning. When all are in use, a new connection replaces the one that has been idle longest, first among
-        /// those on which no request was authenticated.
+        /// those on which no request was authenticated, unless the others have more than seven eighths.
         connections: u32 = 10000,
         /// How many failed authentications an address may have before its failing requests are 429: a rate. Each
         /// gateway counts separately.
