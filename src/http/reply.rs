@@ -165,6 +165,9 @@ struct ErrorReply<'a> {
     body: Option<&'a Bytes>,
 }
 
+/// The challenge of a 401: requests are signed, over `/api/v2` as in every dialect of v1.
+const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"HMAC-SHA256 realm="paybridge""#);
+
 /// When to try again after an error that passes by itself.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -305,8 +308,12 @@ impl<'a> ErrorReply<'a> {
         Self { retry_after: Some(retry_after), ..self }
     }
 
-    /// Adds `Allow` and `Retry-After`.
+    /// Adds `WWW-Authenticate`, `Allow` and `Retry-After`.
     fn announce(&self, reply: &mut Reply) {
+        // RFC 9110, 15.5.2; some clients throw without it.
+        if self.status == StatusCode::UNAUTHORIZED {
+            reply.headers_mut().insert(header::WWW_AUTHENTICATE, CHALLENGE);
+        }
         if let Some(allow) = self.allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
             reply.headers_mut().insert(header::ALLOW, allow);
         }
@@ -460,6 +467,11 @@ mod tests {
             assert_eq!(error_reply.status.as_u16(), status, "{failure:?}");
             assert_eq!(error_reply.retry_after.is_some(), matches!(status, 429 | 503), "{failure:?}");
             assert_eq!(error_reply.allow.is_some(), status == 405, "{failure:?}");
+            let id = HeaderValue::from_static("r");
+            let envelope = Envelope { request_id: &id, v1_merchant: None, close: false, hsts: false };
+            let reply = super::failure(&failure, &envelope);
+            let challenge = reply.headers().get(header::WWW_AUTHENTICATE);
+            assert_eq!(challenge, (status == 401).then_some(CHALLENGE).as_ref(), "{failure:?}");
         }
     }
 

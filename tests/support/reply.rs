@@ -72,6 +72,8 @@ impl Reply {
         assert!(kind == "application/json" || kind.starts_with("application/json;"), "content type {kind}");
         self.json();
         assert!(self.status >= 400 || self.status == 200, "{self:?}");
+        let challenge = (self.status == 401).then_some("HMAC-SHA256 realm=\"paybridge\"");
+        assert_eq!(self.all("www-authenticate"), Vec::from_iter(challenge), "{self:?}");
         self.check_secrecy(request);
     }
 

@@ -121,7 +121,9 @@ impl Rejection {
         if let Self::TooManyFailures(wait) = self {
             return Some((RETRY_AFTER, wait.as_secs().saturating_add(1).into()));
         }
-        matches!(self, Self::Unauthorized).then_some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")))
+        // RFC 6750 requires a parameter.
+        let challenge = HeaderValue::from_static(r#"Bearer realm="paybridge""#);
+        matches!(self, Self::Unauthorized).then_some((WWW_AUTHENTICATE, challenge))
     }
 
     /// Returns the reply to a request of this kind.
