@@ -190,6 +190,9 @@ impl GatewayState {
             let form = context::read_body(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
             context.close = false;
             page.decision = Some(Decision::read(&form)?);
+        } else if head.method == Method::POST {
+            // What a bank sends back with its customer is left unread.
+            context.close = context.http1;
         }
         context.stage_begins();
         Ok(Admitted::Customer(Arc::clone(engine), page))
@@ -266,7 +269,7 @@ const REPEATED: AdmissionError = AdmissionError::Malformed("an authentication he
 const MISSING: AdmissionError = AdmissionError::Unauthenticated(AuthenticationFailure::MissingCredentials);
 const WRONG: AdmissionError = AdmissionError::Unauthenticated(AuthenticationFailure::WrongSignature);
 
-/// Step 3: the body that the head announces.
+/// Step 3: the body that the head announces. Of one that is left unread, only the length counts.
 ///
 /// # Errors
 /// It is not of the route's media type as it is, it is too long, or it belongs to a GET.
@@ -278,6 +281,7 @@ fn announced_body<B: Body>(
     may_be_forwarded: bool,
 ) -> Result<(), AdmissionError> {
     let is_post = head.method == Method::POST;
+    let is_left_unread = is_post && matches!(found, RouteMatch::Own(Route::Page { decides: false, .. }, _));
     let has_body = is_post
         || (matches!(found, RouteMatch::Legacy(_))
             && [Method::PUT, Method::PATCH, Method::DELETE].contains(&head.method));
@@ -287,13 +291,13 @@ fn announced_body<B: Body>(
             ("application/json", AdmissionError::NotJson)
         }
     };
-    if is_post && !is_of(media_type, &head.headers) {
+    if is_post && !is_left_unread && !is_of(media_type, &head.headers) {
         return Err(refusal);
     }
     if may_be_forwarded && head.headers.get_all(header::CONTENT_TYPE).iter().any(is_of_other_charset) {
         return Err(AdmissionError::NotJson);
     }
-    if head.headers.contains_key(header::CONTENT_ENCODING) {
+    if !is_left_unread && head.headers.contains_key(header::CONTENT_ENCODING) {
         return Err(AdmissionError::Encoded);
     }
     if !has_body && !body.is_end_stream() {

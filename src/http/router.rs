@@ -32,7 +32,12 @@ const TABLE: &[Row] = &[
     },
     Row {
         path: Path::Below("/return/"),
-        served: &[(Method::GET, shows(LinkKind::Return)), (Method::HEAD, shows(LinkKind::Return))],
+        // Banks send the customer's browser back with POST, too.
+        served: &[
+            (Method::GET, shows(LinkKind::Return)),
+            (Method::HEAD, shows(LinkKind::Return)),
+            (Method::POST, shows(LinkKind::Return)),
+        ],
     },
     Row {
         path: Path::Below("/sandbox/"),

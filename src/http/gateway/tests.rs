@@ -142,6 +142,8 @@ async fn paths_and_methods() {
         (Method::GET, "/pay/1", 403, None),
         (Method::HEAD, "/return/1/2", 403, None),
         (Method::GET, "/sandbox/", 403, None),
+        (Method::POST, "/return/1", 403, None),
+        (Method::PUT, "/return/1", 405, Some("GET, HEAD, POST")),
         (Method::POST, "/pay/1", 405, Some("GET, HEAD")),
         (Method::OPTIONS, "/sandbox/1", 405, Some("GET, HEAD, POST")),
         (Method::GET, "/api/v2/deposits", 405, Some("POST")),

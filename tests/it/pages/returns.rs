@@ -1,11 +1,14 @@
 //! The return link: taken from a page as a browser takes it, decided by the status at that moment, with a life of its own.
 
-use crate::pages::browser::{assert_state, location, open, page, press, request, visit};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::pages::browser::{assert_state, form, location, open, page, press, request, visit};
 use crate::pages::{
     Deposit, FAIL_URL, PENDING_URL, PREPARING, SECRET, SUCCESS_URL, books, ended, eventually, expires, rules,
     rules_with,
 };
-use crate::support::request::{ACME, PROTOCOLS, hmac_hex, unix_now};
+use crate::support::http2::{Http2, finish};
+use crate::support::request::{ACME, PROTOCOLS, Protocol, hmac_hex, unix_now};
 use crate::support::{Gateway, Rules};
 
 /// The return link that a page offers, whole.
@@ -41,6 +44,72 @@ async fn the_status_at_that_moment_decides_where_a_return_leads() {
         }
         assert_eq!((deposit.record(&gateway).await, books(&gateway, &ACME).await), before);
     }
+}
+
+/// Banks send browsers back with POST, and with a body of their own.
+#[tokio::test]
+async fn a_return_by_post_is_a_return_by_get_and_its_body_is_left_unread() {
+    let gateway = Gateway::start(&rules());
+    let deposit = Deposit::create(&gateway, "by-post", "10.02").await;
+    let link = deposit.link("return");
+    let before = (deposit.record(&gateway).await, books(&gateway, &ACME).await);
+    let by_post = |target: &str, kind: Option<&str>, body: Vec<u8>| {
+        let mut request = form(target, "").replace("content-type", kind);
+        request.body = body;
+        request
+    };
+    let limit = 64 * 1024;
+    for protocol in PROTOCOLS {
+        for (kind, body) in [
+            (Some("application/x-www-form-urlencoded"), b"PaRes=eJzVWFmTo0iO&MD=1".to_vec()),
+            (Some("multipart/form-data; boundary=x"), b"--x\r\n".to_vec()),
+            (Some("application/json"), b"{".to_vec()),
+            (None, b"\0\xff".to_vec()),
+            (Some("text/plain"), Vec::new()),
+            (Some("text/plain"), vec![b'x'; limit]),
+        ] {
+            let reply = visit(&gateway, protocol, &by_post(&link, kind, body)).await;
+            assert_eq!(location(&reply), PENDING_URL, "{protocol:?} {kind:?}");
+        }
+        let encoded = form(&link, "x").header("Content-Encoding", "gzip");
+        assert_eq!(location(&visit(&gateway, protocol, &encoded).await), PENDING_URL, "{protocol:?}");
+        visit(&gateway, protocol, &by_post(&link, None, vec![b'x'; limit + 1])).await.expect(413);
+        for altered in [format!("{link}0"), format!("{link}&MD=1"), link.replace("/return/", "/return/1")] {
+            let refused = visit(&gateway, protocol, &form(&altered, "PaRes=x")).await;
+            assert_state(&page(&refused, 403), "refused");
+        }
+    }
+    assert_eq!((deposit.record(&gateway).await, books(&gateway, &ACME).await), before);
+}
+
+/// The reply does not wait for the body, which may come after it, or never.
+#[tokio::test]
+async fn a_return_by_post_is_answered_before_its_body() {
+    let gateway = Gateway::start(&rules());
+    let link = Deposit::create(&gateway, "early", "10.02").await.link("return");
+    for framing in
+        ["Content-Length: 60000\r\n", "Transfer-Encoding: chunked\r\n", "Expect: 100-continue\r\nContent-Length: 9\r\n"]
+    {
+        let mut stream = gateway.client().tls(&["http/1.1"]).await.unwrap();
+        stream.write_all(&request("POST", &link).head(framing)).await.unwrap();
+        let mut head = String::new();
+        while !head.contains("\r\n\r\n") {
+            head.push(char::from(stream.read_u8().await.unwrap()));
+        }
+        assert!(head.starts_with("HTTP/1.1 303 "), "{framing}: {head}");
+        assert!(head.to_ascii_lowercase().contains("\r\nconnection: close\r\n"), "{framing}: {head}");
+        // It still takes what the browser is sending, and serves nothing that follows.
+        let _ = stream.write_all(&vec![b'x'; 60_000]).await;
+        let _ = stream.shutdown().await;
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest).await;
+        assert!(rest.is_empty(), "{framing}: {}", String::from_utf8_lossy(&rest));
+    }
+    let mut http2 = Http2::connect(&gateway.client()).await;
+    let (response, mut body) = http2.start("localhost", &form(&link, "x"), false).await.unwrap();
+    assert_eq!(location(&finish(response).await.unwrap()), PENDING_URL);
+    body.send_data("x".into(), true).expect("the stream is not reset");
+    http2.exchange("localhost", &request("GET", &link), false).await.expect("the connection goes on");
 }
 
 /// All pages of a deposit offer one and the same link, which ends so long after the creation.
@@ -92,6 +161,8 @@ async fn an_expired_return_link_is_refused_and_fails_nothing() {
             .await;
     assert_state(&page(&refused, 403), "refused");
     assert!(unix_now() >= u64::try_from(expires(&link)).unwrap());
+    let by_post = visit(&gateway, Protocol::Http1, &form(&link, "PaRes=x")).await;
+    assert_state(&page(&by_post, 403), "refused");
     deposit.assert_status(&gateway, "PENDING").await;
 }
 
