@@ -5,7 +5,9 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::net::UnixDatagram;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixDatagram};
+use tokio::task::JoinSet;
 
 use crate::support::request::ACME;
 use crate::support::rules::write_file;
@@ -237,6 +239,40 @@ async fn the_admin_listener_answers_probes_and_no_web_page() {
         let request = format!("GET /api/rules HTTP/1.1\r\n{header}\r\nConnection: close\r\n\r\n");
         let (status, _) = gateway.admin_request(&request).unwrap();
         assert_eq!(status == 200, allowed, "{header}: {status}");
+    }
+}
+
+/// Sends a request to the admin listener: its status; `None` when there is no reply.
+async fn admin_status(gateway: &Gateway, request: &str) -> Option<u16> {
+    let mut socket = TcpStream::connect(gateway.admin).await.ok()?;
+    socket.write_all(request.as_bytes()).await.ok()?;
+    let mut reply = String::new();
+    socket.read_to_string(&mut reply).await.ok()?;
+    reply.split(' ').nth(1)?.parse().ok()
+}
+
+/// More connections than there are places, each opened anew when it is closed.
+#[tokio::test]
+async fn connections_without_a_request_keep_no_probe_from_the_admin_listener() {
+    let gateway = Gateway::start(&Rules::default());
+    let mut floods = JoinSet::new();
+    for number in 0..100 {
+        let admin = gateway.admin;
+        floods.spawn(async move {
+            let head = "POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\
+                        Content-Type: application/x-www-form-urlencoded\r\n\r\n";
+            let sent = ["", "GET /readyz HTTP/1.1\r\nX: ", head][number % 3];
+            loop {
+                let Ok(mut socket) = TcpStream::connect(admin).await else { continue };
+                let _ = socket.write_all(sent.as_bytes()).await;
+                let _ = socket.read_to_end(&mut Vec::new()).await;
+            }
+        });
+    }
+    for _ in 0..40 {
+        // As a probe comes through a published port.
+        let status = admin_status(&gateway, "GET /readyz HTTP/1.1\r\nHost: 10.1.2.3:8080\r\n\r\n").await;
+        assert_eq!(status, Some(200));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, Version};
 
 use super::request::ConnectionEnds;
 
@@ -60,9 +60,11 @@ pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a 
     }
 }
 
-/// Returns the only `Host`; an absolute request target must name the same host.
-pub(super) fn host_of<'a>(uri: &Uri, headers: &'a HeaderMap) -> Option<&'a str> {
-    let host = only(headers, &HOST)?;
+/// Returns the only `Host`; an absolute request target must name the same host. HTTP/1.0 requests may have none, which counts
+/// as an empty name: load balancers send such probes.
+pub(super) fn host_of<'a>(uri: &Uri, version: Version, headers: &'a HeaderMap) -> Option<&'a str> {
+    let may_lack = version == Version::HTTP_10 && !headers.contains_key(HOST);
+    let host = if may_lack { "" } else { only(headers, &HOST)? };
     uri.authority().is_none_or(|authority| authority.as_str() == host).then_some(host)
 }
 

@@ -15,23 +15,27 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::request::{ConnectionEnds, PeerAddress};
 use super::server::Server;
 use super::source::AdminSource;
 use crate::clock::Random;
-use crate::rules::AdminListen;
+use crate::http::listener::{ConnectionRules, ConnectionSlots, ConnectionState};
+use crate::rules::{AdminListen, Limits};
 
-/// The most open connections; more are closed as they arrive.
+/// The most open connections. A new one takes the place of another.
 pub(super) const CONNECTIONS: usize = 64;
 
-/// How many connections to a Unix socket may wait to be accepted.
-const BACKLOG: i32 = 128;
+/// The pause after each accept. A client that opens connections without end then leaves every other one [`CONNECTIONS`]
+/// times this long for its handshake and its head before it can be evicted.
+const PACE: Duration = Duration::from_millis(2);
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u16 = 1024;
 
 /// The read buffer of a connection, in bytes, which bounds a request's head. Browsers send the cookies of everything that
 /// runs on the same host.
@@ -92,7 +96,7 @@ impl Admin {
     /// written.
     pub async fn bind(listen: &AdminListen) -> Result<Self, BindError> {
         let bound = match listen {
-            AdminListen::Tcp(address) => bind_tcp(*address).await,
+            AdminListen::Tcp(address) => bind_tcp(*address),
             AdminListen::Unix(path) => bind_unix(path).await.map(|socket| (socket, listen.clone())),
         };
         let (socket, listen) = bound.map_err(|cause| BindError { listen: listen.clone(), cause })?;
@@ -107,35 +111,49 @@ impl Admin {
 
     /// Serves requests until the future is dropped, which closes every connection. `tls`: `None` for plain HTTP.
     pub async fn serve(self, source: Arc<dyn AdminSource>, tls: Option<AdminTls>, random: Arc<dyn Random>) {
+        let slots = connection_slots(&source.rule_set().gateway.limits);
         let server = Arc::new(Server::new(source, random));
-        let permits = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         let mut failing = false;
         loop {
             while connections.try_join_next().is_some() {}
+            slots.closed().await;
             match self.socket.accept().await {
                 Ok((socket, mut ends)) => {
                     failing = false;
+                    sleep(PACE).await;
                     ends.is_tls = tls.is_some();
                     // A connection that waited here would wait without any reply; one that is closed can retry.
-                    let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
+                    let Some(slot) = slots.take() else { continue };
                     let (server, tls) = (Arc::clone(&server), tls.as_ref().map(|tls| tls.load_full()));
                     connections.spawn(async move {
-                        // Failures of a connection concern only its peer: it disconnected, was too slow, or sent no
-                        // HTTP.
-                        let _ = timeout(CONNECTION_TIMEOUT, serve_connection(socket, ends, tls, server)).await;
-                        drop(permit);
+                        let serving = serve_connection(socket, ends, tls, server, slot.state());
+                        tokio::select! {
+                            biased;
+                            () = slot.state().evicted() => {}
+                            // Failures of a connection concern only its peer: it disconnected, was too slow, or sent no
+                            // HTTP.
+                            _ = timeout(CONNECTION_TIMEOUT, serving) => {}
+                        }
                     });
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut failing, true) {
                         tracing::warn!(%error, "the admin listener cannot accept connections; retrying");
                     }
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
+}
+
+/// Returns the slots of a listener. Until a request is admitted, its connection counts as one on which nothing was
+/// authenticated: it may be evicted at any moment. The public listener's metrics do not count these connections.
+fn connection_slots(limits: &Limits) -> Arc<ConnectionSlots> {
+    let limits = Limits { connections: CONNECTIONS, ..limits.clone() };
+    let rules = ConnectionRules { limits, tls: None };
+    ConnectionSlots::new(Arc::new(ArcSwap::from_pointee(rules)), Arc::default())
 }
 
 /// A connection's bytes.
@@ -164,17 +182,23 @@ async fn serve_connection(
     ends: ConnectionEnds,
     tls: Option<Arc<ServerConfig>>,
     server: Arc<Server>,
+    state: &ConnectionState,
 ) {
-    let Some(config) = tls else { return serve_http(socket, ends, server).await };
+    let Some(config) = tls else { return serve_http(socket, ends, server, state).await };
     if let Ok(Ok(socket)) = timeout(HEAD_TIMEOUT, TlsAcceptor::from(config).accept(socket)).await {
-        serve_http(Box::new(socket), ends, server).await;
+        serve_http(Box::new(socket), ends, server, state).await;
     }
 }
 
-async fn serve_http(socket: Box<dyn Stream>, ends: ConnectionEnds, server: Arc<Server>) {
+async fn serve_http(socket: Box<dyn Stream>, ends: ConnectionEnds, server: Arc<Server>, state: &ConnectionState) {
     let service = service_fn(move |request| {
         let server = Arc::clone(&server);
-        async move { Ok::<_, std::convert::Infallible>(server.reply(ends, request).await) }
+        async move {
+            let reply = server.reply(ends, state, request).await;
+            // While its reply is not taken, it may be evicted as well, after those without a reply.
+            state.end_request();
+            Ok::<_, std::convert::Infallible>(reply)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -185,8 +209,11 @@ async fn serve_http(socket: Box<dyn Stream>, ends: ConnectionEnds, server: Arc<S
     let _ = connection.await;
 }
 
-async fn bind_tcp(address: SocketAddr) -> io::Result<(AdminSocket, AdminListen)> {
-    let listener = TcpListener::bind(address).await?;
+fn bind_tcp(address: SocketAddr) -> io::Result<(AdminSocket, AdminListen)> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let listener = socket.listen(BACKLOG.into())?;
     let address = listener.local_addr()?;
     Ok((AdminSocket::Tcp(listener), AdminListen::Tcp(address)))
 }
@@ -203,7 +230,7 @@ async fn bind_unix(path: &Path) -> io::Result<AdminSocket> {
         let file = SocketFile(path.to_owned());
         // Before it listens no client can connect, regardless of the mode that the umask left it.
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        socket.listen(BACKLOG)?;
+        socket.listen(BACKLOG.into())?;
         socket.set_nonblocking(true)?;
         Ok(AdminSocket::Unix { _file: file, listener: UnixListener::from_std(socket.into())? })
     };

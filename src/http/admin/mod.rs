@@ -19,8 +19,8 @@
 //!
 //! `routes` has the one table of all paths, the console's pages too, with the role that each needs. A request passes these
 //! checks in this order (`server`): `Host` must be a loopback name, the listening address or one of `[admin] hosts` (an
-//! attacker's name that resolves to this address is none of them), unless it carries a user's bearer token; no page of
-//! another origin may have made it, but a link may lead to a page of the console; it must have a user, by token or by
+//! attacker's name that resolves to this address is none of them), unless it is a probe or carries a user's bearer token; no page
+//! of another origin may have made it, but a link may lead to a page of the console; it must have a user, by token or by
 //! session (`access`), except for probes, the sign-in form and static files; and the user must have the route's role.
 //! Without users and token, on loopback, every request is made by the user `local`, an operator.
 

@@ -1,5 +1,6 @@
 //! Admits the requests of the admin listener and answers them.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::source::AdminSource;
 use super::{callbacks, console, readiness, rules};
 use crate::clock::Random;
 use crate::http::context::request_id_of;
+use crate::http::listener::ConnectionState;
 use crate::http::reply::REQUEST_ID;
 use crate::rules::Role;
 use crate::telemetry::access::loggable;
@@ -46,12 +48,17 @@ impl Server {
         Self { source, random, access: Access::default() }
     }
 
-    /// Returns the reply to a request.
-    pub(super) async fn reply(&self, ends: ConnectionEnds, request: Request<Incoming>) -> AdminReply {
+    /// Returns the reply to a request. The connection may not be evicted from when its handler begins.
+    pub(super) async fn reply(
+        &self,
+        ends: ConnectionEnds,
+        connection: &ConnectionState,
+        request: Request<Incoming>,
+    ) -> AdminReply {
         let (parts, body) = request.into_parts();
         let request_id = request_id_of(&parts.headers, &*self.random);
         let rules = self.source.rule_set();
-        let host = host_of(&parts.uri, &parts.headers);
+        let host = host_of(&parts.uri, parts.version, &parts.headers);
         let admin = &rules.gateway.admin;
         let logged_id = loggable(request_id.to_str().unwrap_or_default());
         let head = AdminHead {
@@ -68,7 +75,7 @@ impl Server {
         let mut reply = match self.admit(head, host, located, &parts.method, &parts.uri) {
             Ok((route, user)) => {
                 let id = located.map_or("", |located| located.id);
-                let answered = self.answer(head, route, (id, user), body).await;
+                let answered = self.answer(head, route, (id, user), body, connection).await;
                 answered.unwrap_or_else(|rejection| rejection.reply(kind))
             }
             Err(Refusal::SignIn(to)) => reply::see_other(&to),
@@ -96,10 +103,12 @@ impl Server {
         let host = host.ok_or(Rejection::NoHost)?;
         let kind = located.map_or_else(|| kind_of_unknown(head.headers), |located| located.kind);
         let needs_user = located.is_none_or(|located| located.needs_user);
-        let is_own = is_own_name(host, head.ends.local, &head.admin.hosts);
+        // The replies to probes hold nothing that a web page could use, and probes come by other addresses than this
+        // listener's: of a published port, or of a load balancer.
+        let may_name_any = kind == RouteKind::Probe || is_own_name(host, head.ends.local, &head.admin.hosts);
         // No web page knows a token, so a request with one may name any host.
-        let by_token = if needs_user || !is_own { self.access.by_token(head) } else { Ok(None) };
-        if !is_own && !matches!(by_token, Ok(Some(_)) | Err(Rejection::TooManyFailures(_))) {
+        let by_token = if needs_user || !may_name_any { self.access.by_token(head) } else { Ok(None) };
+        if !may_name_any && !matches!(by_token, Ok(Some(_)) | Err(Rejection::TooManyFailures(_))) {
             return Err(Rejection::ForeignHost.into());
         }
         let is_look = Verb::Get.is(method);
@@ -137,9 +146,14 @@ impl Server {
         route: &'static AdminRoute,
         (id, user): (&str, Option<SignedIn>),
         body: Incoming,
+        connection: &ConnectionState,
     ) -> Result<AdminReply, Rejection> {
         let has_form = route.verb == Verb::Post && route.kind == RouteKind::Page;
         let form = if has_form { read_form(head.headers, body, user.is_some()).await? } else { Form::default() };
+        if !connection.authenticate() {
+            // It was evicted a moment ago and ends here: nothing is done whose reply could not be sent.
+            return pending().await;
+        }
         let (address, request_id, query) = (head.ends.peer, head.request_id, head.query);
         let request = |user, form| AdminRequest { user, address, request_id, id, query, form };
         Ok(match (route.endpoint, user) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::listen::{CONNECTION_TIMEOUT, CONNECTIONS};
@@ -28,6 +29,10 @@ struct Source {
     reload_error: Mutex<Option<String>>,
     reloads: AtomicUsize,
     page_bytes: AtomicUsize,
+    /// Reports of readiness wait for it.
+    gate: Semaphore,
+    /// How many have waited.
+    waiting: AtomicUsize,
     world: World,
     random: SystemRandomness,
     live: LiveRules,
@@ -50,6 +55,8 @@ impl Source {
             reload_error: Mutex::default(),
             reloads: AtomicUsize::default(),
             page_bytes: AtomicUsize::default(),
+            gate: Semaphore::new(1),
+            waiting: AtomicUsize::default(),
             world,
             random: SystemRandomness::default(),
             live,
@@ -158,6 +165,8 @@ impl AdminSource for Source {
     fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>> {
         let world = &self.world;
         Box::pin(async move {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            drop(self.gate.acquire().await);
             let (store, minimums) = (&**world.engine.store(), Minimums::default());
             read_readiness(store, &world.rules(), merchant.as_ref(), minimums, world.clock.now()).await
         })
@@ -297,7 +306,7 @@ async fn web_pages_are_refused() {
         "Console.Example:443",
         "[fd00::1]:9090",
     ] {
-        assert_eq!(admin.status("GET /healthz", &[&format!("Host: {host}")]).await, 200, "{host}");
+        assert_eq!(admin.status("GET /metrics", &[&format!("Host: {host}")]).await, 200, "{host}");
     }
     for host in [
         "evil.example",
@@ -311,10 +320,20 @@ async fn web_pages_are_refused() {
         "console.example.",
         "console.example:x",
     ] {
-        assert_eq!(admin.status("GET /healthz", &[&format!("Host: {host}")]).await, 403, "{host}");
+        for line in ["GET /metrics", "GET /", "GET /sign-in", "GET /console/x.css", "GET /nothing", "GET /healthz/"] {
+            assert_eq!(admin.status(line, &[&format!("Host: {host}")]).await, 403, "{line} {host}");
+        }
+        for probe in ["GET /healthz", "HEAD /readyz"] {
+            let host = format!("Host: {host}");
+            assert_eq!(admin.status(probe, &[&host]).await, 200, "{probe} {host}");
+            assert_eq!(admin.status(probe, &[&host, "Authorization: Bearer x"]).await, 200, "{probe} {host}");
+            assert_eq!(admin.status(probe, &[&host, "Origin: https://other.example"]).await, 403, "{probe} {host}");
+        }
     }
-    assert_eq!(admin.status("GET /healthz", &[]).await, 400);
-    assert_eq!(admin.status("GET /healthz", &[LOCAL, LOCAL]).await, 400);
+    for line in ["GET /healthz", "GET /metrics"] {
+        assert_eq!(admin.status(line, &[]).await, 400);
+        assert_eq!(admin.status(line, &[LOCAL, LOCAL]).await, 400);
+    }
     assert_eq!(admin.status("GET http://evil.example/healthz", &[LOCAL]).await, 400);
     let reload = "POST /api/rules/reload";
     for foreign in [
@@ -349,7 +368,10 @@ async fn everything_but_probes_requires_the_token() {
         {
             admin.source.world.clock.advance(Duration::from_mins(1));
             let (status, reply) = admin.send(line, headers).await;
-            assert!(status == 401 && reply.contains("www-authenticate: Bearer"), "{line} {headers:?}: {reply}");
+            assert!(
+                status == 401 && reply.contains("www-authenticate: Bearer realm=\"paybridge\"\r\n"),
+                "{line} {headers:?}: {reply}"
+            );
         }
     }
     for good in ["Authorization: Bearer s3cret-of-16-or-more", "authorization: bearer next-of-16-or-more"] {
@@ -358,7 +380,25 @@ async fn everything_but_probes_requires_the_token() {
         let origin = "Origin: http://evil.example";
         assert_eq!(admin.status("GET /metrics", &["Host: admin.example", good, origin]).await, 403);
     }
-    assert_eq!(admin.status("GET /readyz", &["Host: admin.example"]).await, 403);
+    assert_eq!(admin.status("GET /readyz", &["Host: admin.example"]).await, 200);
+    assert_eq!(admin.status("GET /api/rules", &["Host: admin.example"]).await, 403);
+}
+
+#[tokio::test]
+async fn a_probe_of_http_1_0_needs_no_host() {
+    let admin = start("").await;
+    for (target, head, status) in [
+        ("/readyz", "", "200"),
+        ("/readyz", "Host: 10.1.2.3:9090\r\n", "200"),
+        ("/readyz", "Host: a\r\nHost: a\r\n", "400"),
+        ("/metrics", "", "403"),
+    ] {
+        let mut socket = TcpStream::connect(admin.address).await.unwrap();
+        socket.write_all(format!("GET {target} HTTP/1.0\r\n{head}\r\n").as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        socket.read_to_string(&mut reply).await.unwrap();
+        assert_eq!(reply.split(' ').nth(1), Some(status), "{target} {head}: {reply}");
+    }
 }
 
 #[tokio::test]
@@ -371,25 +411,57 @@ async fn a_connection_serves_one_request() {
     assert!(reply.contains("connection: close\r\n") && body(&reply) == "ok", "{reply}");
 }
 
-#[tokio::test]
-async fn connections_over_the_limit_are_closed_at_once() {
-    let admin = start("").await;
-    let mut silent = Vec::new();
+/// Opens connections, each of which sends this.
+async fn opened(admin: &Running, sent: &str) -> Vec<TcpStream> {
+    let mut opened = Vec::new();
     for _ in 0..CONNECTIONS {
-        silent.push(TcpStream::connect(admin.address).await.unwrap());
+        let mut socket = TcpStream::connect(admin.address).await.unwrap();
+        socket.write_all(sent.as_bytes()).await.unwrap();
+        opened.push(socket);
+    }
+    opened
+}
+
+/// Reads what a connection still receives.
+async fn rest(socket: &mut TcpStream) -> String {
+    let mut rest = Vec::new();
+    let _ = socket.read_to_end(&mut rest).await;
+    String::from_utf8(rest).unwrap()
+}
+
+#[tokio::test]
+async fn a_new_connection_takes_the_place_of_the_one_longest_without_a_whole_request() {
+    let admin = start("").await;
+    let form = "POST /explain HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: same-origin\r\n\
+                Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 8\r\n\r\nbody";
+    let whole = "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (sent, end) in [("", whole), (&whole[..9], &whole[9..]), (form, "=abc")] {
+        let mut held = opened(&admin, sent).await;
+        assert_eq!(admin.status("GET /readyz", &[LOCAL]).await, 200, "{sent:?}");
+        for kept in &mut held[1..] {
+            kept.write_all(end.as_bytes()).await.unwrap();
+            assert!(rest(kept).await.starts_with("HTTP/1.1 "), "{sent:?}");
+        }
+        assert_eq!(rest(&mut held[0]).await, "", "{sent:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_whose_request_is_served_keeps_its_place() {
+    let admin = start("").await;
+    let source = Arc::clone(&admin.source);
+    let gate = source.gate.acquire().await.unwrap();
+    let mut served = opened(&admin, "GET /api/readiness HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    while source.waiting.load(Ordering::SeqCst) < CONNECTIONS {
+        tokio::task::yield_now().await;
     }
     let mut newest = TcpStream::connect(admin.address).await.unwrap();
-    assert!(matches!(newest.read(&mut [0]).await, Ok(0) | Err(_)), "closed without a reply");
-    silent.truncate(CONNECTIONS / 2);
-    // The server notices a moment later that they disconnected.
-    loop {
-        let mut socket = TcpStream::connect(admin.address).await.unwrap();
-        let mut reply = Vec::new();
-        let sent = socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-        if sent.is_ok() && socket.read_to_end(&mut reply).await.is_ok() && reply.starts_with(b"HTTP/1.1 200") {
-            break;
-        }
+    assert_eq!(rest(&mut newest).await, "", "closed without a reply");
+    drop(gate);
+    for socket in &mut served {
+        assert!(rest(socket).await.starts_with("HTTP/1.1 200 "));
     }
+    assert_eq!(admin.status("GET /readyz", &[LOCAL]).await, 200);
 }
 
 #[tokio::test(start_paused = true)]

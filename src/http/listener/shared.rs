@@ -313,7 +313,7 @@ impl ConnectionSlots {
 
     /// Takes a slot for a new connection, evicting another one if necessary. Returns `None` if every connection is
     /// busy.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
+    pub(in crate::http) fn take(self: &Arc<Self>) -> Option<Slot> {
         let limit = self.rules.load().limits.connections;
         let mut table = self.table();
         if table.open() >= limit {
@@ -328,7 +328,7 @@ impl ConnectionSlots {
     }
 
     /// Waits while too many evicted connections are still open.
-    pub(super) async fn closed(&self) {
+    pub(in crate::http) async fn closed(&self) {
         while self.table().closing >= CLOSING {
             self.closed.notified().await;
         }
@@ -432,14 +432,14 @@ impl Table {
 }
 
 /// A taken slot, until it is dropped or its connection is evicted.
-pub(super) struct Slot {
+pub(in crate::http) struct Slot {
     slots: Arc<ConnectionSlots>,
     index: usize,
     state: Arc<ConnectionState>,
 }
 
 impl Slot {
-    pub(super) const fn state(&self) -> &Arc<ConnectionState> {
+    pub(in crate::http) const fn state(&self) -> &Arc<ConnectionState> {
         &self.state
     }
 }

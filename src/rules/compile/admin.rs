@@ -41,7 +41,7 @@ raw_table! {
         /// Whether plain HTTP is allowed beyond loopback: where a proxy, or the network itself, protects tokens.
         plain: bool = false,
         /// Host names that `Host` may contain besides loopback and the listening address, without a port. A request
-        /// with a token may contain any.
+        /// with a token may contain any, and so may probes.
         hosts: List<String> = [] where { "examples": [["console.example"]] },
         /// `true`: no user can change anything through the admin listener. Takes effect at once.
         read_only: bool = false,
