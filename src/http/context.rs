@@ -37,7 +37,7 @@ use crate::v2::{ForwardedHeaders, V2Service};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The room that a customer's page needs beside its logo, in bytes.
+/// The most bytes of a customer's page beside its logo.
 const PAGE_BYTES: usize = 16 * 1024;
 
 /// What a gateway needs.
@@ -210,15 +210,18 @@ impl RequestContext {
     }
 
     /// Waits until a reply of up to `bytes` may be made: until the client has taken enough of those before it.
-    pub(super) async fn reserve_room(&self, bytes: usize) -> ReservedRoom {
-        self.connection.room().reserve(bytes).await
+    ///
+    /// # Errors
+    /// The client takes nothing, so that its connection ends.
+    pub(super) async fn reserve_room(&self, bytes: usize) -> Result<ReservedRoom, ApiError> {
+        let room = self.connection.room().reserve(bytes).await;
+        room.ok_or_else(|| ApiError::Unavailable { cause: "its client takes no reply".to_owned() })
     }
 
-    /// The same for a page of a customer; `None` for other requests.
-    pub(super) async fn reserve_room_for_page(&self) -> Option<ReservedRoom> {
+    /// Returns the most bytes that a page for a customer has; `None` for other requests.
+    pub(super) fn page_bytes(&self) -> Option<usize> {
         self.client_hints.as_ref()?;
-        let logo = self.rules.pages.logo().map_or(0, str::len);
-        Some(self.reserve_room(PAGE_BYTES + logo).await)
+        Some(PAGE_BYTES + self.rules.pages.logo().map_or(0, str::len))
     }
 
     /// Begins a stage now, and not where the one before it ended.

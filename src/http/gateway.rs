@@ -30,7 +30,7 @@ use crate::v2::ServiceCall;
 
 pub use super::context::GatewayDeps;
 
-/// The room that a page of v1's history needs, in bytes.
+/// The most bytes of a page of v1's history, as the default dialect writes it.
 const HISTORY_BYTES: usize = 256 * 1024;
 
 /// Answers requests. Clones are the same gateway.
@@ -71,11 +71,18 @@ impl Gateway {
             }
             admitted
         };
-        let room = match &admitted {
+        let bytes = match &admitted {
             Ok(Admitted::Merchant(request)) if request.route == MerchantRoute::V1(Endpoint::Transactions) => {
-                Some(context.reserve_room(HISTORY_BYTES).await)
+                Some(HISTORY_BYTES)
             }
-            _ => context.reserve_room_for_page().await,
+            _ => context.page_bytes(),
+        };
+        let room = match bytes {
+            Some(bytes) => match context.reserve_room(bytes).await {
+                Ok(room) => Some(room),
+                Err(ends) => return context.finish(Err(ends)),
+            },
+            None => None,
         };
         let mut reply = match admitted {
             Ok(work) => SpawnOnDrop::new(perform(Arc::clone(&self.0), context, work)).await,

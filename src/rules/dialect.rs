@@ -103,7 +103,7 @@ impl Dialect {
             return None;
         }
         match self.replies.render(name, &values())? {
-            Ok(body) => Some(body.into()),
+            Ok(body) => Some(body.into_boxed_str().into_boxed_bytes().into()),
             Err(cause) => {
                 tracing::error!(%cause, dialect = %self.name, "a reply has its default shape");
                 None

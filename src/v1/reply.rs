@@ -105,8 +105,9 @@ pub(super) fn transactions(dialect: &Dialect, page: &Page<OperationView>, place:
         per_page: place.per_page,
         has_more: page.has_more,
     };
-    let default = || transactions_reply(page, place, |shown| statuses.word(shown.status));
-    dialect.rendered("transactions", values).unwrap_or_else(|| default().into())
+    // Boxed: a page may wait for its caller, without the room that it was written into.
+    let default = || transactions_reply(page, place, |shown| statuses.word(shown.status)).into_boxed_str();
+    dialect.rendered("transactions", values).unwrap_or_else(|| default().into_boxed_bytes().into())
 }
 
 #[cfg(test)]

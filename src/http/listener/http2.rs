@@ -196,21 +196,21 @@ async fn answer<S: Service>(
 ) {
     let is_head = request.method() == Method::HEAD;
     let connection = Arc::clone(&arrival.connection);
-    let made = async |respond: &mut SendResponse<ReplyBytes>| {
-        let first = unless_reset(respond, connection.room().enter()).await?;
-        // Boxed, so that a request that waits has no memory for its answer yet, and its reply none any more.
-        let calling = Box::pin(shared.service.call(request, arrival));
-        let mut reply = call(calling, wanted, respond).await?;
-        let length = usize::try_from(reply.body().size_hint().lower()).unwrap_or(usize::MAX);
-        let more = match reply.extensions_mut().remove() {
-            Some(reserved) => reserved,
-            None => unless_reset(respond, connection.room().reserve(length)).await?,
-        };
-        Some((reply, [first, more]))
+    let Some(Some(first)) = unless_reset(&mut respond, connection.room().enter()).await else { return };
+    // Boxed, so that a request that waits has no memory for its answer yet, and its reply none any more.
+    let calling = Box::pin(shared.service.call(request, arrival));
+    let Some(mut reply) = call(calling, wanted, &mut respond).await else { return };
+    let more = match reply.extensions_mut().remove() {
+        Some(reserved) => reserved,
+        None => {
+            let length = usize::try_from(reply.body().size_hint().lower()).unwrap_or(usize::MAX);
+            let reserving = connection.room().reserve(length);
+            let Some(Some(more)) = unless_reset(&mut respond, reserving).await else { return };
+            more
+        }
     };
-    let Some((reply, room)) = made(&mut respond).await else { return };
     let pace = Pace::over(shared.settings.rules.load().limits.body_timeout);
-    let open = Arc::new(OpenReply { request: open, _room: room });
+    let open = Arc::new(OpenReply { request: open, _room: [first, more] });
     if let Err(error) = send(reply, is_head, shared.settings.clock.now(), respond, &open, pace).await {
         tracing::debug!(%error, "a reply could not be sent");
     }
@@ -220,8 +220,9 @@ async fn answer<S: Service>(
 async fn unless_reset<T>(respond: &mut SendResponse<ReplyBytes>, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
-        done = work => Some(done),
+        // First: the end of a connection makes room as well.
         _gone = poll_fn(|cx| respond.poll_reset(cx)) => None,
+        done = work => Some(done),
     }
 }
 
@@ -366,9 +367,10 @@ impl Activity {
     }
 
     /// Notes that a reply ended because it was taken too slowly, since `began`. If no other reply was taken in the meantime,
-    /// the connection ends.
+    /// the connection ends, and what waits on it is not answered any more.
     fn reply_was_too_slow(&self, began: Instant) {
         if self.with(|requests| requests.taken_at.is_none_or(|taken| taken < began)) {
+            self.connection.room().close();
             self.stuck.notify_one();
         }
     }

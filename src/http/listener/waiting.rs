@@ -50,14 +50,14 @@ impl Pace {
 
 /// A unit of [`ReplyRoom`], in bytes.
 const UNIT: usize = 1024;
-/// The units of one connection.
-const UNITS: usize = 1024;
+/// The units of one connection: half of what the contract allows. The requests that wait need about as much themselves.
+const UNITS: usize = 512;
 /// The units that every request takes before it is answered. All streams of a connection together take half of [`UNITS`].
-const FIRST_UNITS: u32 = 4;
+const FIRST_UNITS: u32 = 2;
 /// The most units beyond the first that a reply takes. Two such replies do not fit beside each other.
-const MORE_UNITS: u32 = 512;
+const MORE_UNITS: u32 = 256;
 
-/// The room for the replies of one connection that its client has not taken yet: 1 MiB, or one reply that is larger.
+/// The room for the replies of one connection that its client has not taken yet: 512 KiB, or one reply that is larger.
 ///
 /// A request takes a little of it before it is answered, and what its reply needs beyond that before the reply is made, if
 /// it may be large. So what waits for the client holds up the next reply, and not the gateway's memory.
@@ -71,23 +71,28 @@ impl Default for ReplyRoom {
 }
 
 impl ReplyRoom {
-    /// Waits for the room that every request needs.
-    pub(super) async fn enter(&self) -> ReservedRoom {
+    /// Waits for the room that every request needs. `None`: the connection ends.
+    pub(super) async fn enter(&self) -> Option<ReservedRoom> {
         self.acquire(FIRST_UNITS).await
     }
 
-    /// Waits for the room of a reply of up to `bytes`, beyond what its request has.
-    pub async fn reserve(&self, bytes: usize) -> ReservedRoom {
+    /// Waits for the room of a reply of up to `bytes`, beyond what its request has. `None`: the connection ends.
+    pub async fn reserve(&self, bytes: usize) -> Option<ReservedRoom> {
         let units = u32::try_from(bytes.div_ceil(UNIT).min(UNITS)).unwrap_or(MORE_UNITS);
         match units.saturating_sub(FIRST_UNITS).min(MORE_UNITS) {
-            0 => ReservedRoom(None),
+            0 => Some(ReservedRoom(None)),
             more => self.acquire(more).await,
         }
     }
 
-    async fn acquire(&self, units: u32) -> ReservedRoom {
-        // The semaphore is never closed.
-        ReservedRoom(Arc::clone(&self.0).acquire_many_owned(units).await.ok().map(Arc::new))
+    /// Ends every wait for room: the client takes nothing.
+    pub(super) fn close(&self) {
+        self.0.close();
+    }
+
+    async fn acquire(&self, units: u32) -> Option<ReservedRoom> {
+        let permit = Arc::clone(&self.0).acquire_many_owned(units).await.ok()?;
+        Some(ReservedRoom(Some(Arc::new(permit))))
     }
 }
 
@@ -132,18 +137,20 @@ mod tests {
         let room = ReplyRoom::default();
         let mut small = Vec::new();
         for _ in 0..128 {
-            small.push((room.enter().await, room.reserve(4 * UNIT).await));
+            small.push((room.enter().await.unwrap(), room.reserve(2 * UNIT).await.unwrap()));
         }
-        let large = room.reserve(64 * 1024 * UNIT).await;
-        let mut next = pin!(room.reserve(4 * UNIT + 1));
+        let large = room.reserve(64 * 1024 * UNIT).await.unwrap();
+        let mut next = pin!(room.reserve(2 * UNIT + 1));
         assert!(poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await.is_pending());
         drop(large.clone());
         assert!(poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await.is_pending(), "its clone is still there");
         drop(large);
-        next.await;
+        next.await.unwrap();
         small.truncate(2);
-        let _large = room.reserve(64 * 1024 * UNIT).await;
+        let _large = room.reserve(64 * 1024 * UNIT).await.unwrap();
         let mut second = pin!(room.reserve(64 * 1024 * UNIT));
         assert!(poll_fn(|cx| Poll::Ready(second.as_mut().poll(cx))).await.is_pending(), "also beside no others");
+        room.close();
+        assert!(second.await.is_none() && room.enter().await.is_none());
     }
 }

@@ -81,7 +81,7 @@ impl Service for Probe {
             "/big" => return reply(200, &"x".repeat(64 * 1024 * 1024)),
             "/peer" => return reply(200, &format!("{} {:?}", peer.address, peer.protocol)),
             "/page" => {
-                let room = connection.room().reserve(PAGE).await;
+                let room = connection.room().reserve(PAGE).await.unwrap();
                 self.seen.lock().unwrap().push("made".to_owned());
                 let mut page = reply(200, &"x".repeat(PAGE));
                 page.extensions_mut().insert(room);
