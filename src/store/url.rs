@@ -2,6 +2,7 @@
 
 mod parameters;
 mod parts;
+mod sqlite;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -42,10 +43,8 @@ impl StoreUrl {
             return PostgresUrl::parse(text, resolve).map(|url| Self::Postgres(Box::new(url)));
         }
         match text.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() && !path.starts_with("//") && path != ":memory:" && !path.contains('\0') => {
-                Ok(Self::Sqlite(resolve(path)))
-            }
-            _ => Err("must be \"sqlite:\" and the path of a file, or a \"postgres://\" URL".to_owned()),
+            Some(path) => sqlite::check_path(path).map(|()| Self::Sqlite(resolve(path))),
+            None => Err("must be \"sqlite:\" and the path of a file, or a \"postgres://\" URL".to_owned()),
         }
     }
 }

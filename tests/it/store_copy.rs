@@ -400,11 +400,20 @@ fn what_cannot_be_copied_changes_nothing() {
     ] {
         refused(from, to).was_usage("");
     }
+    for (from, why) in [
+        ("sqlite:data/paybridge.db?mode=ro", "--from must be \"sqlite:\" and the path of a file, without ?"),
+        ("sqlite:data/paybridge.db#x", "write \"sqlite:data/paybridge.db\""),
+        ("sqlite:./data%2Fpaybridge.db", "write \"sqlite:./data/paybridge.db\""),
+        ("sqlite:///data/paybridge.db", "\"sqlite:data/paybridge.db\" for a relative one"),
+        ("sqlite:file:data/paybridge.db", "write \"sqlite:data/paybridge.db\""),
+    ] {
+        refused(from, &database.url()).was_usage(why);
+    }
     let file = gateway.root.path().join("database.url");
     for (to, holds, why) in [
         ("file:database.url", "mysql://root:hush-hush@localhost/db", "--to must be"),
         ("file:database.url", "postgres://root:hush@hush@localhost/db", "--to has more than one @"),
-        ("file:database.url", "\n", "--to cannot be read: the secret is empty"),
+        ("file:database.url", "\n", "database.url is empty"),
         ("file:none.url", "", "none.url does not exist"),
         ("env:PAYBRIDGE_NO_SUCH_NAME", "", "`PAYBRIDGE_NO_SUCH_NAME` is not set"),
         ("FILE:hush", "", "--to looks like a reference"),

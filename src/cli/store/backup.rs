@@ -23,8 +23,14 @@ const MIB: u64 = 1024 * 1024;
 /// to `out`, as `store check` does.
 ///
 /// # Errors
-/// The store is PostgreSQL, or cannot be copied; or it has problems, and so has the copy, which is kept.
+/// `to` is written as a URL, the store is PostgreSQL, or it cannot be copied; or it has problems, and so has the copy,
+/// which is kept.
 pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    if ["sqlite:", "file:"].iter().any(|scheme| to.as_os_str().as_encoded_bytes().starts_with(scheme.as_bytes())) {
+        return Err(CliError::Usage(
+            "FILE is the path of the copy, and no URL: write it without sqlite: or file:".to_owned(),
+        ));
+    }
     let path = match &rules.gateway.store.url {
         StoreUrl::Sqlite(path) => path,
         StoreUrl::Postgres(url) => {

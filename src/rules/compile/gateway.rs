@@ -106,14 +106,14 @@ raw_table! {
 raw_table! {
     /// `[store]`.
     struct RawStore {
-        /// `sqlite:` and the path of a file, relative to this file, for one gateway. Or the `postgres://` URL of a
-        /// database, for any number of gateways: with several hosts, and libpq's parameters, such as `sslmode` and
+        /// `sqlite:` and the path of a file, relative to this file, for one gateway: without `//`, and without `?`, `#`
+        /// and `%`, which other tools give a meaning. Or the `postgres://` URL of a database, for any number of gateways: with several hosts, and libpq's parameters, such as `sslmode` and
         /// `sslrootcert` (a path relative to this file). The tables are created and migrated at start.
         ///
         /// A password in it is never shown. An `@` in a user or a password is written `%40`. `"env:NAME"` and
         /// `"file:PATH"` name where the whole `postgres://` URL is, as for a secret.
         url: String = "sqlite:../data/paybridge.db" where {
-            "pattern": "^sqlite:[^/]|^sqlite:/([^/]|$)|^postgres(ql)?://.|^env:[^=]+$|^file:.",
+            "pattern": "^sqlite:/?[^/?#%][^?#%]*$|^sqlite:/$|^postgres(ql)?://.|^env:[^=]+$|^file:.",
             "examples": [
                 "sqlite:../data/paybridge.db",
                 "postgres://paybridge:password@db-1.example,db-2.example/paybridge?sslmode=verify-full",
@@ -334,8 +334,8 @@ impl Context<'_> {
             }
             Ok(SecretRef::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
         };
-        if text.contains("://") && !text.starts_with("sqlite:") {
-            // The URL of any database may contain a password.
+        if text.contains("://") && !text.starts_with("sqlite:") || text.contains('?') {
+            // The URL of any database, and the parameters of other tools, may contain a password.
             self.findings.hide(here.file, url.span());
         }
         match parsed {

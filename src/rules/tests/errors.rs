@@ -43,6 +43,10 @@ fn gateway_errors() {
     gateway("[store]\nurl = \"mysql://u@h/db\"", "2:7", "the path of a file, or a \"postgres://\" URL");
     gateway("[store]\nurl = \"sqlite://h/db\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"sqlite:\"", "2:7", "must be \"sqlite:\" and the path of a file");
+    gateway("[store]\nurl = \"sqlite:../data/p.db?mode=rwc\"", "2:7", "write \"sqlite:../data/p.db\"");
+    gateway("[store]\nurl = \"sqlite:../data/p.db#x\"", "2:7", "write \"sqlite:../data/p.db\"");
+    gateway("[store]\nurl = \"sqlite:../my%20data/p.db\"", "2:7", "write \"sqlite:../my data/p.db\"");
+    gateway("[store]\nurl = \"sqlite:file:p.db\"", "2:7", "write \"sqlite:p.db\"");
     gateway("[store]\nurl = \"env:\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"env:PAYBRIDGE_NO_SUCH\"", "2:7", "`store.url` cannot be read: the environment variable");
     gateway("[store]\nurl = \"file:nowhere\"", "2:7", "nowhere does not exist");

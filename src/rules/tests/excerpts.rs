@@ -39,6 +39,7 @@ fn values_of_other_keys_are_shown() {
         ("merchants/m.toml", "[balance]\nopening = { KES = \"0\" }\n", &["opening = { KES = \"0\" }"]),
         ("gateway.toml", "[engine]\nurl = \"http://v2.example/?page=1\"\n", &["url = \"http://v2.example/?page=1\""]),
         ("gateway.toml", "[store]\nurl = \"sqlite://h/db\"\n", &["url = \"sqlite://h/db\""]),
+        ("gateway.toml", "[store]\nurl = \"sqlite:x.db?key=hush\"\n", &["url = ***"]),
         ("gateway.toml", "[store]\nurl = \"env:PAYBRIDGE_NO_SUCH\"\n", &["url = \"env:PAYBRIDGE_NO_SUCH\""]),
     ]);
 }
