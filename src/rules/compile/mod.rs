@@ -11,6 +11,7 @@ pub(super) mod lists;
 mod merchant;
 mod page_texts;
 mod pages;
+mod pattern;
 mod provider;
 mod routes;
 pub(super) mod secrets;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -63,7 +63,7 @@ raw_table! {
         /// - `"card"`: 12 to 19 digits
         /// - `"mobile"`: `+` and 8 to 15 digits
         /// - `{ pattern = "^[A-Z]{2}[0-9]{10,32}$" }`: a regular expression without look-around and back-references. It
-        ///   matches anywhere: anchor it
+        ///   matches anywhere: anchor it. `\d`, `\w` and `\s` mean ASCII
         account: AccountRule,
     }
 }
@@ -74,7 +74,8 @@ const SCHEMA_NAME: &str = r"^(\./)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\.json$";
 raw_table! {
     /// `account = { pattern = "..." }`.
     struct RawPattern {
-        /// A regular expression without look-around and back-references. It matches anywhere: anchor it.
+        /// A regular expression without look-around and back-references. It matches anywhere: anchor it. `\d`, `\w` and
+        /// `\s` mean ASCII.
         pattern: Regex = required where { "examples": ["^[A-Z]{2}[0-9]{10,32}$"] },
     }
 }
@@ -104,18 +105,6 @@ impl FromToml for AccountRule {
     }
 }
 
-impl FromToml for Regex {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        reader.parsed(value, "a regular expression without look-around or back-references", |text| {
-            RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().ok()
-        })
-    }
-
-    fn schema() -> Value {
-        json!({ "type": "string" })
-    }
-}
-
 raw_table! {
     /// `[checks]`.
     struct RawChecks {
@@ -142,9 +131,6 @@ raw_table! {
         amount_per_day: Amount where { "examples": ["2500.00"] },
     }
 }
-
-/// The largest compiled pattern, in bytes.
-const LARGEST_PATTERN: usize = 1 << 20;
 
 /// Compiled schemas, by a hash of their input: text, direction and all lists. Shops with the same schema share one, and
 /// a reload reuses those that did not change.

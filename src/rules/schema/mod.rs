@@ -62,6 +62,17 @@ impl FieldsSchema {
     /// # Errors
     /// All problems of the schema.
     pub(super) fn read(text: &str, direction: Direction, lists: &AllowedLists) -> Result<Self, Vec<TextProblem>> {
+        // As every rule file, a schema may begin with a byte order mark, which is no JSON.
+        let json = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mark = text.len() - json.len();
+        let shifted = |mut problem: TextProblem| {
+            problem.span = problem.span.start + mark..problem.span.end + mark;
+            problem
+        };
+        Self::read_json(json, direction, lists).map_err(|problems| problems.into_iter().map(shifted).collect())
+    }
+
+    fn read_json(text: &str, direction: Direction, lists: &AllowedLists) -> Result<Self, Vec<TextProblem>> {
         let problem = |span, message| TextProblem { span, message, suggestion: None };
         let schema: Value = serde_json::from_str(text).map_err(|error| {
             // The parser's columns count bytes. Its message names the place, which is shown already.
