@@ -53,6 +53,9 @@ impl Checked {
         for problem in &self.inspection.problems {
             writeln!(err, "{}\n", if colored { problem.styled() } else { problem.rendered() })?;
         }
+        for note in &self.inspection.notes {
+            writeln!(err, "note: {note}\n")?;
+        }
         let counts = self.counts();
         match &self.inspection.rules {
             Some(rules) if self.passes => {
@@ -99,6 +102,8 @@ struct Document<'a> {
     errors: usize,
     warnings: usize,
     problems: Vec<Found<'a>>,
+    /// What is worth knowing about valid rules.
+    notes: &'a [String],
     merchants: Option<usize>,
     api_keys: Option<usize>,
     shops: Option<usize>,
@@ -135,6 +140,7 @@ fn write_json(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
         errors: checked.count(Severity::Error),
         warnings: checked.count(Severity::Warning),
         problems: checked.inspection.problems.iter().map(found).collect(),
+        notes: &checked.inspection.notes,
         merchants: rules.map(|rules| rules.merchants.len()),
         api_keys: rules.map(|rules| rules.api_keys.len()),
         shops: rules.map(|rules| rules.shops.len()),

@@ -14,14 +14,15 @@ use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Semaphore;
 use tower_service::Service;
 
 use super::counted::Counted;
 use super::egress::EgressPolicy;
 use super::resolver::{Forbidden, Lookups, Resolver};
+use crate::trust::client_config;
 
 /// A pool of connections. Clones share it.
 pub(super) type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
@@ -65,7 +66,7 @@ pub(super) fn plain(options: &ClientOptions) -> Result<Client, rustls::Error> {
     https(&[], &[], options)
 }
 
-/// Builds a client for HTTPS that trusts these certificates.
+/// Builds a client for HTTPS that trusts these certificates; those in `extra` are also trusted as a server's own.
 ///
 /// # Errors
 /// The crypto provider has no usable protocol version.
@@ -74,13 +75,11 @@ pub(super) fn https(
     extra: &[CertificateDer<'static>],
     options: &ClientOptions,
 ) -> Result<Client, rustls::Error> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(system.iter().cloned());
-    let (_, unusable) = roots.add_parsable_certificates(extra.iter().cloned());
+    let (tls, unusable) = client_config(system, extra)?;
     if unusable > 0 {
         tracing::warn!(unusable, "some certificates that the rules trust cannot be used");
     }
-    Ok(build(tls(roots)?, options.clone()))
+    Ok(build(tls, options.clone()))
 }
 
 /// Loads the system's trusted roots, on a blocking thread because it reads files.
@@ -93,12 +92,6 @@ pub(super) async fn system_roots() -> Arc<[CertificateDer<'static>]> {
         tracing::warn!("the system has no trusted certificates: only those that the rules name are trusted");
     }
     loaded.certs.into()
-}
-
-fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 fn build(tls: ClientConfig, options: ClientOptions) -> Client {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use sha2::{Digest, Sha256};
 
 use super::files::{ContentHash, content_hash, read_bounded};
 use super::stamp::FileMeta;
 use crate::domain::wide;
+use crate::trust;
 
 /// The largest external file, in bytes. Callers with a lower limit pass it to `read`.
 pub(super) const LARGEST_ELSEWHERE: u64 = 4 << 20;
@@ -73,7 +73,7 @@ impl ExternalFiles {
         let read = read.map_err(|error| format!("{shown} cannot be read: {error}")).and_then(|bytes| {
             let usable =
                 |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
-            match CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>() {
+            match trust::certificates(&bytes) {
                 Ok(none) if none.is_empty() => Err(format!("{shown} holds no PEM certificate")),
                 Ok(all) if all.iter().all(usable) => Ok(all.into()),
                 _ => Err(format!("{shown} holds a certificate that cannot be read")),

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::verify_server_name;
-use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::ParsedCertificate;
 use toml::Spanned;
 
@@ -24,6 +23,7 @@ use super::validity::staleness;
 use super::{LoadOptions, RuleSet, TlsRules};
 use crate::domain::{UnixMillis, host_of};
 use crate::names::did_you_mean;
+use crate::trust;
 
 /// The largest file with certificates or a key, in bytes.
 const LARGEST_PEM: u64 = 4 << 20;
@@ -35,6 +35,8 @@ pub struct Inspection {
     pub rules: Option<RuleSet>,
     /// All problems, sorted.
     pub problems: Vec<Problem>,
+    /// What operators should know about valid rules, each with its place.
+    pub notes: Vec<String>,
 }
 
 /// Loads a rules directory and checks the certificates that it names. `serves` checks that a certificate and a key
@@ -50,15 +52,18 @@ pub fn inspect(
     let (files, _) = files::read(directory, &mut findings);
     let rules = compile_once(directory, &files, now, options, &mut findings);
     let known = findings.files();
-    Inspector { findings: &mut findings, known, now, options }.run(&files, rules.as_ref(), serves);
+    let mut inspector = Inspector { findings: &mut findings, notes: Vec::new(), known, now, options };
+    inspector.run(&files, rules.as_ref(), serves);
+    let notes = inspector.notes;
     match findings.into_problems() {
-        Ok(problems) => Inspection { rules, problems },
-        Err(refused) => Inspection { rules: None, problems: refused.to_vec() },
+        Ok(problems) => Inspection { rules, problems, notes },
+        Err(refused) => Inspection { rules: None, problems: refused.to_vec(), notes },
     }
 }
 
 struct Inspector<'a> {
     findings: &'a mut Diagnostics,
+    notes: Vec<String>,
     /// The compiled files, by path.
     known: HashMap<PathBuf, FileId>,
     now: UnixMillis,
@@ -125,6 +130,9 @@ impl Inspector<'_> {
             self.authorities(*here, "tls.client_ca", path);
         }
         self.trusted(*here, "engine.trust", &raw.engine.trust);
+        if let Some(legacy) = raw.legacy.get() {
+            self.trusted(*here, "legacy.trust", &legacy.trust);
+        }
         self.trusted(*here, "callbacks.trust", &raw.callbacks.trust);
     }
 
@@ -140,10 +148,15 @@ impl Inspector<'_> {
             return None;
         }
         let chain = self.read_pem(here, "tls.certificate", &pair.certificate_at, &rules.certificate, |bytes| {
-            let chain = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>()?;
-            if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) }
+            match trust::certificates(bytes) {
+                Ok(none) if none.is_empty() => Err("holds no PEM certificate".to_owned()),
+                Ok(chain) => Ok(chain),
+                // The parser's message may quote the file.
+                Err(_) => Err("is not well-formed PEM: it may be cut short".to_owned()),
+            }
         });
-        let key = self.read_pem(here, "tls.key", &pair.key_at, &rules.key, PrivateKeyDer::from_pem_slice);
+        let key = |bytes: &[u8]| trust::private_key(bytes).map_err(|error| error.to_string());
+        let key = self.read_pem(here, "tls.key", &pair.key_at, &rules.key, key);
         if chain.is_some()
             && key.is_some()
             && let Err(reason) = serves(&TlsRules { client_ca: None, ..rules.clone() })
@@ -161,7 +174,7 @@ impl Inspector<'_> {
         key: &str,
         at: &Span,
         path: &Path,
-        read: impl FnOnce(&[u8]) -> Result<T, pem::Error>,
+        read: impl FnOnce(&[u8]) -> Result<T, String>,
     ) -> Option<T> {
         let shown = path.display();
         let missing = is_missing(path);
@@ -171,10 +184,7 @@ impl Inspector<'_> {
         let reason = match read_bounded(path, LARGEST_PEM).map(|bytes| read(&bytes)) {
             Ok(Ok(content)) => return Some(content),
             Err(error) => format!("{shown} cannot be read: {error}"),
-            Ok(Err(pem::Error::NoItemsFound)) if key == "tls.key" => format!("{shown} holds no PEM private key"),
-            Ok(Err(pem::Error::NoItemsFound)) => format!("{shown} holds no PEM certificate"),
-            // The parser's message may quote the file.
-            Ok(Err(_)) => format!("{shown} is not well-formed PEM: it may be cut short"),
+            Ok(Err(reason)) => format!("{shown} {reason}"),
         };
         let advice = missing.then(|| {
             "`paybridge certs` makes a pair for development, and so does `serve` with `generate = true` when both files \
@@ -197,6 +207,20 @@ impl Inspector<'_> {
                 let message = format!("`{key}`: {which} in {} {staleness}", path.display());
                 self.findings.warn(here.file, at.clone(), message, None);
             }
+        }
+    }
+
+    /// Notes the certificates that servers present themselves: they are trusted as they are, and replaced with them.
+    fn pins(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
+        for certificate in certificates.iter().filter(|certificate| is_of_server(certificate)) {
+            let (line, column) = self.findings.position(here.file, at.start);
+            self.notes.push(format!(
+                "{}:{line}:{column}: `{key}`: {} holds a server's own certificate, for {}: it is trusted as a pin, so \
+                 that a new one of that server must be named here first",
+                here.path.display(),
+                path.display(),
+                names(certificate).join(", ")
+            ));
         }
     }
 
@@ -232,7 +256,10 @@ impl Inspector<'_> {
     fn authorities(&mut self, here: FileContext<'_>, key: &str, named: &Spanned<String>) {
         let path = here.relative(named.get_ref());
         let Ok(bytes) = read_bounded(&path, LARGEST_PEM) else { return };
-        let certificates: Vec<_> = CertificateDer::pem_slice_iter(&bytes).filter_map(Result::ok).collect();
+        let certificates = trust::certificates(&bytes).unwrap_or_default();
+        if key != "tls.client_ca" {
+            self.pins(here, &named.span(), key, &path, &certificates);
+        }
         self.dates(here, &named.span(), key, &path, &certificates);
     }
 }
@@ -255,6 +282,13 @@ impl Pair {
 
 fn is_missing(path: &Path) -> bool {
     !path.exists()
+}
+
+/// Reports whether a certificate is made for a server: it has names, and is self-signed or no authority's.
+fn is_of_server(certificate: &CertificateDer<'_>) -> bool {
+    let is_pin = x509_parser::parse_x509_certificate(certificate)
+        .is_ok_and(|(_, parsed)| parsed.subject() == parsed.issuer() || !parsed.is_ca());
+    is_pin && !names(certificate).is_empty()
 }
 
 /// Returns the names that a certificate is for, at most 20.

@@ -90,22 +90,26 @@ pub(super) fn fetched(
     resolve: impl FnOnce(&str) -> PathBuf,
     read: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
 ) -> Result<Vec<u8>, Missing> {
-    let bytes = match secret {
-        SecretRef::Literal(text) => text.as_bytes().to_vec(),
-        SecretRef::Environment(name) => env::var_os(name)
-            .ok_or_else(|| Missing::Because(format!("the environment variable {} is not set", quoted(name))))?
-            .into_encoded_bytes(),
+    let (what, bytes) = match secret {
+        SecretRef::Literal(text) => ("the secret".to_owned(), text.as_bytes().to_vec()),
+        SecretRef::Environment(name) => {
+            let what = format!("the environment variable {}", quoted(name));
+            match env::var_os(name) {
+                Some(value) => (what, value.into_encoded_bytes()),
+                None => return Err(Missing::Because(format!("{what} is not set"))),
+            }
+        }
         SecretRef::File(named) => {
             let path = resolve(named);
-            without_newline(read(&path).map_err(|error| {
-                if error.kind() == io::ErrorKind::NotFound {
-                    return Missing::NoFile(path.clone());
-                }
-                Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display()))
-            })?)
+            let what = format!("the secret's file {}", path.display());
+            match read(&path) {
+                Ok(bytes) => (what, without_newline(bytes)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Missing::NoFile(path)),
+                Err(error) => return Err(Missing::Because(format!("{what} cannot be read: {error}"))),
+            }
         }
     };
-    if bytes.is_empty() { Err(Missing::Because("the secret is empty".into())) } else { Ok(bytes) }
+    if bytes.is_empty() { Err(Missing::Because(format!("{what} is empty"))) } else { Ok(bytes) }
 }
 
 impl Missing {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::pem;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::{UnixMillis, wide};
 use crate::rules::TlsRules;
+use crate::trust;
 
 /// The ALPN protocol name of HTTP/2.
 pub(super) const ALPN_HTTP2: &[u8] = b"h2";
@@ -143,7 +144,7 @@ fn client_verifier(
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let certificates = read(path)
-        .and_then(|text| CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>())
+        .and_then(|text| trust::certificates(&text))
         .map_err(|error| unreadable(path, "certificate", error))?;
     if certificates.is_empty() {
         return Err(unreadable(path, "certificate", pem::Error::NoItemsFound));
@@ -152,9 +153,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    read(path)
-        .and_then(|text| PrivateKeyDer::from_pem_slice(&text))
-        .map_err(|error| unreadable(path, "private key", error))
+    let text = read(path).map_err(|error| unreadable(path, "private key", error))?;
+    trust::private_key(&text).map_err(|error| TlsError(format!("{} {error}", path.display())))
 }
 
 /// Reads a file within bounds: an endless file, or a pipe without a writer, must not block a reload.

@@ -49,7 +49,14 @@ impl Context<'_> {
             match self.bytes(here, raw.get_ref()) {
                 Ok(text) => match store_key(&text) {
                     Some(key) => keys.push(key),
-                    None => self.problem(here, raw.span(), "the store's key must be 32 bytes in base64"),
+                    None => {
+                        let place = match raw.get_ref() {
+                            SecretRef::File(path) => format!(" in {}", here.relative(path).display()),
+                            SecretRef::Environment(_) | SecretRef::Literal(_) => String::new(),
+                        };
+                        let message = format!("the store's key{place} must be 32 bytes in base64");
+                        self.problem(here, raw.span(), message);
+                    }
                 },
                 Err(Missing::NoFile(_)) if list.len() == 1 => {}
                 Err(missing) => self.problem(here, raw.span(), missing.message()),

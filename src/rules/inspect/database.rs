@@ -5,7 +5,6 @@ use std::path::Path;
 
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::{self, PemObject};
 
 use super::{Inspector, LARGEST_PEM, Reread};
 use crate::rules::RuleSet;
@@ -14,6 +13,7 @@ use crate::rules::files::read_bounded;
 use crate::rules::problems::Span;
 use crate::rules::secret::store_key;
 use crate::store::StoreUrl;
+use crate::trust;
 
 /// The largest key file, in bytes.
 const LARGEST_KEY: u64 = 64 << 10;
@@ -37,10 +37,11 @@ impl Inspector<'_> {
 
     fn check_roots(&mut self, here: FileContext<'_>, at: &Span, path: &Path) {
         let shown = path.display();
-        let read = read_bounded(path, LARGEST_PEM).map(|bytes| certificates(&bytes));
+        let read = read_bounded(path, LARGEST_PEM).map(|bytes| trust::certificates(&bytes));
         let reason = match read {
             Ok(Ok(certificates)) if certificates.is_empty() => format!("{shown} holds no PEM certificate"),
             Ok(Ok(certificates)) if certificates.iter().all(is_usable) => {
+                self.pins(here, at, "sslrootcert", path, &certificates);
                 return self.dates(here, at, "sslrootcert", path, &certificates);
             }
             Ok(_) => format!("{shown} holds a certificate that cannot be read"),
@@ -62,10 +63,6 @@ impl Inspector<'_> {
         let advice = "`openssl rand -base64 32` generates one: it must be the same on every node".to_owned();
         self.findings.warn(here.file, at.clone(), format!("`{key}`: {reason}"), Some(advice));
     }
-}
-
-fn certificates(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
-    CertificateDer::pem_slice_iter(bytes).collect()
 }
 
 fn is_usable(certificate: &CertificateDer<'static>) -> bool {

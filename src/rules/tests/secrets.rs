@@ -42,7 +42,7 @@ fn unavailable_secrets_are_problems() {
     let place = "merchants/m.toml:3:13";
     with_secret("\"env:PAYBRIDGE_NO_SUCH_VARIABLE\"").one_problem(place, "`PAYBRIDGE_NO_SUCH_VARIABLE` is not set");
     with_secret("\"file:nowhere\"").one_problem(place, "nowhere does not exist");
-    with_secret("\"file:empty\"").with("merchants/empty", "\n").one_problem(place, "the secret is empty");
+    with_secret("\"file:empty\"").with("merchants/empty", "\n").one_problem(place, "empty is empty");
     with_secret("\"file:\"").one_problem(place, "must not be empty");
     with_secret("\"env:\"").one_problem(place, "must not be empty");
     with_secret("5").one_problem(place, "must be a secret");

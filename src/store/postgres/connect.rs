@@ -1,6 +1,7 @@
 //! Connections to the database: a pool, each connection with the session settings that the store needs, to the one of
 //! several hosts that accepts writes.
 
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,6 @@ use deadpool_postgres::{
 };
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::JoinHandle;
@@ -22,12 +22,12 @@ use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors::{Refusals, describe, with_source};
-use super::permits::PATIENCE;
 use crate::store::url::host_and_port;
 use crate::store::{PostgresTls, PostgresUrl};
+use crate::trust::{certificates, client_config};
 
-/// How much longer the pool waits than all hosts may take, so that the error is about the hosts; and how long an idle
-/// connection may take to prove that it works.
+/// How much longer the pool waits than all hosts may take, so that the error is about the hosts; how long it waits
+/// otherwise, and how long an idle connection may take to prove that it works.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// The settings of every session. An acknowledged operation is on disk, regardless of the server's default; where commits
@@ -61,14 +61,18 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
         }
     };
     let prepared = Hook::async_fn(|client, _| {
-        Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+        Box::pin(async move {
+            let set = timeout(HOST_TIMEOUT, client.batch_execute(SESSION)).await;
+            set.map_err(|_| HookError::message("the database does not answer"))?.map_err(HookError::Backend)
+        })
     });
     Pool::builder(manager)
         .max_size(url.connections())
         // The caches of one of the server's processes serve the next query too.
         .queue_mode(QueueMode::Lifo)
         .timeouts(Timeouts {
-            wait: Some(PATIENCE),
+            // Its connections are given out elsewhere, and never more than there may be.
+            wait: Some(WAIT),
             create: Some(all_hosts_timeout(url.config()) + WAIT),
             recycle: Some(WAIT),
         })
@@ -79,42 +83,37 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
 }
 
 fn tls(url: &PostgresUrl) -> Result<Option<ClientConfig>, String> {
+    let (system, named) = match (url.tls(), url.roots()) {
+        (PostgresTls::Off, _) => return Ok(None),
+        (PostgresTls::IfOffered | PostgresTls::Required, None) => return any_certificate().map(Some),
+        (_, Some(path)) => (Vec::new(), roots_in(path)?),
+        (PostgresTls::Verified, None) => (rustls_native_certs::load_native_certs().certs, Vec::new()),
+    };
+    client_config(&system, &named).map(|(config, _)| Some(config)).map_err(|error| error.to_string())
+}
+
+fn any_certificate() -> Result<ClientConfig, String> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let verified = match (url.tls(), url.roots()) {
-        (PostgresTls::Off, _) => return Ok(None),
-        (PostgresTls::IfOffered | PostgresTls::Required, None) => None,
-        (_, Some(path)) => Some(roots_in(path)?),
-        (PostgresTls::Verified, None) => Some(roots_of_the_system()),
-    };
-    Ok(Some(match verified {
-        Some(roots) => builder.with_root_certificates(roots).with_no_client_auth(),
-        None => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-            .with_no_client_auth(),
-    }))
+    let verifier = Arc::new(AnyCertificate(provider));
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-fn roots_in(path: &std::path::Path) -> Result<RootCertStore, String> {
-    let unreadable = |error: rustls::pki_types::pem::Error| format!("sslrootcert {}: {error}", path.display());
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(unreadable)? {
-        let added = roots.add(certificate.map_err(unreadable)?);
-        added.map_err(|error| format!("sslrootcert {}: {error}", path.display()))?;
-    }
+/// Reads the certificates of `sslrootcert`.
+fn roots_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let shown = path.display();
+    let text = std::fs::read(path).map_err(|error| format!("sslrootcert {shown}: {error}"))?;
+    let roots = certificates(&text).map_err(|_| format!("sslrootcert {shown}: is not well-formed PEM"))?;
     if roots.is_empty() {
-        return Err(format!("sslrootcert {}: holds no certificate", path.display()));
+        return Err(format!("sslrootcert {shown}: holds no certificate"));
+    }
+    let mut store = RootCertStore::empty();
+    for certificate in &roots {
+        store.add(certificate.clone()).map_err(|error| format!("sslrootcert {shown}: {error}"))?;
     }
     Ok(roots)
-}
-
-fn roots_of_the_system() -> RootCertStore {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
 }
 
 /// The certificate verifier for `sslmode=prefer` and `require`: it accepts any certificate. They protect against
@@ -158,7 +157,7 @@ impl ServerCertVerifier for AnyCertificate {
 }
 
 /// How long a host may take: TCP, TLS and login together.
-const HOST_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const HOST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long all hosts together may take.
 pub(super) fn all_hosts_timeout(config: &Config) -> Duration {
