@@ -52,7 +52,7 @@ pub(super) async fn run(node: &PgNode, vault: Arc<Vault>, progress: ProgressRepo
 
 async fn audited(node: &PgNode, findings: AuditFindings, progress: ProgressReport) -> Result<Audit, PgError> {
     // The connection ends with the audit, so that a cancelled audit leaves no running statement in the pool.
-    let mut client = Object::take(node.client().await?);
+    let mut client = Object::take(node.client().await?.into_object());
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     let snapshot = builder.start().await?;
     snapshot.batch_execute(SESSION).await?;

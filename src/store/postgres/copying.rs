@@ -161,7 +161,7 @@ fn failed(fault: impl Into<PgError>) -> CopyError {
 
 /// A connection that ends with the work.
 async fn session(node: &PgNode) -> Result<Object, CopyError> {
-    let client = node.client().await.map_err(failed)?;
+    let client = node.client().await.map_err(failed)?.into_object();
     client.batch_execute(SESSION).await.map_err(failed)?;
     Ok(client)
 }

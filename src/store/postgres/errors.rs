@@ -26,6 +26,15 @@ pub(in crate::store) enum PgError {
     Store(StoreError),
 }
 
+/// How a further connection is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConnectionRefusal {
+    /// The server states that a limit is reached.
+    Stated,
+    /// No host responds: a pooler without a free connection accepts clients and lets them wait, as a frozen server does.
+    Silent,
+}
+
 /// What to do after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAction {
@@ -48,8 +57,31 @@ impl PgError {
                 _ => RetryAction::Elsewhere,
             },
             // A host that accepted the connection and did not respond: by now another one may lead.
-            Self::Silence | Self::Pool(PoolError::Timeout(TimeoutType::Create)) => RetryAction::Elsewhere,
+            Self::Silence
+            | Self::Pool(PoolError::Timeout(TimeoutType::Create) | PoolError::PostCreateHook(HookError::Message(_))) => {
+                RetryAction::Elsewhere
+            }
             Self::Pool(_) | Self::Store(_) => RetryAction::None,
+        }
+    }
+
+    /// Returns the error when no connection becomes free in time.
+    pub(super) const fn no_connection() -> Self {
+        Self::Pool(PoolError::Timeout(TimeoutType::Wait))
+    }
+
+    /// Returns how the server, or a pooler before it, keeps this process from a further connection. `None`: another
+    /// error.
+    pub(super) fn connection_refusal(&self) -> Option<ConnectionRefusal> {
+        match self {
+            Self::Pool(PoolError::Backend(error)) if code_of(error) == Some(&SqlState::TOO_MANY_CONNECTIONS) => {
+                Some(ConnectionRefusal::Stated)
+            }
+            Self::Pool(PoolError::Backend(error)) => {
+                Refusals::of(error).filter(|refusals| refusals.are_silent()).map(|_| ConnectionRefusal::Silent)
+            }
+            Self::Pool(PoolError::PostCreateHook(HookError::Message(_))) => Some(ConnectionRefusal::Silent),
+            Self::Database(_) | Self::Pool(_) | Self::Silence | Self::Store(_) => None,
         }
     }
 
@@ -66,7 +98,7 @@ impl PgError {
             Self::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
                 return StoreError::Unavailable("every connection to the database is in use".to_owned());
             }
-            Self::Silence | Self::Pool(PoolError::Timeout(_)) => {
+            Self::Silence | Self::Pool(PoolError::Timeout(_) | PoolError::PostCreateHook(HookError::Message(_))) => {
                 return StoreError::Unavailable("the database does not answer".to_owned());
             }
             Self::Pool(PoolError::Closed) => return closed(),
@@ -277,6 +309,11 @@ impl Refusals {
     /// Returns a server's code. It explains more than that another host is no leader, or unreachable.
     pub(super) fn code(&self) -> Option<&SqlState> {
         self.0.iter().find_map(|(_, error)| error.as_ref()?.code())
+    }
+
+    /// Reports whether no host responded at all.
+    fn are_silent(&self) -> bool {
+        self.0.iter().all(|(_, error)| error.is_none())
     }
 
     /// Describes each host with its reason; `describe` words the errors of servers.

@@ -18,6 +18,7 @@ mod batch;
 mod checks;
 mod claims;
 mod connect;
+mod connections;
 pub mod copying;
 mod create;
 mod errors;
@@ -31,6 +32,7 @@ mod outbox;
 mod permits;
 mod row;
 mod schema;
+mod server;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod tests;

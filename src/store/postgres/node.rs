@@ -13,8 +13,9 @@ use deadpool_postgres::{Object, Pool, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::connections::{Connections, PooledClient};
 use super::errors::{PgError, RetryAction, closed};
-use super::permits::{ClaimBatches, ConcurrencyLimits, CreateBatches, LIMIT, PATIENCE};
+use super::permits::{ClaimBatches, ConcurrencyLimits, CreateBatches, LIMIT, PATIENCE, RESERVE};
 use super::row::get;
 use crate::backoff;
 use crate::clock::{Clock, Random};
@@ -35,7 +36,7 @@ type Work = Box<dyn FnOnce(Rc<PgNode>) -> Pin<Box<dyn Future<Output = ()>>> + Se
 
 /// The state of the thread.
 pub(super) struct PgNode {
-    pool: Pool,
+    connections: Connections,
     random: Arc<dyn Random>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) batches: CreateBatches,
@@ -52,12 +53,17 @@ pub(super) struct PgNode {
 impl PgNode {
     /// Reports whether the store was closed.
     pub(super) fn is_closed(&self) -> bool {
-        self.pool.is_closed()
+        self.connections.pool.is_closed()
     }
 
-    /// Returns a connection. A single statement is a transaction by itself.
-    pub(super) async fn client(&self) -> Result<Object, PgError> {
-        Ok(self.pool.get().await?)
+    /// Returns a connection for work that is not retried. A single statement is a transaction by itself.
+    pub(super) async fn client(&self) -> Result<PooledClient<'_>, PgError> {
+        self.client_before(Instant::now() + LIMIT).await
+    }
+
+    /// Returns a connection for work that has to be done at `limit`.
+    pub(super) async fn client_before(&self, limit: Instant) -> Result<PooledClient<'_>, PgError> {
+        self.connections.get(limit - RESERVE, self.away.get()).await
     }
 
     /// Runs a transaction, and retries it after a conflict or a lost connection: `work` may run more than once, and
@@ -76,8 +82,8 @@ impl PgNode {
         since: Instant,
         work: impl AsyncFn(&Transaction<'_>) -> Result<Result<T, T>, PgError>,
     ) -> Result<T, StoreError> {
-        let once = async || {
-            let mut client = self.client().await?;
+        let once = async |limit| {
+            let mut client = self.client_before(limit).await?;
             let (transaction, begun) = (client.transaction().await?, Stopwatch::start());
             match work(&transaction).await? {
                 Ok(done) => {
@@ -99,15 +105,15 @@ impl PgNode {
         &self,
         work: impl AsyncFn(&Object) -> Result<T, PgError>,
     ) -> Result<T, StoreError> {
-        let once = async || {
-            let client = self.client().await?;
+        let once = async |limit| {
+            let client = self.client_before(limit).await?;
             work(&client).await
         };
         self.persist(once).await
     }
 
-    /// Retries work as long as that may help.
-    pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, PgError>) -> Result<T, StoreError> {
+    /// Retries work as long as that may help; `once` gets the moment at which it has to be done.
+    pub(super) async fn persist<T>(&self, once: impl AsyncFn(Instant) -> Result<T, PgError>) -> Result<T, StoreError> {
         self.retry_since(Instant::now(), once).await
     }
 
@@ -135,10 +141,10 @@ impl PgNode {
     async fn retry_since<T>(
         &self,
         began: Instant,
-        once: impl AsyncFn() -> Result<T, PgError>,
+        once: impl AsyncFn(Instant) -> Result<T, PgError>,
     ) -> Result<T, StoreError> {
         for tried in 1.. {
-            let fault = match timeout_at(began + LIMIT, once()).await {
+            let fault = match timeout_at(began + LIMIT, once(began + LIMIT)).await {
                 Ok(Ok(done)) => {
                     self.away.set(false);
                     return Ok(done);
@@ -150,7 +156,7 @@ impl PgNode {
             if retry_action == RetryAction::Elsewhere {
                 // The other connections most likely lead to the same server, which is gone or read-only; so does the
                 // one whose attempt was abandoned, which is back in the pool.
-                self.pool.retain(|_, _| false);
+                self.connections.pool.retain(|_, _| false);
                 self.losses.fetch_add(1, Ordering::AcqRel);
             }
             let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, tried - 1, None, self.random.number());
@@ -189,7 +195,7 @@ impl Thread {
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
             let (batches, turns) = (CreateBatches::default(), ConcurrencyLimits::new(connections.status().max_size));
             let node = Rc::new(PgNode {
-                pool: connections,
+                connections: Connections::new(connections),
                 random,
                 metrics,
                 batches,

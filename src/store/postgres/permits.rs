@@ -15,12 +15,16 @@ use crate::store::StoreError;
 use crate::store::create::Home;
 use crate::store::rows::operation::NewRow;
 
-/// After this time nothing is retried, and no longer does a caller wait for a connection.
+/// After this time nothing is retried.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The longest that a caller waits for a result: most give up after ten seconds or more, and an error is worth
 /// more than silence.
 pub(super) const LIMIT: Duration = Duration::from_secs(8);
+
+/// The end of [`LIMIT`] in which no connection is given out: a statement that could not finish would look like a server
+/// that does not respond.
+pub(super) const RESERVE: Duration = Duration::from_secs(1);
 
 /// Returns how many of the connections deciding creates may use at once; the rest stay for everything else.
 const fn deciding(connections: usize) -> usize {

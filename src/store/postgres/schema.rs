@@ -9,6 +9,7 @@ use tokio_postgres::error::SqlState;
 use super::errors::PgError;
 use super::node::PgNode;
 use super::row::get;
+use super::server;
 use crate::clock::Random;
 use crate::store::rows::CorruptRow;
 use crate::store::secret_file::wrapping_keys;
@@ -84,7 +85,7 @@ pub(super) async fn rewrap_keys(
     exclusively(node, url, async |transaction| rewrap_in(transaction, url, keys, random).await).await
 }
 
-/// Runs a transaction while no other node opens the store.
+/// Runs a transaction while no other node opens the store, on a database that is suitable for one.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -94,6 +95,9 @@ pub(super) async fn exclusively<T>(
     work: impl AsyncFn(&Transaction<'_>) -> Result<T, OpenFailure>,
 ) -> Result<T, OpenError> {
     let done = async {
+        if let Err(reason) = server::check(node).await? {
+            return Err(OpenFailure::Open(OpenError::Database { store: url.to_string(), reason }));
+        }
         let mut client = node.client().await?;
         let transaction = client.transaction().await?;
         // Ten nodes that start at once wait longer here than for any row.

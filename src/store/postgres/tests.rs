@@ -10,6 +10,7 @@ mod nodes;
 mod plans;
 #[path = "../../../tests/support/postgres.rs"]
 pub(super) mod server;
+mod servers;
 mod silence;
 
 use std::future::Future;

@@ -120,7 +120,7 @@ async fn tampered(store: &PostgresStore, sql: &str) -> Audit {
     let (sql, vault) = (sql.to_owned(), Arc::clone(&store.vault));
     let audit = store.thread.run(async move |node| {
         let audit = async || {
-            let mut client = Object::take(node.client().await?);
+            let mut client = Object::take(node.client().await?.into_object());
             let snapshot = client.transaction().await?;
             snapshot.batch_execute(UNCHECKED).await?;
             snapshot.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));

@@ -29,8 +29,8 @@ async fn at_one_moment<T>(
     node: &PgNode,
     read: impl AsyncFn(&Transaction<'_>) -> Result<T, PgError>,
 ) -> Result<T, StoreError> {
-    node.persist(async || {
-        let mut client = node.client().await?;
+    node.persist(async |limit| {
+        let mut client = node.client_before(limit).await?;
         let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
         let transaction = moment.start().await?;
         let found = read(&transaction).await?;

@@ -1,0 +1,86 @@
+//! What a database must be, checked whenever a store is opened: what is otherwise noticed request by request.
+
+use deadpool_postgres::Object;
+use tokio::time::timeout;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use super::connect::HOST_TIMEOUT;
+use super::errors::PgError;
+use super::node::PgNode;
+
+/// The encoding that holds every text.
+const ENCODING: &str = "UTF8";
+
+/// How often two connections are compared. One comparison recognizes a pooler that nobody else uses.
+const COMPARISONS: u32 = 3;
+
+/// Checks the encodings of the database and the connection, and that the connection has a session of its own.
+///
+/// # Errors
+/// The database does not respond. The inner error is why it is unsuitable, as the end of a line about the store.
+pub(super) async fn check(node: &PgNode) -> Result<Result<(), String>, PgError> {
+    // Taken from the pool, so that there is room for the other one.
+    let client = Object::take(node.client().await?.into_object());
+    let refused = timeout(HOST_TIMEOUT, refused_encoding(&client)).await.unwrap_or(Err(PgError::Silence))?;
+    if let Some(refused) = refused {
+        return Ok(Err(refused));
+    }
+    let other = match node.client().await {
+        Ok(other) => other,
+        // The only connection there is shares its session with none.
+        Err(refused) if refused.connection_refusal().is_some() => return Ok(Ok(())),
+        Err(error) => return Err(error),
+    };
+    let is_shared = timeout(HOST_TIMEOUT, is_shared(&client, &other)).await.unwrap_or(Err(PgError::Silence))?;
+    Ok(if is_shared { Err(SHARED.to_owned()) } else { Ok(()) })
+}
+
+async fn refused_encoding(client: &Client) -> Result<Option<String>, PgError> {
+    let database = value(client, "SHOW server_encoding").await?;
+    if database != ENCODING {
+        return Ok(Some(format!(
+            "the database's encoding is {database}, which cannot hold every order_id: the store needs one that was \
+             created with ENCODING 'UTF8' TEMPLATE template0"
+        )));
+    }
+    let connection = value(client, "SHOW client_encoding").await?;
+    Ok((connection != ENCODING).then(|| {
+        format!("the connection's encoding is {connection}: the server, or a pooler before it, must leave it UTF8")
+    }))
+}
+
+const SHARED: &str = "connections share the server's sessions, as behind a pooler in transaction or statement mode: connect \
+    to the server itself, or set the pooler to session mode for this database (PgBouncer: pool_mode = session)";
+
+/// Reports whether a pooler gives each transaction any session of the server: then another connection meets the session
+/// of `client`, or `client` meets another one while its own is taken. Only simple queries are used: prepared statements
+/// fail there.
+async fn is_shared(client: &Client, other: &Client) -> Result<bool, PgError> {
+    for _ in 0..COMPARISONS {
+        let own = session(client).await?;
+        if session(other).await? == own {
+            return Ok(true);
+        }
+        other.batch_execute("BEGIN").await?;
+        let is_shared = session(other).await? == own || session(client).await? != own;
+        other.batch_execute("ROLLBACK").await?;
+        if is_shared {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn session(client: &Client) -> Result<String, PgError> {
+    value(client, "SELECT pg_backend_pid()").await
+}
+
+/// Returns the only value that a query returns.
+async fn value(client: &Client, query: &str) -> Result<String, PgError> {
+    let messages = client.simple_query(query).await?;
+    let value = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    Ok(value.unwrap_or_default().to_owned())
+}
