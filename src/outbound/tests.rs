@@ -124,7 +124,12 @@ async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[Certificat
     let now = crate::clock::Clock::now(&crate::clock::SystemClock);
     certs::make(&files, &["localhost".to_owned()], now, false).unwrap();
     let chain = CertificateDer::pem_file_iter(&files.certificate).unwrap().map(Result::unwrap).collect();
-    let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+    let url = tls_server_with(chain, PrivateKeyDer::from_pem_file(&files.key).unwrap(), alpn).await;
+    (url, CertificateDer::pem_file_iter(&files.ca).unwrap().map(Result::unwrap).collect())
+}
+
+/// Starts such a server with a certificate; returns its URL.
+async fn tls_server_with(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>, alpn: &[&str]) -> String {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let mut config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();
@@ -155,8 +160,39 @@ async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[Certificat
             });
         }
     });
-    let ca = CertificateDer::pem_file_iter(&files.ca).unwrap().map(Result::unwrap).collect();
-    (url, ca)
+    url
+}
+
+/// As `openssl req -x509` makes it: marked as an authority's.
+#[tokio::test]
+async fn a_servers_own_certificate_is_trusted_where_it_is_named() {
+    let made = |name: &str| {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut made = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+        made.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        (made.self_signed(&key).unwrap().der().clone(), key)
+    };
+    let [(ours, key), (other, _), (misnamed, misnamed_key)] = ["localhost", "localhost", "other.example"].map(made);
+    let served = |certificate: &CertificateDer<'static>, key: rcgen::KeyPair| {
+        tls_server_with(vec![certificate.clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap(), &["h2"])
+    };
+    let (url, misnamed_url) = (served(&ours, key).await, served(&misnamed, misnamed_key).await);
+    let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
+    let outbound = Outbound::default();
+    let ask = async |url: &str, named: &[&CertificateDer<'static>]| {
+        let trust: Arc<[_]> = named.iter().map(|certificate| (*certificate).clone()).collect();
+        let reply = outbound.ask(OutboundRequest { headers: &headers, ..post(url, &trust) }, NOW).await;
+        reply.map(|reply| reply.status).map_err(|error| error.to_string())
+    };
+    assert_eq!(ask(&url, &[&other, &ours]).await, Ok(200));
+    for (url, named, why) in [
+        (&url, vec![&other], "invalid peer certificate"),
+        (&url, vec![], "invalid peer certificate"),
+        (&misnamed_url, vec![&misnamed], "not valid for name"),
+    ] {
+        let refused = ask(url, &named).await.unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
 }
 
 #[tokio::test]

@@ -211,6 +211,23 @@ async fn what_can_be_provoked_is_documented() {
     }
 }
 
+/// Common generators of clients follow no reference where a callback or a webhook stands.
+#[test]
+fn callbacks_are_written_where_they_stand() {
+    let document = document();
+    let callback =
+        |path: &str| &document["paths"][path]["post"]["callbacks"]["result"]["{$request.body#/callback_url}"];
+    let all = [callback(DEPOSITS), callback(WITHDRAWALS), &document["webhooks"]["result"]];
+    let ids: BTreeSet<&str> = all.iter().map(|item| text(&item["post"], "operationId")).collect();
+    assert_eq!(ids.len(), all.len(), "an operationId is unique: {ids:?}");
+    for item in all {
+        let mut same = item["post"].clone();
+        same["operationId"] = all[0]["post"]["operationId"].clone();
+        assert_eq!(same, all[0]["post"]);
+    }
+    assert!(document["components"]["callbacks"].is_null() && document["components"]["pathItems"].is_null());
+}
+
 /// A program of the virtual environment, or of `PATH`. `None`, said aloud, where it is missing and may be.
 fn tool(name: &str) -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/schemathesis/bin").join(name);

@@ -181,3 +181,15 @@ fn postgres_is_copied_with_its_own_tools() {
     assert!(ran.err.contains("pg_dump") && ran.err.contains("pg_basebackup"), "{}", ran.err);
     assert_eq!(std::fs::read_dir(shelf).unwrap().count(), 0);
 }
+
+/// A URL would be the name of a file.
+#[tokio::test]
+async fn a_copy_is_named_by_its_path() {
+    let gateway = Gateway::start(&Rules::default());
+    for to in ["sqlite:copy.db", "file:copy.db?mode=rwc"] {
+        let ran = backup(&gateway, Path::new(to));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+        assert!(ran.err.contains("is the path of the copy, and no URL"), "{}", ran.err);
+        assert!(!gateway.root.path().join(to).exists());
+    }
+}

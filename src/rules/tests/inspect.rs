@@ -254,3 +254,66 @@ fn the_authorities_of_a_database_must_exist() {
     rules.put("ca.pem", valid_pair().0);
     assert_found(&rules, &[]);
 }
+
+#[test]
+fn an_encrypted_key_is_called_encrypted() {
+    let (certificate, _) = valid_pair();
+    let pkcs8 = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let older = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nMIIB\n\
+                 -----END RSA PRIVATE KEY-----\n";
+    for key in [pkcs8, older] {
+        assert_found(
+            &rules("", &[("server.pem", &certificate), ("server.key", key)]),
+            &["warning gateway.toml:1:1: `tls.key`: certs/server.key holds an encrypted private key"],
+        );
+    }
+}
+
+#[test]
+fn a_byte_order_mark_hides_no_certificate_and_no_key() {
+    let (certificate, key) = valid_pair();
+    let (certificate, key) = (format!("\u{feff}{certificate}"), format!("\u{feff}{key}"));
+    assert_found(&rules("", &[("server.pem", &certificate), ("server.key", &key)]), &[]);
+    let trusting = rules("[tls]\ngenerate = true\n[callbacks]\ntrust = [\"../certs/server.pem\"]\n", &[]);
+    trusting.put("../certs/server.pem", &certificate);
+    assert_eq!(trusting.load().gateway.callbacks.trust.len(), 1);
+}
+
+/// What a trust names is an authority, or a server's own certificate, which is noted and no problem.
+#[test]
+fn a_servers_own_certificate_is_noted() {
+    let (own, _) = pair("v2.example", (2026, 1, 1), (2027, 1, 1));
+    let mut authority = CertificateParams::default();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    (authority.not_before, authority.not_after) = (date_time_ymd(2026, 1, 1), date_time_ymd(2027, 1, 1));
+    let authority = authority.self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
+    let trust = "trust = [\"../certs/authority.pem\", \"../certs/own.pem\"]\n";
+    let gateway = format!(
+        "[tls]\ngenerate = true\n[engine]\n{trust}[callbacks]\n{trust}[legacy]\nurl = \"https://v1.example\"\n{trust}"
+    );
+    let shop = "currency = \"EUR\"\n[provider]\nkind = \"http\"\nurl = \"https://bank.example\"\nsecret = \"x\"\n\
+                trust = [\"../../certs/own.pem\"]\n";
+    let rules = rules(&gateway, &[("own.pem", &own), ("authority.pem", &authority)]).with("shops/s.toml", shop);
+    assert_found(&rules, &[]);
+    let serves = |_: &TlsRules| Ok(());
+    let notes = inspect(&rules.path(), NOW, LoadOptions { check_secrets: true }, &serves).notes;
+    for (note, place) in
+        notes.iter().zip(["`engine.trust`: ", "`legacy.trust`: ", "`callbacks.trust`: ", "`provider.trust`: "])
+    {
+        assert!(
+            note.contains(place) && note.contains("own.pem holds a server's own certificate, for v2.example"),
+            "{note}"
+        );
+    }
+    assert_eq!(notes.len(), 4, "{notes:?}");
+}
+
+#[test]
+fn a_schema_may_begin_with_a_byte_order_mark() {
+    let shop = "currency = \"EUR\"\n[payin]\nschema = \"s.json\"\n[provider]\nkind = \"sandbox\"\n";
+    let schema =
+        |text: &str| rules("[tls]\ngenerate = true\n", &[]).with("shops/s.toml", shop).with("shops/s.json", text);
+    schema("\u{feff}{\"type\": \"object\", \"properties\": {}}").load();
+    schema("\u{feff}{\"type\": \"objet\"}").one_problem("shops/s.json:1:2", "must be \"object\"");
+    schema("\u{feff}{\n  \"type\" \"object\"}").one_problem("shops/s.json:2:10", "not valid JSON");
+}

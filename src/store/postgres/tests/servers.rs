@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -189,5 +190,40 @@ async fn callers_wait_for_the_connections_that_a_role_may_have() {
             }
         }
         store.close().await.unwrap();
+    }
+}
+
+/// The server's own certificate in `sslrootcert`, as `openssl req -x509` makes it.
+#[test]
+fn a_servers_own_certificate_is_trusted_where_sslrootcert_names_it() {
+    let made = |name: &str| {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut made = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+        made.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        (made.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    };
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let [own, key, other] = ["own.pem", "own.key", "other.pem"].map(|name| directory.path().join(name));
+    let (certificate, private) = made("localhost");
+    std::fs::write(&own, certificate).unwrap();
+    std::fs::write(&key, private).unwrap();
+    std::fs::write(&other, made("localhost").0).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    if let Some((user, group)) = humble_user() {
+        std::os::unix::fs::chown(&key, Some(user), Some(group)).unwrap();
+    }
+    let settings =
+        ["ssl=on".to_owned(), format!("ssl_cert_file={}", own.display()), format!("ssl_key_file={}", key.display())];
+    let Some(server) = server::Server::start(&settings.each_ref().map(String::as_str)) else { return };
+    let place = Place(server.database());
+    let at = |host: &str, roots: &std::path::Path| {
+        let url = place.0.url().replace("127.0.0.1", host);
+        node_at(&url.replace("sslmode=disable", &format!("sslmode=verify-full&sslrootcert={}", roots.display())))
+    };
+    at("localhost", &own).unwrap();
+    for (host, roots) in [("localhost", &other), ("127.0.0.1", &own)] {
+        let refused = at(host, roots).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("certificate"), "{refused}");
     }
 }
