@@ -39,9 +39,9 @@ fn with_ascii_classes(text: &str) -> Option<String> {
             ClassPerlKind::Word => "0-9A-Z_a-z",
         };
         spelled.push_str(text.get(end..perl.span.start.offset)?);
-        let class = format!("[{negation}{members}]");
         // Without regard to case, `k` would mean the Kelvin sign too.
-        spelled.push_str(&if in_brackets { class } else { format!("(?-i:{class})") });
+        let (begin, end_of_class) = if in_brackets { ("[", "]") } else { ("(?-i:[", "])") };
+        spelled.extend([begin, negation, members, end_of_class]);
         end = perl.span.end.offset;
     }
     spelled.push_str(text.get(end..)?);

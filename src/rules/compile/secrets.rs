@@ -47,17 +47,14 @@ impl Context<'_> {
                 continue;
             }
             match self.bytes(here, raw.get_ref()) {
-                Ok(text) => match store_key(&text) {
-                    Some(key) => keys.push(key),
-                    None => {
-                        let place = match raw.get_ref() {
-                            SecretRef::File(path) => format!(" in {}", here.relative(path).display()),
-                            SecretRef::Environment(_) | SecretRef::Literal(_) => String::new(),
-                        };
-                        let message = format!("the store's key{place} must be 32 bytes in base64");
-                        self.problem(here, raw.span(), message);
-                    }
-                },
+                Ok(text) if let Some(key) = store_key(&text) => keys.push(key),
+                Ok(_) => {
+                    let place = match raw.get_ref() {
+                        SecretRef::File(path) => format!(" in {}", here.relative(path).display()),
+                        SecretRef::Environment(_) | SecretRef::Literal(_) => String::new(),
+                    };
+                    self.problem(here, raw.span(), format!("the store's key{place} must be 32 bytes in base64"));
+                }
                 Err(Missing::NoFile(_)) if list.len() == 1 => {}
                 Err(missing) => self.problem(here, raw.span(), missing.message()),
             }

@@ -78,9 +78,9 @@ async fn session(client: &Client) -> Result<String, PgError> {
 /// Returns the only value that a query returns.
 async fn value(client: &Client, query: &str) -> Result<String, PgError> {
     let messages = client.simple_query(query).await?;
-    let value = messages.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
+    let value = messages.iter().find_map(|message| {
+        let SimpleQueryMessage::Row(row) = message else { return None };
+        row.get(0)
     });
     Ok(value.unwrap_or_default().to_owned())
 }

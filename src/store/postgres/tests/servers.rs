@@ -41,7 +41,7 @@ fn a_database_that_cannot_hold_every_text_is_refused() {
     place.open_node();
 }
 
-/// PgBouncer in front of a database, on a port of its own. It ends with the value, or with the test process.
+/// `PgBouncer` in front of a database, on a port of its own. It ends with the value, or with the test process.
 struct Pooler {
     guard: Child,
     _directory: tempfile::TempDir,
@@ -49,7 +49,7 @@ struct Pooler {
 }
 
 impl Pooler {
-    /// Starts it with more settings; `None`, said aloud, where PgBouncer is not installed.
+    /// Starts it with more settings; `None`, said aloud, where it is not installed.
     fn start(database: &server::Database, settings: &str) -> Option<Self> {
         let program =
             ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(PathBuf::from).into_iter().find(|at| at.is_file());
@@ -84,9 +84,9 @@ impl Pooler {
         }
         let guard = guard.process_group(0).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let pooler = Self { guard, _directory: directory, port };
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            assert!(std::time::Instant::now() < deadline, "PgBouncer does not start");
+            assert!(tokio::time::Instant::now() < deadline, "PgBouncer does not start");
             std::thread::sleep(Duration::from_millis(10));
         }
         Some(pooler)
@@ -175,10 +175,10 @@ async fn callers_wait_for_the_connections_that_a_role_may_have() {
         all_are_created(&store).await;
         // Once the server accepts more, they are used again.
         place.0.sql(&format!("ALTER ROLE {role} CONNECTION LIMIT 20"));
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
         let connections = format!("SELECT count(*) FROM pg_stat_activity WHERE usename = '{role}'");
         while place.0.sql(&connections).parse::<usize>().unwrap() <= limit {
-            assert!(std::time::Instant::now() < deadline, "no further connection is made");
+            assert!(tokio::time::Instant::now() < deadline, "no further connection is made");
             let probes: Vec<_> = (0..16)
                 .map(|_| {
                     let store = Arc::clone(&store);
