@@ -26,7 +26,7 @@
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, with an egress policy, trusting what the rules name |
 //! | [`rules`] | raw (how tables are declared and read), compile (one file for each kind of rule file), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems and how they are shown, inspect (the further checks of `check`), diff, the JSON Schemas of the files |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and a change of the journal do in a transaction, homes of orders, the durable queue, counts of checked creates and audits, once for both backends; conversion of rows; SQLite and PostgreSQL; sealing at rest; where a store is and which keys open it |
-//! | `trust` | certificates and keys in PEM; which servers' certificates are trusted |
+//! | [`trust`] | certificates and keys in PEM; which servers' certificates are trusted |
 //! | [`error`] | the errors of a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the history of the last hour, each merchant's traffic, the log, access lines |
 //! | [`backoff`] | the wait before the next attempt |

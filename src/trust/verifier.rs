@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(verified(&verifier, pinned.der(), "v2.example", 1_700_000_000), Err(CertificateError::NotValidYet));
         assert_eq!(verified(&verifier, pinned.der(), "v2.example", 1_800_000_000), Err(CertificateError::Expired));
         assert!(verified(&verifier, other.der(), "v2.example", NOW).is_err(), "the same names are another certificate");
-        // As before: what it has issued is trusted, since it says that it is an authority.
+        // As before: what it has issued is trusted, since it is marked as an authority.
         let issued = |issuer| {
             let key = KeyPair::generate().unwrap();
             CertificateParams::new(["shop.example".to_owned()]).unwrap().signed_by(&key, issuer).unwrap()

@@ -11,7 +11,7 @@ use super::node::PgNode;
 /// The encoding that holds every text.
 const ENCODING: &str = "UTF8";
 
-/// How often two connections are compared. One comparison recognizes a pooler that nobody else uses.
+/// How often two connections are compared. One comparison recognizes a pooler without other clients.
 const COMPARISONS: u32 = 3;
 
 /// Checks the encodings of the database and the connection, and that the connection has a session of its own.

@@ -49,7 +49,7 @@ struct Pooler {
 }
 
 impl Pooler {
-    /// Starts it with more settings; `None`, said aloud, where it is not installed.
+    /// Starts it with more settings; `None`, with a message, where it is not installed.
     fn start(database: &server::Database, settings: &str) -> Option<Self> {
         let program =
             ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(PathBuf::from).into_iter().find(|at| at.is_file());
