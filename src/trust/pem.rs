@@ -11,7 +11,7 @@ pub(crate) enum KeyError {
     Missing,
     /// The key is encrypted, and a server that starts by itself has no passphrase.
     #[error(
-        "holds an encrypted private key, which the gateway cannot decrypt: `openssl pkey -in FILE -out FILE` writes it \
+        "holds an encrypted private key, which the gateway cannot decrypt: `openssl pkey -in FILE -out NEW` writes it \
          without a passphrase"
     )]
     Encrypted,
