@@ -40,7 +40,7 @@ impl WorkerContext {
                 self.query_engine(rules, &job, JournalEntry::clone(entry)).await
             }
             // The result is known by now: the callback moves to the merchant's own queue.
-            ResultChange::Entry(_) if job.target == CallbackTarget::Engine => {
+            ResultChange::Entry(_) if job.target.is_engine() => {
                 (ProbeResult::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
             }
             ResultChange::Entry(_) | ResultChange::Operation(_) => self.deliver(rules, &job).await,
@@ -116,7 +116,7 @@ impl WorkerContext {
         if sent.probe != ProbeResult::Nothing {
             self.metrics.callback_sent(sent.tried.duration);
         }
-        let (receiver, attempts) = (job.target.as_str(), job.attempts.saturating_add(1));
+        let (receiver, attempts) = (job.target.origin(), job.attempts.saturating_add(1));
         let merchant = match &job.news {
             ResultChange::Operation(stored) => stored.operation.merchant.as_str(),
             ResultChange::Entry(entry) => entry.intent.merchant.as_str(),

@@ -14,6 +14,7 @@
 mod job;
 pub mod listing;
 mod message;
+mod queues;
 pub mod relay;
 mod sample;
 mod send;

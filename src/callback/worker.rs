@@ -1,7 +1,7 @@
 //! The worker of the outbox: claims due callbacks for each target, as far as the target has capacity, and processes
 //! them concurrently.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::job::WorkerContext;
+use super::queues::{ListedQueues, QueueReader};
 use super::targets::{Backoff, Capacity, CircuitChange, ProbeResult, TargetHealth, Targets};
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
@@ -33,7 +34,7 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 const EXPIRED_AT_ONCE: usize = 500;
 /// The most old callbacks of each kind that are deleted at once.
 const DELETED_AT_ONCE: usize = 500;
-/// The most open circuits that the metrics name.
+/// The most origins with open circuits that the metrics name.
 const NAMED_CIRCUITS: usize = 20;
 /// The interval between two log lines about one kind of failure of a target.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
@@ -60,6 +61,7 @@ pub struct CallbackDeps {
 pub struct CallbackWorker {
     context: Arc<WorkerContext>,
     rules: CurrentRules,
+    queues: QueueReader,
     targets: Targets,
     /// The target of each running task, and its health when the task started.
     tasks: HashMap<Id, (CallbackTarget, TargetHealth)>,
@@ -85,6 +87,7 @@ impl CallbackWorker {
         Self {
             context: Arc::new(context),
             rules,
+            queues: QueueReader::default(),
             targets: Targets::default(),
             tasks: HashMap::new(),
             maintained_at: None,
@@ -139,10 +142,10 @@ impl CallbackWorker {
             }
         }
         let watch = Stopwatch::start();
-        let queues = self.context.store.callback_queues().await?;
+        let listed = self.queues.read(&*self.context.store).await?;
         self.scan = watch.elapsed();
-        self.targets.forget(&queues.iter().map(|queue| &queue.target).collect());
-        let (shares, wait) = self.shares(queues, now);
+        self.targets.forget(listed.idle());
+        let (shares, wait) = self.shares(listed, now);
         if shares.is_empty() {
             return Ok(wait);
         }
@@ -155,7 +158,7 @@ impl CallbackWorker {
         for job in jobs {
             let (context, rules, target) = (Arc::clone(&self.context), Arc::clone(&rules), job.target.clone());
             let health = healths.get(&target).copied().unwrap_or(TargetHealth::Troubled);
-            self.targets.started(&target, health);
+            self.targets.started(&target, health, now);
             let task = in_flight.spawn(async move { context.run(&rules, job).await });
             self.tasks.insert(task.id(), (target, health));
         }
@@ -163,26 +166,20 @@ impl CallbackWorker {
     }
 
     /// Returns how many callbacks of each target to claim, and how long until another target is due.
-    fn shares(
-        &self,
-        queues: Vec<CallbackQueue>,
-        now: UnixMillis,
-    ) -> (Vec<(CallbackTarget, usize, TargetHealth)>, Duration) {
-        let mut wait = LONGEST_WAIT;
+    fn shares(&self, listed: ListedQueues, now: UnixMillis) -> (Vec<(CallbackTarget, usize, TargetHealth)>, Duration) {
+        let mut wait = if listed.is_partial() { LONGEST_SCAN_PAUSE } else { LONGEST_WAIT };
         let mut shares = Vec::new();
         let until = |at: UnixMillis| now.until(at).max(Duration::from_millis(1));
-        // The target that has waited longest is first, so that targets take turns in sharing the remaining capacity.
         let mut due: Vec<CallbackQueue> = Vec::new();
-        for queue in queues {
+        for queue in listed.queues {
             if queue.due > now {
                 wait = wait.min(until(queue.due));
             } else {
                 due.push(queue);
             }
         }
-        due.sort_by_key(|queue| queue.due);
         let mut sharing = self.targets.sharing();
-        for queue in due {
+        for queue in self.targets.in_turns(due, now) {
             match sharing.capacity(&queue, now) {
                 Capacity::For(count, health) => shares.push((queue.target, count, health)),
                 Capacity::At(at) => wait = wait.min(until(at)),
@@ -214,12 +211,14 @@ impl CallbackWorker {
         match self.targets.finished((&target, health), probe, backoff, now, self.context.random.number()) {
             Some(CircuitChange::Opened) => {
                 tracing::warn!(
-                    receiver = target.as_str(),
+                    merchant = target.merchant(),
+                    receiver = target.origin(),
                     "a callback target does not answer: it gets occasional probes only"
                 );
             }
             Some(CircuitChange::Closed) => {
-                tracing::info!(receiver = target.as_str(), "a callback target answers again");
+                let (merchant, receiver) = (target.merchant(), target.origin());
+                tracing::info!(merchant, receiver, "a callback target answers again");
             }
             None => return,
         }
@@ -227,8 +226,7 @@ impl CallbackWorker {
     }
 
     fn report_circuits(&self) {
-        let (open, targets) = self.targets.open(NAMED_CIRCUITS);
-        let named: Vec<&str> = targets.into_iter().map(CallbackTarget::as_str).collect();
+        let (open, named) = self.targets.open_origins(NAMED_CIRCUITS);
         self.context.metrics.callback_circuits(open, &named);
     }
 
@@ -244,8 +242,7 @@ impl CallbackWorker {
         let lifetime = callbacks.give_up_after + callbacks.timeout + LEASE;
         let queued_until = before(now, lifetime);
         let reason = "given up without another attempt: its target did not answer";
-        let (_, open) = self.targets.open(usize::MAX);
-        let targets: HashSet<CallbackTarget> = open.into_iter().cloned().collect();
+        let targets = self.targets.open_targets();
         let expired = if targets.is_empty() {
             0
         } else {

@@ -271,7 +271,7 @@ async fn a_dead_target_delays_no_other_and_is_probed_occasionally() {
     fixture.world.clock.advance(Duration::from_secs(4));
     fixture.run().await;
     assert_eq!(tries(&fixture).await, first + 1, "one probe");
-    let (open, named) = fixture.worker.targets.open(5);
+    let (open, named) = fixture.worker.targets.open_origins(5);
     assert_eq!((open, named.len()), (1, 1));
     fixture.reload();
     fixture.world.clock.advance(Duration::from_secs(90));

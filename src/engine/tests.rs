@@ -210,7 +210,7 @@ impl World {
     pub(crate) async fn failed_callback(&self, order_id: &str) -> CallbackId {
         self.deposit(&format!(r#""order_id":"{order_id}","amount":10.01"#)).await.unwrap();
         let now = self.clock.now();
-        let target = CallbackTarget::Origin("https://a.example:443".into());
+        let target = CallbackTarget::new(&acme(), "https://a.example:443");
         let claim = CallbackClaim { shares: vec![(target, 1)], now, lease_until: now.plus(Duration::from_mins(1)) };
         let jobs = self.store().claim_callbacks(claim).await.unwrap();
         let outcome = TryOutcome::Status(410);

@@ -13,7 +13,7 @@ use super::rows::CorruptRow;
 use super::rows::context::Contexts;
 use super::rows::entry::EntryRow;
 use super::rows::operation::{NewRow, StoredRow, V1Status, V2Status};
-use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState};
+use super::tasks::{ClaimedTask, QueueList, TaskClaim, TaskKind, TaskQueue, TaskState};
 use super::trail::ActionRows;
 use super::transaction::Rows;
 use super::vault::Vault;
@@ -189,8 +189,8 @@ pub(super) trait Backend: Send + Sync + 'static {
         key: i64,
     ) -> impl Future<Output = Result<Option<TaskState>, StoreError>> + Send;
 
-    /// Reads the queues with tasks.
-    fn task_queues(&self, kind: TaskKind) -> impl Future<Output = Result<Vec<TaskQueue>, StoreError>> + Send;
+    /// Reads queues with tasks.
+    fn task_queues(&self, list: QueueList) -> impl Future<Output = Result<Vec<TaskQueue>, StoreError>> + Send;
 
     /// Makes claimed tasks that cannot be decoded due at another time.
     fn postpone_tasks(

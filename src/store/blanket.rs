@@ -9,7 +9,7 @@ use super::create::{self, Home, InsertedRow, OrderRow};
 use super::rows::context::merchant_number;
 use super::rows::operation::{NewRow, opened_fields, sealed_payer};
 use super::rows::preparation;
-use super::tasks::{TaskClaim, TaskKind, TaskQueue, TaskRows as _, TaskState};
+use super::tasks::{QueueList, TaskClaim, TaskKind, TaskQueue, TaskRows as _, TaskState};
 use super::{
     Audit, AuditProgress, CheckCount, Claim, CompletionOutcome, HomeClaim, InsertOutcome, NewOperation, OrderHome,
     OrderLookup, ProviderJob, ProviderJobState, ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
@@ -131,9 +131,11 @@ impl<B: Backend> Store for B {
     }
 
     fn provider_queues(&self) -> StoreFuture<'_, Vec<ProviderQueue>> {
-        Box::pin(
-            async move { self.task_queues(TaskKind::ProviderJob).await?.into_iter().map(ProviderQueue::of).collect() },
-        )
+        Box::pin(async move {
+            // A shop is a group of its own, with one queue.
+            let list = QueueList { kind: TaskKind::ProviderJob, after: Vec::new(), limit: 1 };
+            self.task_queues(list).await?.into_iter().map(ProviderQueue::of).collect()
+        })
     }
 
     fn claim_provider_jobs(&self, jobs: Claim) -> StoreFuture<'_, Vec<ProviderJob>> {

@@ -42,7 +42,7 @@ impl CallbackRow {
     /// callback was given up.
     pub(super) fn can_be_queried_again(&self) -> bool {
         let was_queried = self.task.map_or(self.state == CallbackState::Failed, |task| task.attempts > 0);
-        self.target == CallbackTarget::Engine && was_queried
+        self.target.is_engine() && was_queried
     }
 }
 
@@ -196,7 +196,7 @@ pub(super) async fn requeue<R: CallbackRows>(
     let queued_at = now.max(UnixMillis(callback.queued_at.0.saturating_add(1)));
     rows.set_queued(callback.subject, &target, queued_at).await?;
     let (kind, key) = (TaskKind::Callback, callback.subject.key());
-    rows.put_task(NewTask { kind, key, queue: target.as_str(), queued_at, due_at: now }).await
+    rows.put_task(NewTask { kind, key, queue: target.as_queue(), queued_at, due_at: now }).await
 }
 
 /// Gives up callbacks of some targets that were queued until a time and have no valid lease: an expired lease belongs
@@ -210,8 +210,6 @@ pub(super) async fn expire<R: CallbackRows>(rows: &mut R, expiry: &ExpireRequest
 #[derive(Debug)]
 pub(super) struct NewCallback<'a> {
     pub(super) id: CallbackId,
-    pub(super) merchant: &'a str,
-    /// The text of [`CallbackTarget::as_str`](crate::store::CallbackTarget::as_str).
-    pub(super) target: &'a str,
+    pub(super) target: &'a CallbackTarget,
     pub(super) at: UnixMillis,
 }

@@ -7,7 +7,7 @@ use super::rows::callback::origin_of;
 use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::tasks::TaskKind;
 use super::transaction::{Customer, OperationState, Rows};
-use super::{CallbackId, CallbackSubject, CompletionOutcome};
+use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome};
 use crate::domain::{Direction, Outcome, Posting, Status, TransactionId, UnixMillis};
 
 /// A result of an operation.
@@ -38,9 +38,9 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
         rows.post(Posting::of_result(operation.direction, finished.status()), ledger_entry(*id, &operation, *at))
             .await?;
         if let Some(url) = &operation.callback_url {
-            let target = origin_of(url)?;
+            let target = CallbackTarget::of_columns(&operation.merchant, &origin_of(url)?);
             let id = CallbackId::new(CallbackSubject::Operation(*id), *nonce);
-            rows.queue_callback(NewCallback { id, merchant: &operation.merchant, target: &target, at: *at }).await?;
+            rows.queue_callback(NewCallback { id, target: &target, at: *at }).await?;
         }
     }
     rows.end_task(TaskKind::ProviderJob, id.to_stored()).await?;

@@ -13,7 +13,9 @@ use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::rows::{CorruptRow, Transaction};
 use super::tasks::NewTask;
 use super::transaction::{Customer, Rows, Usage};
-use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, EntryId, NewOperation, Reservations};
+use super::{
+    CallbackId, CallbackSubject, CallbackTarget, CreateOutcome, DailyLimit, EntryId, NewOperation, Reservations,
+};
 use crate::domain::{
     Amount, Bucket, CallbackSender, Currency, Direction, Fingerprint, LedgerAccount, MerchantId, Operation, Outcome,
     Posting, State, Status, TransactionId, UnixMillis,
@@ -106,8 +108,8 @@ async fn queue_follow_up<R: Rows>(
                 return Ok(false);
             };
             let id = CallbackId::new(CallbackSubject::Operation(operation.id), nonce);
-            let (merchant, target) = (operation.merchant.as_str(), url.origin());
-            rows.queue_callback(NewCallback { id, merchant, target: &target, at: *at }).await?;
+            let target = CallbackTarget::new(&operation.merchant, &url.origin());
+            rows.queue_callback(NewCallback { id, target: &target, at: *at }).await?;
             Ok(true)
         }
     }

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A pending callback waits in the queue of its [`CallbackTarget`], so that a dead or slow target delays only its own
-//! callbacks. The callback of a journal entry first waits in the queue of the remote engine, until the engine has
+//! callbacks, and no other merchant's. The callback of a journal entry first waits in the queue of the remote engine, until the engine has
 //! confirmed the result.
 
 mod blanket;
@@ -32,9 +32,10 @@ pub trait Outbox: Send + Sync + 'static {
     /// Returns the notification that is sent after a commit that queued a callback or made one due.
     fn callbacks_queued(&self) -> &Notify;
 
-    /// Returns the targets with pending callbacks, each with the time when its earliest callback is due (for a leased
-    /// one, when its lease ends).
-    fn callback_queues(&self) -> StoreFuture<'_, Vec<CallbackQueue>>;
+    /// Returns targets with pending callbacks, each with the time when its earliest callback is due (for a leased one,
+    /// when its lease ends): of each merchant the first [`CallbackQueue::MAX_OF_MERCHANT`], or the first ones after its
+    /// target in `after`.
+    fn callback_queues(&self, after: Vec<CallbackTarget>) -> StoreFuture<'_, Vec<CallbackQueue>>;
 
     /// Claims pending callbacks that are due, the earliest of each target first, and hides them from other claims until
     /// the lease ends. After that the callbacks of a process that died can be claimed again.
@@ -103,35 +104,58 @@ pub trait Outbox: Send + Sync + 'static {
     fn outbox_size(&self) -> StoreFuture<'_, OutboxSize>;
 }
 
-/// The queue in which a callback waits.
+/// The queue in which a callback waits: of a merchant, for an origin. The order of targets is that of their merchants.
+// The text of `tasks.queue`: merchant, space, origin. Neither of them contains a space.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CallbackTarget {
-    /// A remote engine, which has to confirm the status first.
-    Engine,
-    /// Scheme, host and port of the address, such as `https://shop.example:443`.
-    Origin(Box<str>),
-}
+pub struct CallbackTarget(Box<str>);
 
 impl CallbackTarget {
-    /// Returns the target of an address.
+    /// Stands for the origin of a remote engine, which has to confirm the status first.
+    pub const ENGINE: &'static str = "engine";
+
+    /// Makes the target of a merchant's callbacks to an origin.
     #[must_use]
-    pub fn of(url: &CallbackUrl) -> Self {
-        Self::Origin(url.origin().into())
+    pub fn new(merchant: &MerchantId, origin: &str) -> Self {
+        Self::of_columns(merchant.as_str(), origin)
     }
 
-    /// Returns the text shown in logs, metrics and lists.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Engine => "engine",
-            Self::Origin(origin) => origin,
-        }
+    /// Makes the target of `callbacks.merchant` and `callbacks.target`.
+    pub(in crate::store) fn of_columns(merchant: &str, origin: &str) -> Self {
+        Self(format!("{merchant} {origin}").into())
     }
-}
 
-/// Decodes `callbacks.target`. The text of [`CallbackTarget::Engine`] is never an origin.
-pub(in crate::store) fn target_of(text: String) -> CallbackTarget {
-    if text == CallbackTarget::Engine.as_str() { CallbackTarget::Engine } else { CallbackTarget::Origin(text.into()) }
+    /// Makes the target of `tasks.queue`.
+    pub(in crate::store) fn of_queue(queue: impl Into<Box<str>>) -> Self {
+        Self(queue.into())
+    }
+
+    /// Returns the text of `tasks.queue`.
+    pub(in crate::store) fn as_queue(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the merchant's id.
+    #[must_use]
+    pub fn merchant(&self) -> &str {
+        self.parts().0
+    }
+
+    /// Returns scheme, host and port of the address, such as `https://shop.example:443`, or [`Self::ENGINE`]: the text
+    /// shown in logs, metrics and lists.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        self.parts().1
+    }
+
+    /// Reports whether a remote engine has to confirm the status first.
+    #[must_use]
+    pub fn is_engine(&self) -> bool {
+        self.origin() == Self::ENGINE
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.0.split_once(' ').unwrap_or(("", &self.0))
+    }
 }
 
 /// A target's queue.
@@ -146,8 +170,11 @@ pub struct CallbackQueue {
 }
 
 impl CallbackQueue {
+    /// The most queues of a merchant that are listed at once.
+    pub const MAX_OF_MERCHANT: usize = 1024;
+
     pub(super) fn of(queue: TaskQueue) -> Self {
-        Self { target: target_of(queue.queue), due: queue.due_at, tried: queue.tried }
+        Self { target: CallbackTarget::of_queue(queue.queue), due: queue.due_at, tried: queue.tried }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The durable task queue: what has to be done, when it is due, and whether it is leased. Provider jobs wait in the
-//! queues of their shops, callbacks in those of their targets.
+//! queues of their shops, callbacks in those of their targets. The text of a queue up to the first space is its group:
+//! a merchant's queues are one.
 //!
 //! A claim leases due tasks: they are hidden from other claims until the lease ends. After that the tasks of a process
 //! that died can be claimed again. A late worker finds that another claim has replaced its own.
@@ -78,6 +79,21 @@ pub(super) struct ClaimedTask {
     pub(super) queued_at: UnixMillis,
     /// How often it was claimed before, since it was queued.
     pub(super) attempts: u32,
+}
+
+/// Selects the queues to list.
+#[derive(Debug)]
+pub(super) struct QueueList {
+    pub(super) kind: TaskKind,
+    /// Queues after which the lists of their groups begin.
+    pub(super) after: Vec<Box<str>>,
+    /// The most queues of each group.
+    pub(super) limit: usize,
+}
+
+/// Returns the group of a queue.
+pub(super) fn group_of(queue: &str) -> &str {
+    queue.split_once(' ').map_or(queue, |(group, _)| group)
 }
 
 /// A queue with tasks.

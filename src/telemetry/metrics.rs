@@ -232,9 +232,9 @@ impl Metrics {
         let help = "Age of the oldest pending callback; 0 if there is none";
         let oldest = self.callbacks_oldest.clone();
         registry.register_with_unit("callbacks_oldest_pending", help, Unit::Seconds, oldest);
-        let help = "Receivers that did not reply several times in a row and are probed at intervals";
+        let help = "Origins of receivers that did not reply several times in a row and are probed at intervals";
         registry.register("callback_circuits_open", help, self.callback_circuits_open.clone());
-        let help = "1 for each receiver with an open circuit; only the first ones if there are many";
+        let help = "1 for each origin with an open circuit; only the first ones if there are many";
         registry.register("callback_circuit_open", help, self.callback_circuit_open.clone());
     }
 
@@ -413,7 +413,7 @@ impl Metrics {
         (usize::try_from(self.callback_circuits_open.get()).unwrap_or_default(), named)
     }
 
-    /// Sets how many circuits are open, and names some of their receivers. The caller bounds their number.
+    /// Sets at how many origins a circuit is open, and names some of them. The caller bounds their number.
     pub fn callback_circuits(&self, open: usize, named: &[&str]) {
         self.callback_circuits_open.set(i64::try_from(open).unwrap_or(i64::MAX));
         *self.named_circuits.lock().unwrap_or_else(PoisonError::into_inner) =

@@ -195,6 +195,7 @@ fn reported(callback: &CallbackRecord, clock: &dyn Clock) -> String {
 mod tests {
     use super::*;
     use crate::cli::args::{Arguments, Callbacks, Command};
+    use crate::domain::MerchantId;
     use crate::engine::tests::World;
     use crate::store::{ActionQuery, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, TryOutcome};
     use clap::Parser;
@@ -215,7 +216,7 @@ mod tests {
     /// Attempts the callbacks that are due, as a gateway would.
     async fn attempt_due(world: &World, status: u16, next: CallbackNext) -> usize {
         let (store, now) = (world.engine.store(), world.clock.now());
-        let shares = vec![(CallbackTarget::Origin("https://a.example:443".into()), 100)];
+        let shares = vec![(CallbackTarget::new(&MerchantId::new("acme").unwrap(), "https://a.example:443"), 100)];
         let claim = CallbackClaim { shares, now, lease_until: now.plus(Duration::from_mins(1)) };
         let jobs = store.claim_callbacks(claim).await.unwrap();
         for job in &jobs {

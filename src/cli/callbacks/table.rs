@@ -34,7 +34,7 @@ fn cells(callback: &CallbackRecord, now: UnixMillis) -> [Cow<'_, str>; 10] {
         callback.tries.to_string().into(),
         age(callback.queued_at.until(now)).into(),
         next(callback, now),
-        cut(plain(callback.target.as_str())),
+        cut(plain(callback.target.origin())),
         cut(plain(&last(callback)).into_owned().into()),
     ]
 }
@@ -58,7 +58,7 @@ pub(super) fn detail(
         ("transaction_id", transaction_id.into()),
         ("kind", kind(callback).into()),
         ("url", plain(callback.url.as_str())),
-        ("queue", plain(callback.target.as_str())),
+        ("queue", plain(callback.target.origin())),
         ("queued", queued.into()),
         ("next", next(callback, now)),
         ("last", plain(&last)),

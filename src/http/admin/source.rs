@@ -39,7 +39,7 @@ pub trait AdminSource: Send + Sync + 'static {
     /// Returns the figures of the last hour.
     fn history(&self) -> HistorySnapshot;
 
-    /// Returns how many receivers of callbacks have an open circuit, and the first of them.
+    /// Returns at how many origins the circuit of a merchant or more is open, and the first of them.
     fn open_circuits(&self) -> (usize, Vec<String>);
 
     /// Returns the directory of the rules.

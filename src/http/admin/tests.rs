@@ -534,7 +534,7 @@ async fn callbacks_are_listed_shown_and_resent() {
     assert_eq!((status, &shown["state"], &shown["id"]), (200, &"pending".into(), &ids[0].to_string().into()));
     let source = &admin.source;
     let claim = CallbackClaim {
-        shares: vec![(CallbackTarget::Origin("https://a.example:443".into()), 9)],
+        shares: vec![(CallbackTarget::new(&MerchantId::new("acme").unwrap(), "https://a.example:443"), 9)],
         now: source.now(),
         lease_until: source.now().plus(Duration::from_mins(1)),
     };

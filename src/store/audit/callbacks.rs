@@ -25,7 +25,7 @@ pub(in crate::store) struct Callback {
 pub(in crate::store) struct AuditedTask {
     pub(in crate::store) leased: i64,
     pub(in crate::store) attempts: i64,
-    /// Whether its queue is the callback's target, and both have the same time of queueing.
+    /// Whether its queue is that of the callback's merchant and target, and both have the same time of queueing.
     pub(in crate::store) fits: bool,
 }
 
@@ -77,7 +77,7 @@ impl AuditFindings {
         };
         let (pending, task) = (callback.state == PENDING, callback.task.as_ref());
         let is_lease_consistent = |task: &AuditedTask| task.leased == 0 || task.leased == 1 && task.attempts > 0;
-        let waits_for_engine = key < 0 && *callback.target == *CallbackTarget::Engine.as_str();
+        let waits_for_engine = key < 0 && *callback.target == *CallbackTarget::ENGINE;
         let origin = callback.origin();
         let stored = callback.tries.clamp(0, max_tries());
         let tries_match = match own {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::outbox::{
-    acme, answered_with, at, claim, claimed, claimed_one, everything, failed, orders, queues, record, relayed_intent,
-    tries, unanswered, was_notified,
+    acme, answered_with, at, claim, claimed, claimed_one, engine, everything, failed, orders, queues, record,
+    relayed_intent, tries, unanswered, was_notified,
 };
 use super::*;
 use crate::domain::{Direction, Outcome};
 use crate::store::{
-    CallbackCursor, CallbackId, CallbackNext, CallbackQuery, CallbackRecord, CallbackState, CallbackTarget,
-    CallbackTry, OutboxSize, Relayed, Resent, StoreError, TryOutcome,
+    CallbackCursor, CallbackId, CallbackNext, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, OutboxSize,
+    Relayed, Resent, StoreError, TryOutcome,
 };
 
 const STATES: [CallbackState; 3] = [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed];
@@ -85,7 +85,7 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
             created(store, draft).await;
         }
     }
-    let shares = [(acme(), 1000), (CallbackTarget::Engine, 1000)];
+    let shares = [(acme(), 1000), (engine(), 1000)];
     for job in store.claim_callbacks(claim(&shares, 100, 200)).await.unwrap() {
         let next = chance.of(&[
             CallbackNext::Delivered,
@@ -249,7 +249,7 @@ pub(in crate::store) async fn a_closed_outbox_is_unavailable(backend: &dyn TestB
     store.close().await.unwrap();
     let tried = CallbackTry { at: NOW, duration: Duration::ZERO, outcome: TryOutcome::Status(200) };
     let closed = [
-        store.callback_queues().await.err(),
+        store.callback_queues(Vec::new()).await.err(),
         store.claim_callbacks(claim(&[(acme(), 1)], 0, 1)).await.err(),
         store.callback_tried(lease, tried, CallbackNext::Delivered).await.err(),
         store.postpone_callback(lease, NOW).await.err(),

@@ -11,6 +11,7 @@ mod journal;
 mod lookups;
 mod money;
 mod outbox;
+mod queues;
 mod reservations;
 mod statuses;
 mod trail;
@@ -38,6 +39,7 @@ pub(super) use journal::*;
 pub(super) use lookups::*;
 pub(super) use money::*;
 pub(super) use outbox::*;
+pub(super) use queues::*;
 pub(super) use reservations::*;
 pub(super) use statuses::*;
 pub(super) use trail::*;
@@ -133,6 +135,8 @@ macro_rules! conformance {
             pages_of_answered_entries_are_exact,
             a_result_queues_its_callback,
             callbacks_are_claimed_in_order_by_share_and_leased,
+            merchants_have_queues_of_their_own,
+            no_merchants_queues_hide_those_of_others,
             a_callback_is_claimed_once_by_many,
             callbacks_survive_reopening,
             tries_lead_to_delivery_or_failure,

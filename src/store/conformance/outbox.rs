@@ -41,7 +41,7 @@ fn url(text: &str) -> CallbackUrl {
 }
 
 fn target(origin: &str) -> CallbackTarget {
-    CallbackTarget::Origin(origin.into())
+    CallbackTarget::new(&merchant("acme"), origin)
 }
 
 /// The target of most callbacks in these tests.
@@ -99,7 +99,7 @@ pub(super) async fn tries(store: &dyn Store, id: CallbackId) -> Vec<CallbackTry>
 
 pub(super) async fn queues(store: &dyn Store) -> Vec<(CallbackTarget, UnixMillis)> {
     let mut queues: Vec<_> = store
-        .callback_queues()
+        .callback_queues(Vec::new())
         .await
         .unwrap()
         .into_iter()
@@ -385,7 +385,7 @@ pub(in crate::store) async fn old_callbacks_are_given_up(backend: &dyn TestBacke
         created(&*store, failed(text, offset)).await;
     }
     let leased = store.claim_callbacks(claim(&[(acme(), 1)], 10, 1000)).await.unwrap().remove(0).id;
-    let of_others = ExpireRequest { targets: [CallbackTarget::Engine].into(), ..expiry(at(40), 9) };
+    let of_others = ExpireRequest { targets: [engine()].into(), ..expiry(at(40), 9) };
     assert_eq!(store.expire_callbacks(of_others).await.unwrap(), 0);
     assert_eq!(store.expire_callbacks(expiry(at(40), 2)).await.unwrap(), 2);
     let gone: Vec<_> = reported(&*store).await.into_iter().filter(|it| it.state == CallbackState::Failed).collect();
@@ -443,8 +443,8 @@ pub(in crate::store) async fn old_finished_callbacks_are_deleted(backend: &dyn T
     audited(&*store).await;
 }
 
-fn engine() -> CallbackTarget {
-    CallbackTarget::Engine
+pub(super) fn engine() -> CallbackTarget {
+    target(CallbackTarget::ENGINE)
 }
 
 pub(in crate::store) async fn an_announced_callback_waits_for_the_engine(backend: &dyn TestBackend) {

@@ -196,10 +196,10 @@ pub(in crate::store) async fn ready<R: EntryRows>(
     let CallbackSubject::Entry(entry) = id.subject() else { return Ok(false) };
     let Some(url) = rows.entry(entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
     let Some(callback) = locked_by_id(rows, id).await? else { return Ok(false) };
-    if callback.task.is_none() || callback.target != CallbackTarget::Engine {
+    if callback.task.is_none() || !callback.target.is_engine() {
         return Ok(false);
     }
-    let target = CallbackTarget::Origin(origin_of(&url)?.into());
+    let target = CallbackTarget::of_columns(callback.target.merchant(), &origin_of(&url)?);
     requeue(rows, &callback, target, now).await.map(|()| true)
 }
 
@@ -215,13 +215,14 @@ pub(in crate::store) async fn relay<R: EntryRows>(
     // The lock makes sure that an entry gets one callback, and is not cancelled meanwhile.
     let Some(found) = rows.locked_entry(entry).await? else { return Ok(Relayed::Nothing) };
     let subject = CallbackSubject::Entry(entry);
+    let target = CallbackTarget::of_columns(&found.merchant, CallbackTarget::ENGINE);
     match rows.locked_callback(subject).await? {
         Some(callback) if callback.can_be_queried_again() => {
-            requeue(rows, &callback, CallbackTarget::Engine, at).await.map(|()| Relayed::Queued)
+            requeue(rows, &callback, target, at).await.map(|()| Relayed::Queued)
         }
         None if found.v1_callback_url.is_some() => {
-            let (id, target) = (CallbackId::new(subject, nonce), CallbackTarget::Engine.as_str());
-            rows.queue_callback(NewCallback { id, merchant: &found.merchant, target, at }).await?;
+            let id = CallbackId::new(subject, nonce);
+            rows.queue_callback(NewCallback { id, target: &target, at }).await?;
             Ok(Relayed::Queued)
         }
         Some(_) | None => Ok(Relayed::Nothing),

@@ -7,15 +7,14 @@ use tokio::sync::Notify;
 
 use super::{
     CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
-    CallbackRecord, CallbackState, CallbackSubject, CallbackTry, ExpireRequest, Outbox, OutboxSize, RelayTarget,
-    Relayed, Resent, ResultChange,
+    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, Outbox, OutboxSize,
+    RelayTarget, Relayed, Resent, ResultChange,
 };
 use crate::domain::{Direction, Fingerprint, MerchantId, State, UnixMillis};
 use crate::store::backend::{Backend, Scope, Subject};
 use crate::store::callbacks::{self, CallbackRows as _};
 use crate::store::journal::moves;
-use crate::store::rows::callback::target_of;
-use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
+use crate::store::tasks::{ClaimedTask, QueueList, TaskClaim, TaskKind};
 use crate::store::vault::Vault;
 use crate::store::{EntryId, StoreError, StoreFuture};
 
@@ -24,7 +23,7 @@ const POSTPONE_MILLIS: i64 = 60_000;
 
 async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
     let CallbackClaim { shares, now, lease_until } = claim;
-    let shares = shares.into_iter().map(|(target, share)| (target.as_str().into(), share)).collect();
+    let shares = shares.into_iter().map(|(target, share)| (target.as_queue().into(), share)).collect();
     let claim = TaskClaim { kind: TaskKind::Callback, shares, now, lease_until };
     let claimed = backend.claim_tasks(claim).await?;
     if claimed.is_empty() {
@@ -67,7 +66,7 @@ fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Res
         Subject::Entry(row) => ResultChange::Entry(Box::new(row.decode(vault)?)),
     };
     let ClaimedTask { queue, queued_at, attempts, .. } = task;
-    Ok(CallbackJob { id, target: target_of(queue.into()), attempts, queued_at, news })
+    Ok(CallbackJob { id, target: CallbackTarget::of_queue(queue), attempts, queued_at, news })
 }
 
 /// Runs a change in a transaction, and wakes the worker if it queued a callback, or may have in a run before the last.
@@ -106,10 +105,12 @@ impl<B: Backend> Outbox for B {
         self.queued()
     }
 
-    fn callback_queues(&self) -> StoreFuture<'_, Vec<CallbackQueue>> {
-        Box::pin(
-            async move { Ok(self.task_queues(TaskKind::Callback).await?.into_iter().map(CallbackQueue::of).collect()) },
-        )
+    fn callback_queues(&self, after: Vec<CallbackTarget>) -> StoreFuture<'_, Vec<CallbackQueue>> {
+        Box::pin(async move {
+            let after = after.iter().map(|target| target.as_queue().into()).collect();
+            let list = QueueList { kind: TaskKind::Callback, after, limit: CallbackQueue::MAX_OF_MERCHANT };
+            Ok(self.task_queues(list).await?.into_iter().map(CallbackQueue::of).collect())
+        })
     }
 
     fn claim_callbacks(&self, callbacks: CallbackClaim) -> StoreFuture<'_, Vec<CallbackJob>> {

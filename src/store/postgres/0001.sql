@@ -154,7 +154,7 @@ CREATE TABLE tasks (
   bucket    smallint NOT NULL,
   kind      smallint NOT NULL,                -- 0 a provider has to be asked, 1 a merchant has to be told
   leased    boolean NOT NULL,                 -- claimed, and due_at is the end of the lease
-  queue     text COLLATE "C" NOT NULL,        -- the shop; callbacks.target
+  queue     text COLLATE "C" NOT NULL,        -- the shop; callbacks.merchant, a space, callbacks.target
   PRIMARY KEY (bucket, kind, key)
 );
 -- Claims ask for a queue's work in all buckets.

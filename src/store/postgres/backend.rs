@@ -23,7 +23,7 @@ use crate::store::postgres::row::bucket_of;
 use crate::store::rows::context::Contexts;
 use crate::store::rows::entry::EntryRow;
 use crate::store::rows::operation::{NewRow, StoredRow, V1Status, V2Status};
-use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState};
+use crate::store::tasks::{ClaimedTask, QueueList, TaskClaim, TaskKind, TaskQueue, TaskState};
 use crate::store::vault::Vault;
 use crate::store::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
@@ -200,8 +200,8 @@ impl Backend for PostgresStore {
         self.with_client(async move |client| tasks::of(client, kind, key).await).await
     }
 
-    async fn task_queues(&self, kind: TaskKind) -> Result<Vec<TaskQueue>, StoreError> {
-        self.with_client(async move |client| tasks::queues(client, kind).await).await
+    async fn task_queues(&self, list: QueueList) -> Result<Vec<TaskQueue>, StoreError> {
+        self.with_client(async move |client| tasks::queues(client, &list).await).await
     }
 
     async fn postpone_tasks(

@@ -8,7 +8,7 @@ use super::outbox::bucket_in_key;
 use super::row::{get, narrow};
 use super::transaction::PgRows;
 use crate::domain::UnixMillis;
-use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState};
+use crate::store::tasks::{ClaimedTask, NewTask, QueueList, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState};
 
 impl TaskRows for PgRows<'_> {
     async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), PgError> {
@@ -124,18 +124,29 @@ const PUT_OFF: &str = "WITH own AS MATERIALIZED (SELECT t.bucket, t.key \
      UPDATE tasks AS t SET due_at = $4, leased = false FROM own \
      WHERE t.bucket = own.bucket AND t.kind = $5 AND t.key = own.key";
 
-/// Lists the queues with tasks: one step into the index for each queue, however many tasks wait.
-pub(super) async fn queues(client: &impl GenericClient, kind: TaskKind) -> Result<Vec<TaskQueue>, PgError> {
+/// Lists queues with tasks.
+pub(super) async fn queues(client: &impl GenericClient, list: &QueueList) -> Result<Vec<TaskQueue>, PgError> {
+    let after: Vec<&str> = list.after.iter().map(|queue| &**queue).collect();
+    let limit = i64::try_from(list.limit).unwrap_or(i64::MAX);
     let statement = client.prepare_cached(QUEUES).await?;
-    let rows = client.query(&statement, &[&narrow(kind.number())]).await?;
+    let rows = client.query(&statement, &[&narrow(list.kind.number()), &after, &limit]).await?;
     rows.iter()
         .map(|row| Ok(TaskQueue { queue: get(row, 0)?, due_at: UnixMillis(get(row, 1)?), tried: get(row, 2)? }))
         .collect()
 }
 
-pub(super) const QUEUES: &str = "WITH RECURSIVE next_queue AS (\
-    (SELECT queue, due_at, attempts > 0 FROM tasks WHERE kind = $1 ORDER BY queue, due_at, key LIMIT 1) UNION ALL \
+/// One step into the index for each group and for each queue, however many tasks wait. No queue of a group is behind its
+/// end: `!` follows the space, and precedes all that names contain.
+pub(super) const QUEUES: &str = "WITH RECURSIVE groups AS (\
+    (SELECT split_part(queue, ' ', 1) AS name FROM tasks WHERE kind = $1 ORDER BY queue LIMIT 1) UNION ALL \
+    SELECT next.* FROM groups CROSS JOIN LATERAL (SELECT split_part(queue, ' ', 1) FROM tasks \
+    WHERE kind = $1 AND queue > groups.name || '!' ORDER BY queue LIMIT 1) AS next) \
+    SELECT listed.* FROM groups \
+    LEFT JOIN unnest($2::text[]) AS given (queue) ON split_part(given.queue, ' ', 1) = groups.name \
+    CROSS JOIN LATERAL (WITH RECURSIVE next_queue AS (\
+    (SELECT queue, due_at, attempts > 0 FROM tasks WHERE kind = $1 AND queue >= groups.name \
+    AND queue > coalesce(given.queue, '') AND queue < groups.name || '!' ORDER BY queue, due_at, key LIMIT 1) UNION ALL \
     SELECT next.* FROM next_queue CROSS JOIN LATERAL \
     (SELECT queue, due_at, attempts > 0 FROM tasks WHERE kind = $1 AND queue > next_queue.queue \
-    ORDER BY queue, due_at, key LIMIT 1) AS next) \
-    SELECT * FROM next_queue";
+    AND queue < groups.name || '!' ORDER BY queue, due_at, key LIMIT 1) AS next) \
+    SELECT * FROM next_queue LIMIT $3) AS listed";

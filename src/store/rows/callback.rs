@@ -2,7 +2,6 @@
 
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::CallbackUrl;
-pub(in crate::store) use crate::store::outbox::target_of;
 use crate::store::{CallbackRecord, CallbackState, TryOutcome};
 
 pub(in crate::store) const PENDING: i64 = state_number(CallbackState::Pending);

@@ -102,7 +102,7 @@ CREATE TABLE daily_usage (
 CREATE TABLE tasks (
   kind      INTEGER NOT NULL,                 -- 0 a provider has to be asked, 1 a merchant has to be told
   key       INTEGER NOT NULL,                 -- operations.transaction_id, or journal.entry below zero
-  queue     TEXT NOT NULL,                    -- the shop; callbacks.target
+  queue     TEXT NOT NULL,                    -- the shop; callbacks.merchant, a space, callbacks.target
   queued_at INTEGER NOT NULL,                 -- or queued anew
   due_at    INTEGER NOT NULL,
   leased    INTEGER NOT NULL,                 -- 1: claimed, and due_at is the end of the lease

@@ -20,7 +20,7 @@ use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subje
 use crate::store::checks::CheckColumns;
 use crate::store::create::{Home, InsertedRow, OrderRow};
 use crate::store::rows::context::Contexts;
-use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue, TaskState};
+use crate::store::tasks::{ClaimedTask, QueueList, TaskClaim, TaskKind, TaskQueue, TaskState};
 use crate::store::vault::Vault;
 use crate::store::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
@@ -203,8 +203,8 @@ impl Backend for SqliteStore {
         self.readers.read(|connection| tasks::of(connection, kind, key))
     }
 
-    async fn task_queues(&self, kind: TaskKind) -> Result<Vec<TaskQueue>, StoreError> {
-        self.readers.read_aside(move |connection| tasks::queues(connection, kind)).await
+    async fn task_queues(&self, list: QueueList) -> Result<Vec<TaskQueue>, StoreError> {
+        self.readers.read_aside(move |connection| tasks::queues(connection, &list)).await
     }
 
     async fn postpone_tasks(

@@ -1,10 +1,14 @@
 //! The durable queue in the table `tasks`: see [`tasks`](crate::store::tasks).
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::transaction::SqliteRows;
 use crate::domain::UnixMillis;
-use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState};
+use crate::store::tasks::{
+    ClaimedTask, NewTask, QueueList, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState, group_of,
+};
 
 impl TaskRows for SqliteRows<'_> {
     async fn put_task(&mut self, task: NewTask<'_>) -> rusqlite::Result<()> {
@@ -97,15 +101,26 @@ pub(super) fn release_all(connection: &Connection) -> rusqlite::Result<()> {
 pub(super) const NEXT_QUEUE: &str = "SELECT queue, due_at, attempts > 0 FROM tasks INDEXED BY tasks_by_due \
     WHERE kind = ?1 AND queue > ?2 ORDER BY queue, due_at LIMIT 1";
 
-/// Lists the queues with tasks: one step into the index for each queue, however many tasks wait.
-pub(super) fn queues(connection: &Connection, kind: TaskKind) -> rusqlite::Result<Vec<TaskQueue>> {
+/// Lists queues with tasks: one step into the index for each queue, however many tasks wait.
+pub(super) fn queues(connection: &Connection, list: &QueueList) -> rusqlite::Result<Vec<TaskQueue>> {
     let mut next = connection.prepare_cached(NEXT_QUEUE)?;
+    let after: HashMap<&str, &str> = list.after.iter().map(|queue| (group_of(queue), &**queue)).collect();
+    let read =
+        |row: &Row<'_>| Ok(TaskQueue { queue: row.get(0)?, due_at: UnixMillis(row.get(1)?), tried: row.get(2)? });
     let mut queues: Vec<TaskQueue> = Vec::new();
-    loop {
-        let last = queues.last().map_or("", |queue| &*queue.queue);
-        let read =
-            |row: &Row<'_>| Ok(TaskQueue { queue: row.get(0)?, due_at: UnixMillis(row.get(1)?), tried: row.get(2)? });
-        let Some(queue) = next.query_row((kind.number(), last), read).optional()? else { return Ok(queues) };
+    // The place in the index, and how many queues of its group are listed.
+    let (mut place, mut count) = (String::new(), 0);
+    while let Some(queue) = next.query_row((list.kind.number(), &place), read).optional()? {
+        let group = group_of(&queue.queue);
+        if let Some(after) = after.get(group).filter(|after| **after >= &*queue.queue) {
+            place = (*after).to_owned();
+            continue;
+        }
+        let is_next = queues.last().is_some_and(|last| group_of(&last.queue) == group);
+        count = if is_next { count + 1 } else { 1 };
+        // No queue of a group is behind its end: `!` follows the space, and precedes all that names contain.
+        place = if count < list.limit { queue.queue.clone() } else { format!("{group}!") };
         queues.push(queue);
     }
+    Ok(queues)
 }

@@ -4,6 +4,7 @@
 mod addresses;
 mod book;
 mod console;
+mod crowds;
 mod faults;
 mod itself;
 mod keys;

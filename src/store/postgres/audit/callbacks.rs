@@ -12,7 +12,7 @@ use crate::store::rows::callback::outcome_of;
 pub(in crate::store::postgres) const SLICE: &str = "WITH slice AS MATERIALIZED (SELECT * FROM callbacks \
     WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500) \
     SELECT c.bucket, c.key, c.state, t.leased, t.attempts, c.tries, c.merchant, c.target, c.last_status, c.last_error, \
-    t.queue = c.target AND t.queued_at = c.queued_at, coalesce(x.merchant, j.merchant), \
+    t.queue = c.merchant || ' ' || c.target AND t.queued_at = c.queued_at, coalesce(x.merchant, j.merchant), \
     coalesce(o.callback_url, j.v1_callback_url) \
     FROM slice c LEFT JOIN tasks t ON t.bucket = c.bucket AND t.kind = 1 AND t.key = c.key \
     LEFT JOIN operations o ON o.bucket = c.bucket AND o.transaction_id = c.key \

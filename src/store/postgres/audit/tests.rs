@@ -85,7 +85,9 @@ async fn announced(store: &PostgresStore) {
         store.relayed(entry.id, NOW).await.unwrap();
     }
     let claim = CallbackClaim {
-        shares: vec![(CallbackTarget::Engine, 9), (CallbackTarget::Origin("https://acme.example:443".into()), 9)],
+        shares: [CallbackTarget::ENGINE, "https://acme.example:443"]
+            .map(|origin| (CallbackTarget::new(&merchant("acme"), origin), 9))
+            .into(),
         now: NOW,
         lease_until: UnixMillis(NOW.0 + 1000),
     };

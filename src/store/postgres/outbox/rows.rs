@@ -9,13 +9,13 @@ use crate::store::postgres::row::{get, narrow, small};
 use crate::store::postgres::tasks;
 use crate::store::postgres::transaction::PgRows;
 use crate::store::rows::CorruptRow;
-use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
+use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of};
 use crate::store::tasks::{NewTask, TaskKind, TaskRows};
 use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, TryOutcome};
 
 impl CallbackRows for PgRows<'_> {
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), PgError> {
-        let NewCallback { id, merchant, target, at } = &callback;
+        let NewCallback { id, target, at } = &callback;
         let (key, nonce) = (id.subject().key(), id.nonce().cast_signed());
         let statement = self
             .0
@@ -24,8 +24,10 @@ impl CallbackRows for PgRows<'_> {
                  VALUES ($1, $2, $3, $4, $5, 0, $6, 0)",
             )
             .await?;
-        self.0.execute(&statement, &[&bucket_in_key(key), &key, &nonce, merchant, target, &at.0]).await?;
-        let task = NewTask { kind: TaskKind::Callback, key, queue: target, queued_at: *at, due_at: *at };
+        self.0
+            .execute(&statement, &[&bucket_in_key(key), &key, &nonce, &target.merchant(), &target.origin(), &at.0])
+            .await?;
+        let task = NewTask { kind: TaskKind::Callback, key, queue: target.as_queue(), queued_at: *at, due_at: *at };
         self.put_task(task).await
     }
 
@@ -37,7 +39,7 @@ impl CallbackRows for PgRows<'_> {
             subject,
             nonce: get(&row, 0)?,
             state: state_of(small(&row, 1)?).ok_or(CorruptRow("state"))?,
-            target: target_of(get(&row, 2)?),
+            target: CallbackTarget::of_queue(get::<String>(&row, 2)?),
             queued_at: UnixMillis(get(&row, 3)?),
             tries: get(&row, 4)?,
             task: tasks::locked(self.0, TaskKind::Callback, key).await?,
@@ -127,15 +129,16 @@ impl CallbackRows for PgRows<'_> {
                  WHERE bucket = $1 AND key = $2",
             )
             .await?;
-        self.0.execute(&statement, &[&bucket_in_key(key), &key, &target.as_str(), &queued_at.0]).await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &key, &target.origin(), &queued_at.0]).await?;
         Ok(())
     }
 
     async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> Result<Vec<i64>, PgError> {
-        let targets: Vec<&str> = expiry.targets.iter().map(CallbackTarget::as_str).collect();
+        let (merchants, origins): (Vec<&str>, Vec<&str>) =
+            expiry.targets.iter().map(|target| (target.merchant(), target.origin())).unzip();
         let limit = i64::try_from(expiry.limit).unwrap_or(i64::MAX);
         let statement = self.0.prepare_cached(LATE).await?;
-        let rows = self.0.query(&statement, &[&targets, &expiry.queued_until.0, &limit]).await?;
+        let rows = self.0.query(&statement, &[&origins, &expiry.queued_until.0, &limit, &merchants]).await?;
         rows.iter().map(|row| get(row, 0)).collect()
     }
 
@@ -171,8 +174,8 @@ impl CallbackRows for PgRows<'_> {
     }
 }
 
-pub(in crate::store::postgres) const LOCKED: &str = "SELECT nonce, state, target, queued_at, tries FROM callbacks \
-     WHERE bucket = $1 AND key = $2 FOR UPDATE";
+pub(in crate::store::postgres) const LOCKED: &str = "SELECT nonce, state, merchant || ' ' || target, queued_at, tries \
+     FROM callbacks WHERE bucket = $1 AND key = $2 FOR UPDATE";
 
 fn duration(tried: &CallbackTry) -> i64 {
     i64::try_from(tried.duration.as_micros()).unwrap_or(i64::MAX)
@@ -186,8 +189,8 @@ fn columns(outcome: &TryOutcome) -> (Option<i32>, Option<&str>) {
 /// Read along the index by time, since so old a callback waits for a dead target or has its last attempt.
 pub(in crate::store::postgres) const LATE: &str = "SELECT c.key FROM callbacks c \
      LEFT JOIN tasks t ON t.bucket = c.bucket AND t.kind = 1 AND t.key = c.key \
-     WHERE c.state = 0 AND c.queued_at <= $2 AND c.target = ANY($1::text[]) \
-     AND coalesce(NOT t.leased OR t.due_at <= $2, true) \
+     WHERE c.state = 0 AND c.queued_at <= $2 \
+     AND (c.merchant, c.target) IN (SELECT * FROM unnest($4::text[], $1::text[])) AND coalesce(NOT t.leased OR t.due_at <= $2, true) \
      ORDER BY c.queued_at, c.key LIMIT $3 FOR UPDATE OF c SKIP LOCKED";
 
 const GIVE_UP: &str = "WITH given AS (SELECT * FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key)), \
@@ -201,6 +204,6 @@ pub(in crate::store::postgres) const QUEUE_FAILED: &str = "WITH own AS MATERIALI
      WHERE c.state = $3 ORDER BY c.bucket, c.key FOR UPDATE OF c), \
      queued AS (UPDATE callbacks AS c SET state = $5, queued_at = greatest($4::bigint, c.queued_at + 1), \
      last_status = NULL, last_error = NULL FROM own WHERE c.bucket = own.bucket AND c.key = own.key \
-     RETURNING c.bucket, c.key, c.target, c.queued_at) \
+     RETURNING c.bucket, c.key, c.merchant || ' ' || c.target AS queue, c.queued_at) \
      INSERT INTO tasks (bucket, kind, key, queue, queued_at, due_at, leased, attempts) \
-     SELECT bucket, 1, key, target, queued_at, $4, false, 0 FROM queued";
+     SELECT bucket, 1, key, queue, queued_at, $4, false, 0 FROM queued";

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::ShopCode;
-use crate::store::conformance::{NOW, created, deposit};
+use crate::store::conformance::{NOW, created, deposit, merchant};
 use crate::store::{CallbackClaim, CallbackTarget, ExpireRequest, Outbox as _};
 
 async fn node_with_a_clock(place: &Place, ahead: i64) -> PostgresStore {
@@ -33,7 +33,7 @@ async fn whose_clock_is_wrong_claims_nothing() {
     for (ahead, stated) in [(86_400_000, "86400 s ahead of"), (-31_000, "31 s behind")] {
         let wrong = node_with_a_clock(&place, ahead).await;
         let claim = CallbackClaim { shares: Vec::new(), now: later(1), lease_until: later(9) };
-        let targets = [CallbackTarget::Engine].into();
+        let targets = [CallbackTarget::new(&merchant("acme"), CallbackTarget::ENGINE)].into();
         let expiry = ExpireRequest { targets, queued_until: later(1), reason: "late", limit: 9 };
         let refusals = [
             wrong.claim_provider_jobs(jobs()).await.err(),

@@ -9,7 +9,7 @@ use crate::store::rows::callback::outcome_of;
 const SLICE: &str = "SELECT c.key, c.state, t.leased, t.attempts, c.tries, c.merchant, c.target, c.last_status, \
     c.last_error, coalesce(x.merchant, j.merchant), \
     coalesce(o.callback_url, j.v1_callback_url), \
-    t.queue = c.target AND t.queued_at = c.queued_at \
+    t.queue = c.merchant || ' ' || c.target AND t.queued_at = c.queued_at \
     FROM callbacks c LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key \
     LEFT JOIN operations o ON o.transaction_id = c.key LEFT JOIN contexts x ON x.id = o.context \
     LEFT JOIN journal j ON j.entry = -c.key \

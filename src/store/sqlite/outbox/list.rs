@@ -10,11 +10,12 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use crate::domain::{CallbackUrl, Fingerprint, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{ListedCallback, Scope};
-use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
+use crate::store::rows::callback::{outcome_of, state_number, state_of};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
 use crate::store::{
-    CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, OutboxSize,
+    CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTarget,
+    CallbackTry, OutboxSize,
 };
 
 /// The error of a column with an invalid value.
@@ -195,16 +196,17 @@ fn decoded(row: &Row<'_>) -> Result<CallbackRecord, CorruptRow> {
     let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(CorruptRow("key"))?;
     let text = |at, name| column::<String>(row, at, name);
     let outcome = outcome_of(column(row, 9, "last_status")?, column(row, 10, "last_error")?);
+    let merchant = MerchantId::new(&text(2, "merchant")?).or_corrupt("merchant")?;
     Ok(CallbackRecord {
         id: CallbackId::new(subject, column::<i64>(row, 1, "nonce")?.cast_unsigned()),
-        merchant: MerchantId::new(&text(2, "merchant")?).or_corrupt("merchant")?,
         direction: direction_of(column(row, 11, "direction")?).ok_or(CorruptRow("direction"))?,
         order_id: OrderId::new(&text(12, "order_id")?).or_corrupt("order_id")?,
         transaction_id: column(row, 15, "transaction_id")?,
         url: CallbackUrl::new_allowing_http(&text(13, "callback_url")?).or_corrupt("callback_url")?,
         is_v1: column(row, 14, "relayed")?,
         state: state_of(column(row, 4, "state")?).ok_or(CorruptRow("state"))?,
-        target: target_of(text(3, "target")?),
+        target: CallbackTarget::new(&merchant, &text(3, "target")?),
+        merchant,
         is_claimed: column(row, 7, "leased")?,
         queued_at: UnixMillis(column(row, 5, "queued_at")?),
         due: UnixMillis(column(row, 6, "due_at")?),

@@ -1,11 +1,13 @@
 //! The row operations of a transaction on callbacks and their attempts.
 
+use std::collections::HashSet;
+
 use rusqlite::{OptionalExtension, Row, named_params};
 
 use crate::domain::UnixMillis;
 use crate::store::callbacks::{CallbackRow, CallbackRows, NewCallback};
 use crate::store::rows::CorruptRow;
-use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
+use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of};
 use crate::store::sqlite::tasks;
 use crate::store::sqlite::transaction::SqliteRows;
 use crate::store::tasks::{NewTask, TaskKind, TaskRows};
@@ -13,7 +15,7 @@ use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, 
 
 impl CallbackRows for SqliteRows<'_> {
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> rusqlite::Result<()> {
-        let NewCallback { id, merchant, target, at } = &callback;
+        let NewCallback { id, target, at } = &callback;
         let key = id.subject().key();
         self.0
             .prepare_cached(
@@ -23,11 +25,11 @@ impl CallbackRows for SqliteRows<'_> {
             .execute(named_params! {
                 ":key": key,
                 ":nonce": id.nonce().cast_signed(),
-                ":merchant": merchant,
-                ":target": target,
+                ":merchant": target.merchant(),
+                ":target": target.origin(),
                 ":at": at.0,
             })?;
-        let task = NewTask { kind: TaskKind::Callback, key, queue: target, queued_at: *at, due_at: *at };
+        let task = NewTask { kind: TaskKind::Callback, key, queue: target.as_queue(), queued_at: *at, due_at: *at };
         self.put_task(task).await
     }
 
@@ -38,14 +40,16 @@ impl CallbackRows for SqliteRows<'_> {
                 subject,
                 nonce: row.get(0)?,
                 state: state_of(row.get(1)?).ok_or(CorruptRow("state"))?,
-                target: target_of(row.get(2)?),
+                target: CallbackTarget::of_queue(row.get::<_, String>(2)?),
                 queued_at: UnixMillis(row.get(3)?),
                 tries: row.get(4)?,
                 task,
             })
         };
         self.0
-            .prepare_cached("SELECT nonce, state, target, queued_at, tries FROM callbacks WHERE key = ?1")?
+            .prepare_cached(
+                "SELECT nonce, state, merchant || ' ' || target, queued_at, tries FROM callbacks WHERE key = ?1",
+            )?
             .query_row([subject.key()], read)
             .optional()
     }
@@ -106,17 +110,23 @@ impl CallbackRows for SqliteRows<'_> {
                 "UPDATE callbacks SET state = ?2, target = ?3, queued_at = ?4, last_status = NULL, last_error = NULL \
                  WHERE key = ?1",
             )?
-            .execute((subject.key(), PENDING, target.as_str(), queued_at.0))
+            .execute((subject.key(), PENDING, target.origin(), queued_at.0))
             .map(drop)
     }
 
     async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> rusqlite::Result<Vec<i64>> {
         let mut found = self.0.prepare_cached(LATE)?;
         let mut keys: Vec<i64> = Vec::new();
-        for target in &expiry.targets {
-            let left = i64::try_from(expiry.limit.saturating_sub(keys.len())).unwrap_or(i64::MAX);
-            let rows = found.query_map((target.as_str(), expiry.queued_until.0, left), |row| row.get(0))?;
-            keys.extend(rows.collect::<Result<Vec<i64>, _>>()?);
+        let merchants: HashSet<&str> = expiry.targets.iter().map(CallbackTarget::merchant).collect();
+        for merchant in merchants {
+            let mut rows = found.query((merchant, expiry.queued_until.0))?;
+            while keys.len() < expiry.limit
+                && let Some(row) = rows.next()?
+            {
+                if expiry.targets.contains(&CallbackTarget::of_columns(merchant, row.get_ref(1)?.as_str()?)) {
+                    keys.push(row.get(0)?);
+                }
+            }
         }
         Ok(keys)
     }
@@ -135,15 +145,15 @@ impl CallbackRows for SqliteRows<'_> {
     async fn queue_failed(&mut self, keys: &[i64], now: UnixMillis) -> rusqlite::Result<usize> {
         let mut queue = self.0.prepare_cached(
             "UPDATE callbacks SET state = ?2, queued_at = max(?4, queued_at + 1), last_status = NULL, last_error = NULL \
-             WHERE key = ?1 AND state = ?3 RETURNING target, queued_at",
+             WHERE key = ?1 AND state = ?3 RETURNING merchant || ' ' || target, queued_at",
         )?;
         let mut count = 0;
         for key in keys {
             let queued =
                 queue.query_row((key, PENDING, FAILED, now.0), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)));
-            let Some((target, queued_at)) = queued.optional()? else { continue };
+            let Some((queue, queued_at)) = queued.optional()? else { continue };
             let queued_at = UnixMillis(queued_at);
-            let task = NewTask { kind: TaskKind::Callback, key: *key, queue: &target, queued_at, due_at: now };
+            let task = NewTask { kind: TaskKind::Callback, key: *key, queue: &queue, queued_at, due_at: now };
             self.put_task(task).await?;
             count += 1;
         }
@@ -157,10 +167,10 @@ impl CallbackRows for SqliteRows<'_> {
     }
 }
 
-/// Pending callbacks that were queued until a time, of targets without a lease in force: a lease that ended by then
-/// belonged to a process that has ended. Read along the index by time, since so old a callback waits for a dead target
-/// or has its last attempt.
-pub(in crate::store::sqlite) const LATE: &str = "SELECT c.key FROM callbacks c INDEXED BY callbacks_by_time \
-     LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key \
-     WHERE c.state = 0 AND c.queued_at <= ?2 AND c.target = ?1 AND coalesce(t.leased = 0 OR t.due_at <= ?2, 1) \
-     ORDER BY c.queued_at, c.key LIMIT ?3";
+/// Pending callbacks of a merchant that were queued until a time, without a lease in force: a lease that ended by then
+/// belonged to a process that has ended. So old a callback waits for a dead target or has its last attempt, so they are
+/// read once for all targets of the merchant.
+pub(in crate::store::sqlite) const LATE: &str = "SELECT c.key, c.target FROM callbacks c \
+     INDEXED BY callbacks_by_merchant LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key \
+     WHERE c.merchant = ?1 AND c.state = 0 AND c.queued_at <= ?2 AND coalesce(t.leased = 0 OR t.due_at <= ?2, 1) \
+     ORDER BY c.queued_at, c.key";

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::domain::State;
-use crate::store::conformance::{audited, expiry, reported};
+use crate::store::conformance::{audited, expiry, merchant, reported};
 use crate::store::sqlite::outbox::plans::{
     BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, DUE, LATE, NEXT_QUEUE, OF_ITS_TIME, OF_ITS_TIME_AND_MERCHANT,
     OF_ORDER, SIZE,
@@ -24,7 +24,7 @@ fn failed(order_text: &str, offset: i64) -> NewOperation {
 }
 
 async fn claimed(store: &SqliteStore, now: i64, lease_until: i64) -> Vec<CallbackJob> {
-    let shares = vec![(CallbackTarget::Origin("https://acme.example:443".into()), 100)];
+    let shares = vec![(CallbackTarget::new(&merchant("acme"), "https://acme.example:443"), 100)];
     store.claim_callbacks(CallbackClaim { shares, now: at(now), lease_until: at(lease_until) }).await.unwrap()
 }
 
@@ -77,7 +77,11 @@ async fn only_a_serving_process_ends_leases() {
     assert_eq!(tool.resend_callback(jobs[0].id, at(50)).await.unwrap(), Resent::UnderWay);
     assert_eq!(tool.resend_callback(jobs[1].id, at(50)).await.unwrap(), Resent::Queued);
     tool.close().await.unwrap();
-    assert_eq!(store.callback_queues().await.unwrap()[0].due, at(50), "the gateway finds what was resent beside it");
+    assert_eq!(
+        store.callback_queues(Vec::new()).await.unwrap()[0].due,
+        at(50),
+        "the gateway finds what was resent beside it"
+    );
     store.postpone_callback(claimed(&store, 50, 100).await[0].lease(), at(70)).await.unwrap();
     store.close().await.unwrap();
 
@@ -109,7 +113,7 @@ async fn what_cannot_be_read_does_not_stop_the_queue() {
         let jobs = claimed(&store, 10, 100).await;
         assert_eq!(jobs.len(), 1, "{sql}");
         store.callback_tried(jobs[0].lease(), delivered(), CallbackNext::Delivered).await.unwrap();
-        assert_eq!(store.callback_queues().await.unwrap()[0].due, at(60_010), "{sql}: in a minute");
+        assert_eq!(store.callback_queues(Vec::new()).await.unwrap()[0].due, at(60_010), "{sql}: in a minute");
         assert_eq!(store.expire_callbacks(expiry(at(60_010), 9)).await.unwrap(), 1, "{sql}");
         let listed = CallbackQuery {
             states: vec![CallbackState::Delivered, CallbackState::Failed],
@@ -175,7 +179,7 @@ async fn plans_of_the_outbox_search_one_index() {
         (DUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue=? AND due_at<?)\n"),
         (
             LATE,
-            "SEARCH c USING INDEX callbacks_by_time (state=? AND queued_at<?)\n\
+            "SEARCH c USING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at<?)\n\
              SEARCH t USING PRIMARY KEY (kind=? AND key=?) LEFT-JOIN\n",
         ),
         (OF_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at=? AND key<?)\n"),

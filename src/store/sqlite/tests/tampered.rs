@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::{CallbackUrl, CustomerAccountId, Preparation, UnixDay};
 use std::time::Duration;
 
-use crate::store::conformance::{audited, intended, intent};
+use crate::store::conformance::{audited, intended, intent, merchant};
 use crate::store::{
     AuditProgress, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Outbox, PendingCreate,
     ResultChange, TryOutcome,
@@ -42,7 +42,9 @@ async fn fill(store: &SqliteStore) {
     }
     intended(store, intent("acme", "silent")).await;
     let claim = CallbackClaim {
-        shares: vec![(CallbackTarget::Engine, 9), (CallbackTarget::Origin("https://acme.example:443".into()), 9)],
+        shares: [CallbackTarget::ENGINE, "https://acme.example:443"]
+            .map(|origin| (CallbackTarget::new(&merchant("acme"), origin), 9))
+            .into(),
         now: NOW,
         lease_until: UnixMillis(NOW.0 + 1000),
     };
