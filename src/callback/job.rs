@@ -10,7 +10,7 @@ use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::error::ApiError;
-use crate::outbound::Outbound;
+use crate::outbound::{Outbound, on_behalf_of};
 use crate::remote::{EngineCallback, Remote, is_final};
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
@@ -95,7 +95,10 @@ impl WorkerContext {
         let callbacks = &rules.gateway.callbacks;
         let id = job.id.to_string();
         let sent = match message::compose(rules, &id, &job.news, self.clock.now()) {
-            Ok(message) => send(&self.outbound, callbacks, message, &*self.clock).await,
+            Ok(message) => {
+                let sending = send(&self.outbound, callbacks, message, &*self.clock);
+                on_behalf_of(job.target.merchant(), sending).await
+            }
             Err(unsendable) => self.not_sent(&unsendable),
         };
         let now = self.clock.now();

@@ -8,6 +8,7 @@
 mod client;
 mod counted;
 mod egress;
+mod permits;
 mod resolver;
 mod retry_after;
 
@@ -28,6 +29,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::domain::UnixMillis;
 use client::{Client, ClientOptions, PoolExhausted};
 pub use egress::{EgressPolicy, is_public};
+pub use permits::on_behalf_of;
 use resolver::{Forbidden, ResolveError};
 
 /// The most clients that are kept, one for each set of trusted certificates and egress policy. Rules name a handful; a

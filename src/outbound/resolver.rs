@@ -1,7 +1,8 @@
 //! Resolves names to the addresses that are connected to: only those that the egress policy allows, and only a few.
 //!
 //! The system's resolver blocks a thread as long as name servers are silent, and the store and reloads use the same
-//! threads. So only a few names are looked up at once, and each of them once, however many requests need it.
+//! threads. So only a few names are looked up at once, no merchant's callbacks leave none of these places to others, and
+//! each name is looked up once, however many requests need it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -12,10 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use hyper_util::client::legacy::connect::dns::Name;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tower_service::Service;
 
 use super::egress::EgressPolicy;
+use super::permits::{Permit, Permits, current_merchant};
 
 /// The most names that are looked up at once.
 const LOOKUPS: usize = 64;
@@ -41,7 +43,7 @@ pub(super) struct Forbidden(pub String);
 
 /// The lookups of a process for one egress policy.
 pub(super) struct Lookups {
-    permits: Arc<Semaphore>,
+    permits: Arc<Permits>,
     running: Mutex<HashMap<Name, Arc<Lookup>>>,
     resolve: fn(&str) -> io::Result<Vec<SocketAddr>>,
 }
@@ -58,7 +60,7 @@ impl Default for Lookups {
 
 impl Lookups {
     fn by(resolve: fn(&str) -> io::Result<Vec<SocketAddr>>) -> Self {
-        Self { permits: Arc::new(Semaphore::new(LOOKUPS)), running: Mutex::default(), resolve }
+        Self { permits: Arc::new(Permits::new(LOOKUPS)), running: Mutex::default(), resolve }
     }
 
     async fn find(self: Arc<Self>, name: Name) -> Found {
@@ -77,12 +79,12 @@ impl Lookups {
         let (lookup, found) = watch::channel(None);
         let lookup = Arc::new(lookup);
         running.insert(name.clone(), Arc::clone(&lookup));
-        tokio::spawn(Arc::clone(self).look_up(name.clone(), lookup));
+        tokio::spawn(Arc::clone(self).look_up(name.clone(), lookup, current_merchant()));
         found
     }
 
-    async fn look_up(self: Arc<Self>, name: Name, lookup: Arc<Lookup>) {
-        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
+    async fn look_up(self: Arc<Self>, name: Name, lookup: Arc<Lookup>, merchant: Arc<str>) {
+        let permit = Arc::clone(&self.permits).acquire(merchant).await;
         if self.is_abandoned(&name, &lookup) {
             return;
         }
@@ -92,7 +94,7 @@ impl Lookups {
     }
 
     /// Resolves a name on a blocking thread. The thread holds the permit: a caller that stops waiting releases neither.
-    async fn resolve_blocking(&self, name: Name, permit: OwnedSemaphorePermit) -> Found {
+    async fn resolve_blocking(&self, name: Name, permit: Permit) -> Found {
         let resolve = self.resolve;
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -170,6 +172,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::outbound::on_behalf_of;
 
     fn name(text: &str) -> Name {
         text.parse().unwrap()
@@ -230,22 +233,27 @@ mod tests {
             }
             fake("both.example")
         }
+        const OF_A_MERCHANT: usize = LOOKUPS / 2;
         let lookups = Arc::new(Lookups::by(silent));
-        let find = |host: String| tokio::spawn(Arc::clone(&lookups).find(name(&host)));
+        let find = |host: String| tokio::spawn(on_behalf_of("acme", Arc::clone(&lookups).find(name(&host))));
         let waiting: Vec<_> = (0..LOOKUPS + 9).map(|number| find(format!("{number}.example"))).collect();
         let again: Vec<_> = (0..20).map(|_| find("0.example".to_owned())).collect();
-        until(|| STARTED.load(Ordering::SeqCst) == LOOKUPS && lookups.running().len() == LOOKUPS + 9).await;
+        until(|| STARTED.load(Ordering::SeqCst) == OF_A_MERCHANT && lookups.running().len() == LOOKUPS + 9).await;
+        // Other merchants' names, and those of the rules, find permits.
+        let beta = tokio::spawn(on_behalf_of("beta", Arc::clone(&lookups).find(name("beta.example"))));
+        let of_rules = tokio::spawn(Arc::clone(&lookups).find(name("rules.example")));
+        until(|| STARTED.load(Ordering::SeqCst) == OF_A_MERCHANT + 2).await;
         // A caller that leaves frees no thread, and its name is not looked up if the lookup has not begun.
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
         for gone in waiting {
             assert!(gone.await.unwrap_err().is_cancelled());
         }
-        assert_eq!(lookups.permits.available_permits(), 0);
+        assert_eq!(lookups.permits.in_use(), OF_A_MERCHANT + 2);
         ANSWERS.store(true, Ordering::SeqCst);
-        for shared in again {
-            assert!(shared.await.unwrap().is_ok());
+        for found in again.into_iter().chain([beta, of_rules]) {
+            assert!(found.await.unwrap().is_ok());
         }
-        until(|| lookups.running().is_empty() && lookups.permits.available_permits() == LOOKUPS).await;
-        assert_eq!(STARTED.load(Ordering::SeqCst), LOOKUPS);
+        until(|| lookups.running().is_empty() && lookups.permits.in_use() == 0).await;
+        assert_eq!(STARTED.load(Ordering::SeqCst), OF_A_MERCHANT + 2);
     }
 }

@@ -113,7 +113,7 @@ pub(super) fn queues(connection: &Connection, list: &QueueList) -> rusqlite::Res
     while let Some(queue) = next.query_row((list.kind.number(), &place), read).optional()? {
         let group = group_of(&queue.queue);
         if let Some(after) = after.get(group).filter(|after| **after >= &*queue.queue) {
-            place = (*after).to_owned();
+            (*after).clone_into(&mut place);
             continue;
         }
         let is_next = queues.last().is_some_and(|last| group_of(&last.queue) == group);
