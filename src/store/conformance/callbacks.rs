@@ -9,8 +9,8 @@ use super::outbox::{
 use super::*;
 use crate::domain::{Direction, Outcome};
 use crate::store::{
-    CallbackCursor, CallbackId, CallbackNext, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, OutboxSize,
-    Relayed, Resent, StoreError, TryOutcome,
+    CallbackCursor, CallbackId, CallbackNext, CallbackQuery, CallbackRecord, CallbackState, CallbackTarget,
+    CallbackTry, OutboxSize, Relayed, Resent, StoreError, TryOutcome,
 };
 
 const STATES: [CallbackState; 3] = [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed];
@@ -85,8 +85,9 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
             created(store, draft).await;
         }
     }
-    let shares = [(acme(), 1000), (engine(), 1000)];
-    for job in store.claim_callbacks(claim(&shares, 100, 200)).await.unwrap() {
+    let targets = [acme(), engine()];
+    let of = |name: &str| targets.clone().map(|target| (CallbackTarget::new(&merchant(name), target.origin()), 1000));
+    for job in store.claim_callbacks(claim(&MERCHANTS.map(of).concat(), 100, 200)).await.unwrap() {
         let next = chance.of(&[
             CallbackNext::Delivered,
             CallbackNext::Failed,

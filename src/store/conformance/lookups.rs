@@ -3,8 +3,8 @@
 use super::outbox::{acme, answered_with, at, claim, claimed, everything, failed, record, relayed_intent, tries};
 use super::*;
 use crate::store::{
-    Backlog, CallbackId, CallbackNext, CallbackQuery, CallbackState, CallbackSubject, Claim, EntryId, JournalEntry,
-    PendingCreate, ProviderJobState, Relayed, Unanswered,
+    Backlog, CallbackId, CallbackNext, CallbackQuery, CallbackState, CallbackSubject, CallbackTarget, Claim, EntryId,
+    JournalEntry, PendingCreate, ProviderJobState, Relayed, Unanswered,
 };
 
 pub(in crate::store) async fn an_entry_is_found_by_the_engines_id(backend: &dyn TestBackend) {
@@ -108,7 +108,8 @@ pub(in crate::store) async fn failed_callbacks_are_resent_once_by_many(backend: 
         draft.operation.id = fresh_id(&draft.operation.merchant);
         created(&*store, draft).await;
     }
-    for job in store.claim_callbacks(claim(&[(acme(), 100)], 100, 200)).await.unwrap() {
+    let shares = ["acme", "bolt"].map(|name| (CallbackTarget::new(&merchant(name), acme().origin()), 100));
+    for job in store.claim_callbacks(claim(&shares, 100, 200)).await.unwrap() {
         store.callback_tried(job.lease(), answered_with(410, 101), CallbackNext::Failed).await.unwrap();
     }
     let query = CallbackQuery { states: vec![CallbackState::Failed], merchant: Some(merchant("acme")), ..everything() };
