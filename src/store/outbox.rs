@@ -73,7 +73,7 @@ pub trait Outbox: Send + Sync + 'static {
     -> StoreFuture<'a, Option<RelayTarget>>;
 
     /// Queues the callback of an entry whose result a remote engine announced, in the queue of
-    /// [`CallbackTarget::Engine`]. Does nothing if the callback exists or the merchant gave no address. An existing
+    /// [`CallbackTarget::ENGINE`]. Does nothing if the callback exists or the merchant gave no address. An existing
     /// callback for which the engine was queried without success, or which was given up there, becomes due now for
     /// another query; a worker that has claimed it loses its lease.
     fn relayed(&self, entry: EntryId, at: UnixMillis) -> StoreFuture<'_, Relayed>;
