@@ -13,7 +13,7 @@ use crate::support::{self, Gateway, Request, eventually};
 const PATIENT: &str = "timeout = \"2m\"";
 
 /// The create of a deposit that fails at once, and so has a callback.
-pub(super) fn failed(key: &Key, receiver: &Receiver, order_id: &str) -> Request {
+fn failed(key: &Key, receiver: &Receiver, order_id: &str) -> Request {
     Request::deposit(key, &deposit(receiver, order_id, "10.01"))
 }
 
@@ -37,7 +37,7 @@ async fn hanging_callbacks_of_a_merchant_delay_no_other_at_the_same_origin() {
 }
 
 /// A port that accepts on every loopback address, and never says anything; and how many connections came.
-pub(super) async fn silent_port() -> (u16, Arc<AtomicUsize>) {
+async fn silent_port() -> (u16, Arc<AtomicUsize>) {
     let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await.unwrap();
     let (port, count) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
     let accepted = Arc::clone(&count);
@@ -51,8 +51,9 @@ pub(super) async fn silent_port() -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
-/// Creates deposits of [`ACME`] that fail at once, each with a callback to another silent address.
-pub(super) async fn create_silent(gateway: &Gateway, port: u16, count: usize) {
+/// Creates withdrawals of [`BETA`] that fail at once, each with a callback to another silent address. Over plain http,
+/// because a TLS handshake has a limit of its own.
+async fn create_silent(gateway: &Gateway, port: u16, count: usize) {
     const CONNECTIONS: usize = 8;
     let creates: Vec<_> = (0..CONNECTIONS)
         .map(|first| {
@@ -60,10 +61,10 @@ pub(super) async fn create_silent(gateway: &Gateway, port: u16, count: usize) {
             tokio::spawn(async move {
                 let mut connection = client.connect().await;
                 for number in (first..count).step_by(CONNECTIONS) {
-                    let url = format!("https://127.{}.{}.1:{port}/cb", 1 + number / 256, number % 256);
-                    let body = with(support::deposit(&format!("silent-{number}")), "amount", Some(10.01.into()));
+                    let url = format!("http://127.{}.{}.1:{port}/cb", 1 + number / 256, number % 256);
+                    let body = with(support::payout(&format!("silent-{number}")), "amount", Some("10.01".into()));
                     let body = with(body, "callback_url", Some(url.into()));
-                    connection.send(&Request::deposit(&ACME, &body)).await.expect(200);
+                    connection.send(&Request::payout(&BETA, &body)).await.expect(200);
                 }
             })
         })
@@ -81,7 +82,7 @@ async fn silent_targets_of_a_merchant_delay_no_other() {
     // More than there are places for targets that were never called.
     create_silent(&gateway, port, 600).await;
     eventually("its places are taken", async || (connections.load(Ordering::Relaxed) >= 200).then_some(())).await;
-    gateway.client().send(&failed(&BETA, &receiver, "first")).await.expect(200);
+    gateway.client().send(&failed(&ACME, &receiver, "first")).await.expect(200);
     receiver.got(&path("first"), 1).await;
 
     // After a restart, no target is known.
@@ -92,7 +93,7 @@ async fn silent_targets_of_a_merchant_delay_no_other() {
         (connections.load(Ordering::Relaxed) >= before + 200).then_some(())
     })
     .await;
-    gateway.client().send(&failed(&BETA, &receiver, "second")).await.expect(200);
+    gateway.client().send(&failed(&ACME, &receiver, "second")).await.expect(200);
     receiver.got(&path("second"), 1).await;
 }
 
