@@ -1,17 +1,26 @@
 //! Time and randomness, injected: nothing else in the crate reads the wall clock or the system's random source.
+//!
+//! The wall clock dates what is stored, signed and shown. It can be set at any moment, so a wait that ends in this
+//! process goes by the monotonic clock, and [`ClockJumps`] reports how far stored times can be relied on.
+
+mod jumps;
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 
+pub use self::jumps::{ClockJumps, DatedWaits};
 use crate::domain::UnixMillis;
 
 /// A source of the current time.
 pub trait Clock: Send + Sync + 'static {
-    /// Returns the current time.
+    /// Returns the current time, by the wall clock.
     fn now(&self) -> UnixMillis;
+
+    /// Returns a reading of the monotonic clock, which cannot be set.
+    fn monotonic(&self) -> Instant;
 }
 
 /// A source of unpredictable bytes.
@@ -36,6 +45,10 @@ impl Clock for SystemClock {
     fn now(&self) -> UnixMillis {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         UnixMillis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn monotonic(&self) -> Instant {
+        tokio::time::Instant::now().into_std()
     }
 }
 
@@ -95,24 +108,38 @@ impl Random for SystemRandomness {
 
 /// A clock that a test sets by hand.
 #[derive(Debug)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    wall: AtomicI64,
+    started: Instant,
+    passed_millis: AtomicU64,
+}
 
 impl ManualClock {
     /// Creates a clock that shows `now`.
     #[must_use]
-    pub const fn at(now: UnixMillis) -> Self {
-        Self(AtomicI64::new(now.0))
+    pub fn at(now: UnixMillis) -> Self {
+        Self { wall: AtomicI64::new(now.0), started: SystemClock.monotonic(), passed_millis: AtomicU64::new(0) }
     }
 
-    /// Moves the clock forward.
+    /// Lets time pass.
     pub fn advance(&self, span: Duration) {
-        self.0.fetch_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
+        self.set_ahead(i64::try_from(span.as_millis()).unwrap_or(i64::MAX));
+        self.passed_millis.fetch_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    /// Sets the wall clock ahead by this many milliseconds, or back, while no time passes.
+    pub fn set_ahead(&self, millis: i64) {
+        self.wall.fetch_add(millis, Ordering::SeqCst);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> UnixMillis {
-        UnixMillis(self.0.load(Ordering::SeqCst))
+        UnixMillis(self.wall.load(Ordering::SeqCst))
+    }
+
+    fn monotonic(&self) -> Instant {
+        self.started + Duration::from_millis(self.passed_millis.load(Ordering::SeqCst))
     }
 }
 
