@@ -19,7 +19,7 @@ use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, Unanswered,
+    CallbackTry, EntryId, Misdated, OutboxSize, RelayTarget, StoreError, Unanswered,
 };
 use crate::clock::Random;
 use crate::domain::{
@@ -200,6 +200,9 @@ pub(super) trait Backend: Send + Sync + 'static {
         lease_until: UnixMillis,
         until: UnixMillis,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Makes misdated tasks due; returns how many.
+    fn make_tasks_due(&self, misdated: Misdated) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
     /// Reads the nonces and subjects of callbacks by their keys; leaves out those that are missing or cannot be read.
     fn subjects(&self, keys: Vec<i64>)

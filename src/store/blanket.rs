@@ -11,8 +11,9 @@ use super::rows::operation::{NewRow, opened_fields, sealed_payer};
 use super::rows::preparation;
 use super::tasks::{QueueList, TaskClaim, TaskKind, TaskQueue, TaskRows as _, TaskState};
 use super::{
-    Audit, AuditProgress, CheckCount, Claim, CompletionOutcome, HomeClaim, InsertOutcome, NewOperation, OrderHome,
-    OrderLookup, ProviderJob, ProviderJobState, ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
+    Audit, AuditProgress, CheckCount, Claim, CompletionOutcome, HomeClaim, InsertOutcome, Misdated, NewOperation,
+    OrderHome, OrderLookup, ProviderJob, ProviderJobState, ProviderQueue, Reservations, Store, StoreError, StoreFuture,
+    Stored,
 };
 use crate::domain::{
     Amount, Balance, Currency, Direction, Fields, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation,
@@ -158,6 +159,13 @@ impl<B: Backend> Store for B {
     fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()> {
         let key = id.to_stored();
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| rows.end_task(TaskKind::ProviderJob, key).await))
+    }
+
+    fn make_due(&self, misdated: Misdated) -> StoreFuture<'_, usize> {
+        Box::pin(async move {
+            self.require_right_clock().await?;
+            self.make_tasks_due(misdated).await
+        })
     }
 
     fn reserve<'a>(

@@ -60,6 +60,7 @@ pub use outbox::{
     Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use secret_file::{StoreKeys, secret_file};
+pub use tasks::{Misdated, MisdatedWaits, TaskKind};
 pub use trail::{ActionEnd, ActionId, ActionQuery, ActionRecord, AuditTrail, BeginOutcome, FormKey, NewAction};
 pub use url::{PostgresTls, PostgresUrl, StoreUrl};
 pub use vault::Rewrapped;
@@ -157,6 +158,9 @@ pub trait Store: Journal + Outbox + AuditTrail + Send + Sync + 'static {
 
     /// Ends an operation's provider job without a result, because nothing is left to do for it.
     fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()>;
+
+    /// Makes tasks due whose times cannot be right; returns how many. They keep their attempts.
+    fn make_due(&self, misdated: Misdated) -> StoreFuture<'_, usize>;
 
     /// Reserves `order_id`s for v1 in one commit. Ids that already name an operation or a journal entry are left
     /// unchanged (contract section 7, `import-ids`). A commit that reserves any id also removes the mark of

@@ -10,7 +10,7 @@ use crate::domain::{ShopCode, TransactionId, UnixMillis};
 
 /// The kind of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TaskKind {
+pub enum TaskKind {
     /// Work of a provider on an operation.
     ProviderJob,
     /// A callback to a merchant.
@@ -69,6 +69,28 @@ pub(super) struct TaskClaim {
     pub(super) shares: Vec<(Box<str>, usize)>,
     pub(super) now: UnixMillis,
     pub(super) lease_until: UnixMillis,
+}
+
+/// Selects tasks that wait for a time which cannot be right: a clock was wrong when it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misdated {
+    /// The kind of the tasks.
+    pub kind: TaskKind,
+    /// The current time, from which they are due.
+    pub now: UnixMillis,
+    /// Which of them.
+    pub waits: MisdatedWaits,
+    /// The most tasks to correct.
+    pub limit: usize,
+}
+
+/// The waits that cannot be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MisdatedWaits {
+    /// Of tasks queued after this time. One that is leased is under way.
+    QueuedAfter(UnixMillis),
+    /// In each of these queues, waits and leases that end after the time beside it.
+    Overlong(Vec<(Box<str>, UnixMillis)>),
 }
 
 /// A claimed task.

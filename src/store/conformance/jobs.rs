@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::domain::Outcome;
-use crate::store::{Claim, ProviderJob};
+use crate::store::{Claim, Misdated, MisdatedWaits, ProviderJob, TaskKind};
 
 fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
@@ -209,6 +209,39 @@ pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(back
     let store = backend.open().await;
     assert_eq!(next(&*store).await, Some(at(1000)));
     assert_eq!(summary(&store.claim_provider_jobs(claim(at(1000), at(2000), 10)).await.unwrap()), [(id, 1)]);
+}
+
+pub(in crate::store) async fn misdated_tasks_are_made_due(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let now = at(1000);
+    let correct = async |kind, waits, limit| {
+        let misdated = Misdated { kind, now, waits, limit };
+        store.make_due(misdated).await.unwrap()
+    };
+    let overlong = |queue: &str, latest| MisdatedWaits::Overlong(vec![("a".into(), latest), (queue.into(), latest)]);
+    // Queued at the time of `NOW`: one is leased for too long, others wait until then, or a little.
+    for (text, offset) in [("leased", 0), ("soon", 1010), ("late", 9000), ("later", 9001)] {
+        created(&*store, due(text, offset)).await;
+    }
+    assert_eq!(store.claim_provider_jobs(claim(at(0), at(9000), 10)).await.unwrap().len(), 1);
+    let claimable = async || {
+        let jobs = store.claim_provider_jobs(claim(now, at(1_000_000), 10)).await.unwrap();
+        let mut texts: Vec<_> = jobs.iter().map(|job| job.operation.order_id.as_str().to_owned()).collect();
+        texts.sort_unstable();
+        texts
+    };
+    assert_eq!(correct(TaskKind::ProviderJob, overlong("card-eur", at(9001)), 10).await, 0, "that long is allowed");
+    assert_eq!(correct(TaskKind::ProviderJob, overlong("other", at(1500)), 10).await, 0, "another queue");
+    assert_eq!(correct(TaskKind::Callback, overlong("card-eur", at(1500)), 10).await, 0, "another kind");
+    assert_eq!(claimable().await, Vec::<String>::new());
+    assert_eq!(correct(TaskKind::ProviderJob, overlong("card-eur", at(1500)), 2).await, 2, "no more than the limit");
+    assert_eq!(correct(TaskKind::ProviderJob, overlong("card-eur", at(1500)), 2).await, 1);
+    assert_eq!(claimable().await, ["late", "later", "leased"]);
+    assert_eq!(correct(TaskKind::ProviderJob, MisdatedWaits::QueuedAfter(NOW), 10).await, 0, "queued before");
+    let before = UnixMillis(NOW.0 - 1);
+    assert_eq!(correct(TaskKind::ProviderJob, MisdatedWaits::QueuedAfter(before), 10).await, 1, "leases are kept");
+    assert_eq!(claimable().await, ["soon"]);
+    audited(&*store).await;
 }
 
 pub(in crate::store) async fn the_kind_of_provider_comes_back(backend: &dyn TestBackend) {

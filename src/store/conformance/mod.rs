@@ -80,6 +80,7 @@ macro_rules! conformance {
             queues_of_shops_are_separate,
             a_job_can_be_postponed,
             postponed_jobs_keep_their_time_over_a_restart,
+            misdated_tasks_are_made_due,
             the_kind_of_provider_comes_back,
             results_move_money,
             operations_finished_at_creation_post_at_once,

@@ -27,7 +27,7 @@ use crate::store::tasks::{ClaimedTask, QueueList, TaskClaim, TaskKind, TaskQueue
 use crate::store::vault::Vault;
 use crate::store::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, Unanswered,
+    CallbackTry, EntryId, Misdated, OutboxSize, RelayTarget, StoreError, Unanswered,
 };
 
 impl Backend for PostgresStore {
@@ -62,7 +62,10 @@ impl Backend for PostgresStore {
         &self,
         work: impl AsyncFn(&mut PgRows<'_>) -> Result<T, PgError> + Send + 'static,
     ) -> impl Future<Output = Result<T, StoreError>> + Send {
-        self.thread.run(async move |node| node.transact(async |transaction| work(&mut PgRows(transaction)).await).await)
+        self.thread.run(async move |node| {
+            let ahead = node.clock.wrong_by();
+            node.transact(async |transaction| work(&mut PgRows(transaction, ahead)).await).await
+        })
     }
 
     fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<> {
@@ -212,6 +215,10 @@ impl Backend for PostgresStore {
         until: UnixMillis,
     ) -> Result<(), StoreError> {
         self.with_client(async move |client| tasks::postpone_tasks(client, kind, &keys, lease_until, until).await).await
+    }
+
+    async fn make_tasks_due(&self, misdated: Misdated) -> Result<usize, StoreError> {
+        self.with_client(async move |client| tasks::make_due(client, &misdated).await).await
     }
 
     async fn subjects(&self, keys: Vec<i64>) -> Result<HashMap<i64, (i64, Subject)>, StoreError> {

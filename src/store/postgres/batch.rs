@@ -198,7 +198,7 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
             for row in rows {
                 insert::insert_context(client, row).await?;
             }
-            insert::insert_pending(client, rows).await
+            insert::insert_pending(client, rows, node.clock.wrong_by()).await
         };
         match inserted.await {
             Ok(ids) => {

@@ -95,7 +95,7 @@ async fn decide(node: &PgNode, new: &NewRow, nonce: u64, since: Instant) -> Resu
     let tries = Cell::new(0_u32);
     node.transact_or_leave(since, async |transaction| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
-        Ok(match create::create(&mut PgRows(transaction), new, nonce).await? {
+        Ok(match create::create(&mut PgRows(transaction, node.clock.wrong_by()), new, nonce).await? {
             Inserted::New { verdict, queued } => Ok(Decided::Stored { verdict, queued }),
             // The transaction must be rolled back.
             Inserted::Taken => Err(Decided::Met(InsertConflict::Something { in_doubt })),

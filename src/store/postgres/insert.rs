@@ -99,16 +99,17 @@ macro_rules! with_holds {
 /// Operations without anything else.
 const ALONE: &str = concat!(stored!("transaction_id"), " SELECT transaction_id FROM stored");
 
-/// Returns the delay of an operation's provider job, in milliseconds; `None`: it has none.
-fn delay(new: &NewRow) -> Option<i64> {
+/// Returns the delay of an operation's provider job, in milliseconds; `None`: it has none. `ahead`: see
+/// [`Offset::wrong_by`](super::node::Offset::wrong_by).
+fn delay(new: &NewRow, ahead: i64) -> Option<i64> {
     let draft = new.draft();
-    draft.provider_job.map(|due| due.0 - draft.operation.created_at.0)
+    draft.provider_job.map(|due| due.0 - draft.operation.created_at.0 - ahead)
 }
 
 /// Stores pending operations with everything that belongs to them; returns the ids of the stored ones.
-pub(super) async fn insert_pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, PgError> {
+pub(super) async fn insert_pending(client: &Object, rows: &[&NewRow], ahead: i64) -> Result<HashSet<i64>, PgError> {
     let are_deposits = rows.iter().all(|new| new.draft().operation.direction() == Direction::Payin);
-    let delays: Vec<Option<i64>> = rows.iter().map(|new| delay(new)).collect();
+    let delays: Vec<Option<i64>> = rows.iter().map(|new| delay(new, ahead)).collect();
     let shared = delays.iter().all(|delay| Some(delay) == delays.first());
     let statement = match (are_deposits, shared) {
         (true, true) => deposits!(shared),

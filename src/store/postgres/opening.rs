@@ -15,8 +15,9 @@ use crate::store::rows::context::Contexts;
 use crate::store::{OpenError, Opened, PostgresUrl, Rewrapped, StoreKeys};
 use crate::telemetry::Metrics;
 
-/// How often this machine's clock is compared with the database's.
+/// How often this machine's clock is compared with the database's, while it is right and while it is wrong.
 const BETWEEN_MEASUREMENTS: Duration = Duration::from_secs(10);
+const UNTIL_CORRECTED: Duration = Duration::from_secs(1);
 
 /// The time between two passes that fold balances, when the last pass found nothing more.
 const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
@@ -121,7 +122,8 @@ async fn run_periodic_work(node: Rc<PgNode>, machine: Arc<dyn Clock>) {
 
 async fn measure_periodically(node: &PgNode, machine: &dyn Clock) {
     while !node.is_closed() {
-        tokio::time::sleep(BETWEEN_MEASUREMENTS).await;
+        let is_right = node.clock.require_right().is_ok();
+        tokio::time::sleep(if is_right { BETWEEN_MEASUREMENTS } else { UNTIL_CORRECTED }).await;
         if let Err(error) = node.measure_clock(machine).await {
             // A request that needs the database logs that it is unreachable.
             tracing::debug!(%error, "the database's clock cannot be read");

@@ -9,6 +9,7 @@ use super::row::{get, narrow};
 use super::transaction::PgRows;
 use crate::domain::UnixMillis;
 use crate::store::tasks::{ClaimedTask, NewTask, QueueList, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState};
+use crate::store::{Misdated, MisdatedWaits};
 
 impl TaskRows for PgRows<'_> {
     async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), PgError> {
@@ -22,15 +23,16 @@ impl TaskRows for PgRows<'_> {
                  attempts = 0",
             )
             .await?;
-        let kind = narrow(kind.number());
-        self.0.execute(&statement, &[&bucket_in_key(*key), &kind, key, queue, &queued_at.0, &due_at.0]).await?;
+        let (kind, due) = (narrow(kind.number()), due_at.0.saturating_sub(self.1));
+        self.0.execute(&statement, &[&bucket_in_key(*key), &kind, key, queue, &queued_at.0, &due]).await?;
         Ok(())
     }
 
     async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), PgError> {
         let update = "UPDATE tasks SET due_at = $4, leased = false WHERE bucket = $1 AND kind = $2 AND key = $3";
         let statement = self.0.prepare_cached(update).await?;
-        self.0.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key, &due.0]).await?;
+        let due = due.0.saturating_sub(self.1);
+        self.0.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key, &due]).await?;
         Ok(())
     }
 
@@ -102,6 +104,47 @@ pub(super) const CLAIM: &str = "WITH due AS MATERIALIZED (SELECT next.*, share.n
      WHERE t.bucket = due.bucket AND t.kind = $6 AND t.key = due.key \
      RETURNING t.key, t.queue, t.queued_at, t.attempts - 1 AS attempts, due.number, due.due_at) \
      SELECT key, queue, queued_at, attempts FROM taken ORDER BY number, due_at, key";
+
+/// Makes misdated tasks due; returns how many. Skips those that another node holds.
+pub(super) async fn make_due(client: &impl GenericClient, misdated: &Misdated) -> Result<usize, PgError> {
+    let (kind, now) = (narrow(misdated.kind.number()), misdated.now.0);
+    let limit = i64::try_from(misdated.limit).unwrap_or(i64::MAX);
+    let made = match &misdated.waits {
+        MisdatedWaits::QueuedAfter(after) => {
+            let statement = client.prepare_cached(QUEUED_AFTER).await?;
+            client.execute(&statement, &[&kind, &now, &limit, &after.0]).await?
+        }
+        MisdatedWaits::Overlong(waits) => {
+            let (queues, latest): (Vec<&str>, Vec<i64>) =
+                waits.iter().map(|(queue, latest)| (&**queue, latest.0)).unzip();
+            let statement = client.prepare_cached(OVERLONG).await?;
+            client.execute(&statement, &[&kind, &now, &limit, &queues, &latest]).await?
+        }
+    };
+    Ok(usize::try_from(made).unwrap_or(usize::MAX))
+}
+
+macro_rules! made_due {
+    ($found:literal) => {
+        concat!(
+            "WITH found AS MATERIALIZED (",
+            $found,
+            ") UPDATE tasks AS t SET due_at = $2, leased = false FROM found \
+             WHERE t.bucket = found.bucket AND t.kind = $1 AND t.key = found.key"
+        )
+    };
+}
+
+const QUEUED_AFTER: &str = made_due!(
+    "SELECT bucket, key FROM tasks WHERE kind = $1 AND NOT leased AND due_at > $2 AND queued_at > $4 \
+     LIMIT $3 FOR UPDATE SKIP LOCKED"
+);
+
+pub(super) const OVERLONG: &str = made_due!(
+    "SELECT next.* FROM unnest($4::text[], $5::bigint[]) AS given (queue, latest) CROSS JOIN LATERAL \
+     (SELECT bucket, key FROM tasks WHERE kind = $1 AND queue = given.queue AND due_at > given.latest \
+     ORDER BY due_at, key LIMIT $3 FOR UPDATE SKIP LOCKED) AS next LIMIT $3"
+);
 
 /// Postpones claimed tasks that cannot be decoded. Tasks that another node holds or has claimed since are left alone.
 pub(super) async fn postpone_tasks(

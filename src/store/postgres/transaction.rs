@@ -28,7 +28,10 @@ const KEPT_DAYS: i32 = 2;
 const REMOVED: i64 = 8;
 
 /// A transaction.
-pub(in crate::store) struct PgRows<'a>(pub(super) &'a Transaction<'a>);
+///
+/// The number is by how many milliseconds this node's clock is wrongly ahead: see
+/// [`Offset::wrong_by`](super::node::Offset::wrong_by).
+pub(in crate::store) struct PgRows<'a>(pub(super) &'a Transaction<'a>, pub(super) i64);
 
 impl rows::Transaction for PgRows<'_> {
     type Error = PgError;

@@ -24,7 +24,7 @@ use crate::store::tasks::{ClaimedTask, QueueList, TaskClaim, TaskKind, TaskQueue
 use crate::store::vault::Vault;
 use crate::store::{
     ActionQuery, ActionRecord, Audit, AuditProgress, CallbackCursor, CallbackQuery, CallbackRecord, CallbackSubject,
-    CallbackTry, EntryId, OutboxSize, RelayTarget, StoreError, Unanswered,
+    CallbackTry, EntryId, Misdated, OutboxSize, RelayTarget, StoreError, Unanswered,
 };
 
 impl Backend for SqliteStore {
@@ -215,6 +215,16 @@ impl Backend for SqliteStore {
         until: UnixMillis,
     ) -> Result<(), StoreError> {
         self.writer.submit(move |connection| tasks::postpone_tasks(connection, kind, &keys, lease_until, until)).await
+    }
+
+    /// Most often there is nothing to write.
+    async fn make_tasks_due(&self, misdated: Misdated) -> Result<usize, StoreError> {
+        let any = Misdated { limit: 1, ..misdated.clone() };
+        let found = self.readers.read_aside(move |connection| tasks::misdated(connection, &any)).await?;
+        if found.is_empty() {
+            return Ok(0);
+        }
+        self.writer.submit(move |connection| tasks::make_due(connection, &misdated)).await
     }
 
     async fn subjects(&self, keys: Vec<i64>) -> Result<HashMap<i64, (i64, Subject)>, StoreError> {

@@ -13,5 +13,5 @@ pub(super) mod plans {
         BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, OF_ITS_TIME, OF_ITS_TIME_AND_MERCHANT, OF_ORDER, SIZE,
     };
     pub(in crate::store::sqlite) use super::rows::LATE;
-    pub(in crate::store::sqlite) use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE};
+    pub(in crate::store::sqlite) use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE, OVERLONG};
 }

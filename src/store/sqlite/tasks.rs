@@ -9,6 +9,7 @@ use crate::domain::UnixMillis;
 use crate::store::tasks::{
     ClaimedTask, NewTask, QueueList, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState, group_of,
 };
+use crate::store::{Misdated, MisdatedWaits};
 
 impl TaskRows for SqliteRows<'_> {
     async fn put_task(&mut self, task: NewTask<'_>) -> rusqlite::Result<()> {
@@ -75,6 +76,46 @@ pub(super) fn claim(connection: &Connection, claim: &TaskClaim) -> rusqlite::Res
         claimed.extend(found);
     }
     Ok(claimed)
+}
+
+/// The tasks of a queue that wait for longer than any may, earliest first.
+pub(super) const OVERLONG: &str = "SELECT key FROM tasks INDEXED BY tasks_by_due \
+    WHERE kind = ?1 AND queue = ?2 AND due_at > ?3 ORDER BY due_at, key LIMIT ?4";
+
+/// Finds misdated tasks.
+pub(super) fn misdated(connection: &Connection, misdated: &Misdated) -> rusqlite::Result<Vec<i64>> {
+    let (kind, limit) = (misdated.kind.number(), |found: &Vec<i64>| {
+        i64::try_from(misdated.limit.saturating_sub(found.len())).unwrap_or(i64::MAX)
+    });
+    let mut found = Vec::new();
+    match &misdated.waits {
+        MisdatedWaits::QueuedAfter(after) => {
+            let sql =
+                "SELECT key FROM tasks WHERE kind = ?1 AND leased = 0 AND due_at > ?2 AND queued_at > ?3 LIMIT ?4";
+            let mut waiting = connection.prepare_cached(sql)?;
+            let parameters = (kind, misdated.now.0, after.0, limit(&found));
+            found.extend(waiting.query_map(parameters, |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?);
+        }
+        MisdatedWaits::Overlong(queues) => {
+            let mut overlong = connection.prepare_cached(OVERLONG)?;
+            for (queue, latest) in queues {
+                let parameters = (kind, queue, latest.0, limit(&found));
+                found.extend(overlong.query_map(parameters, |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Makes misdated tasks due; returns how many.
+pub(super) fn make_due(connection: &Connection, given: &Misdated) -> rusqlite::Result<usize> {
+    let mut release =
+        connection.prepare_cached("UPDATE tasks SET due_at = ?3, leased = 0 WHERE kind = ?1 AND key = ?2")?;
+    let found = misdated(connection, given)?;
+    for key in &found {
+        release.execute((given.kind.number(), key, given.now.0))?;
+    }
+    Ok(found.len())
 }
 
 /// Postpones claimed tasks that cannot be decoded.

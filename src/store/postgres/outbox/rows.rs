@@ -1,6 +1,8 @@
 //! The row operations of a transaction on callbacks and their attempts. A change of a callback by its name locks the
 //! row first, then its task.
 
+use tokio_postgres::types::ToSql;
+
 use super::subject::bucket_in_key;
 use crate::domain::UnixMillis;
 use crate::store::callbacks::{CallbackRow, CallbackRows, NewCallback};
@@ -152,7 +154,9 @@ impl CallbackRows for PgRows<'_> {
     async fn queue_failed(&mut self, keys: &[i64], now: UnixMillis) -> Result<usize, PgError> {
         let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
         let statement = self.0.prepare_cached(QUEUE_FAILED).await?;
-        let queued = self.0.execute(&statement, &[&buckets, &keys, &narrow(FAILED), &now.0, &narrow(PENDING)]).await?;
+        let due = now.0.saturating_sub(self.1);
+        let parameters: [&(dyn ToSql + Sync); 6] = [&buckets, &keys, &narrow(FAILED), &now.0, &narrow(PENDING), &due];
+        let queued = self.0.execute(&statement, &parameters).await?;
         Ok(usize::try_from(queued).unwrap_or(usize::MAX))
     }
 
@@ -206,4 +210,4 @@ pub(in crate::store::postgres) const QUEUE_FAILED: &str = "WITH own AS MATERIALI
      last_status = NULL, last_error = NULL FROM own WHERE c.bucket = own.bucket AND c.key = own.key \
      RETURNING c.bucket, c.key, c.merchant || ' ' || c.target AS queue, c.queued_at) \
      INSERT INTO tasks (bucket, kind, key, queue, queued_at, due_at, leased, attempts) \
-     SELECT bucket, 1, key, queue, queued_at, $4, false, 0 FROM queued";
+     SELECT bucket, 1, key, queue, queued_at, $6, false, 0 FROM queued";

@@ -1,5 +1,7 @@
 //! A node whose clock is wrong leaves the queues to the others.
 
+use std::time::Duration;
+
 use super::*;
 use crate::domain::ShopCode;
 use crate::store::conformance::{NOW, created, deposit, merchant};
@@ -51,4 +53,27 @@ async fn whose_clock_is_wrong_claims_nothing() {
     assert_eq!(right.claim_provider_jobs(jobs()).await.unwrap().len(), 1);
     let near = node_with_a_clock(&place, 29_999).await;
     assert!(near.claim_provider_jobs(jobs()).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_wrong_clock_queues_is_due_by_the_right_one() {
+    let Some(place) = Place::new() else { return };
+    let right = place.open_node();
+    for (ahead, text) in [(3_600_000, "ahead"), (-3_600_000, "behind")] {
+        let wrong = node_with_a_clock(&place, ahead).await;
+        let there = UnixMillis(NOW.0 + ahead);
+        for (batched, text) in [(true, format!("{text} batched")), (false, format!("{text} alone"))] {
+            let mut queued = deposit("acme", &text);
+            queued.operation.created_at = there;
+            queued.provider_job = Some(there.plus(Duration::from_secs(1)));
+            if batched {
+                queued.opening = None;
+            }
+            let id = created(&wrong, queued).await;
+            let due = right.provider_job(id).await.unwrap().unwrap().due;
+            assert_eq!(due, later(1), "{text}");
+            wrong.postpone_provider_job(id, there.plus(Duration::from_secs(2))).await.unwrap();
+            assert_eq!(right.provider_job(id).await.unwrap().unwrap().due, later(2), "{text}");
+        }
+    }
 }

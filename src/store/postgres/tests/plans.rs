@@ -79,6 +79,9 @@ fn queues_go_by_what_is_due() {
     let claim = plan(&place, tasks::CLAIM);
     assert!(claim.contains("Index Cond: ((kind = $6) AND (queue = share.queue) AND (due_at <= $3))"), "{claim}");
     assert!(claim.contains("LockRows") && !claim.contains("Sort Key: tasks.due_at"), "{claim}");
+    let overlong = plan(&place, tasks::OVERLONG);
+    let index = "Index Cond: ((kind = $1) AND (queue = given.queue) AND (due_at > given.latest))";
+    assert!(overlong.contains(index) && !overlong.contains("Sort Key"), "{overlong}");
     let queues = plan(&place, tasks::QUEUES);
     for condition in [
         "(queue > (groups_1.name || '!'::text))",

@@ -6,7 +6,7 @@ use crate::domain::State;
 use crate::store::conformance::{audited, expiry, merchant, reported};
 use crate::store::sqlite::outbox::plans::{
     BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, DUE, LATE, NEXT_QUEUE, OF_ITS_TIME, OF_ITS_TIME_AND_MERCHANT,
-    OF_ORDER, SIZE,
+    OF_ORDER, OVERLONG, SIZE,
 };
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
@@ -176,6 +176,7 @@ async fn plans_of_the_outbox_search_one_index() {
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     let plans = [
         (NEXT_QUEUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue>?)\n"),
+        (OVERLONG, "SEARCH tasks USING COVERING INDEX tasks_by_due (kind=? AND queue=? AND due_at>?)\n"),
         (DUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue=? AND due_at<?)\n"),
         (
             LATE,
