@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use crate::domain::UnixMillis;
+
+/// The shortest [`grace`].
+const SHORTEST_GRACE: Duration = Duration::from_mins(1);
+
 /// Returns the wait before the next attempt, after `attempts` earlier waits: `first`, doubled each time, at most `max`.
 /// The result lies between half of that and all of it, chosen by `random`, so that operations that failed together are
 /// not retried together. It is at least `retry_after`, but never more than `max`.
@@ -12,6 +17,21 @@ pub fn wait(first: Duration, max: Duration, attempts: u32, retry_after: Option<D
     let span = u64::try_from(half.as_micros()).unwrap_or(u64::MAX).saturating_add(1);
     let jittered = (half + Duration::from_micros(random % span)).min(doubled);
     jittered.max(retry_after.unwrap_or_default().min(max))
+}
+
+/// Returns when work that waits from `now` is due. The last attempt is exactly at `last`, however long the waits have
+/// become; work that is attempted after that just waits.
+#[must_use]
+pub fn due(now: UnixMillis, wait: Duration, last: UnixMillis) -> UnixMillis {
+    let due = now.plus(wait);
+    if now < last { due.min(last) } else { due }
+}
+
+/// Returns for how long after a start, or a jump of the clock, nothing is given up: long enough that all that waits is
+/// attempted once more meanwhile, and that a wrong clock may be noticed and corrected.
+#[must_use]
+pub fn grace(max_retry: Duration) -> Duration {
+    max_retry.max(SHORTEST_GRACE)
 }
 
 #[cfg(test)]

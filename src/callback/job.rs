@@ -7,7 +7,7 @@ use super::message::{self, Unsendable};
 use super::send::{SentCallback, send};
 use super::targets::ProbeResult;
 use crate::backoff;
-use crate::clock::{Clock, Random};
+use crate::clock::{Clock, ClockJumps, Random};
 use crate::domain::UnixMillis;
 use crate::error::ApiError;
 use crate::outbound::{Outbound, on_behalf_of};
@@ -26,6 +26,7 @@ pub(super) struct WorkerContext {
     pub remote: Option<Remote>,
     pub outbound: Arc<Outbound>,
     pub clock: Arc<dyn Clock>,
+    pub jumps: ClockJumps,
     pub random: Arc<dyn Random>,
     pub metrics: Arc<Metrics>,
     /// Throttles log lines, for each target and kind of failure.
@@ -77,7 +78,8 @@ impl WorkerContext {
     /// delivery attempt.
     async fn query_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let due = next_time(&rules.gateway.callbacks, job.lease(), None, now, self.random.number());
+        let times = self.times(&rules.gateway.callbacks, now);
+        let due = next_time(&rules.gateway.callbacks, job.lease(), None, times, self.random.number());
         let Some(cause) = cause else {
             return match due {
                 Some(due) => self.store.postpone_callback(job.lease(), due).await,
@@ -102,9 +104,13 @@ impl WorkerContext {
             Err(unsendable) => self.not_sent(&unsendable),
         };
         let now = self.clock.now();
-        let next = next(callbacks, job.lease(), &sent, now, self.random.number());
+        let next = next(callbacks, job.lease(), &sent, self.times(callbacks, now), self.random.number());
         self.count(job, &sent, next);
         (sent.probe, self.store.callback_tried(job.lease(), sent.tried, next).await)
+    }
+
+    fn times(&self, rules: &CallbackRules, now: UnixMillis) -> Times {
+        Times { now, given_up_until: self.jumps.began_until(rules.give_up_after, backoff::grace(rules.max_retry)) }
     }
 
     fn not_sent(&self, unsendable: &Unsendable) -> SentCallback {
@@ -174,38 +180,38 @@ fn query_failure(failure: &ApiError) -> (ProbeResult, String) {
     }
 }
 
-/// Returns what follows from an attempt.
-fn next(
-    rules: &CallbackRules,
-    lease: CallbackLease,
-    sent: &SentCallback,
+/// When an attempt ended.
+#[derive(Debug, Clone, Copy)]
+struct Times {
     now: UnixMillis,
-    random: u64,
-) -> CallbackNext {
+    /// What was queued until then is given up.
+    given_up_until: Option<UnixMillis>,
+}
+
+/// Returns what follows from an attempt.
+fn next(rules: &CallbackRules, lease: CallbackLease, sent: &SentCallback, times: Times, random: u64) -> CallbackNext {
     match sent.tried.outcome {
         TryOutcome::Status(200..=299) => CallbackNext::Delivered,
         TryOutcome::Status(410) => CallbackNext::Failed,
         TryOutcome::Status(_) | TryOutcome::Error(_) => {
-            next_time(rules, lease, sent.retry_after, now, random).map_or(CallbackNext::Failed, CallbackNext::RetryAt)
+            next_time(rules, lease, sent.retry_after, times, random).map_or(CallbackNext::Failed, CallbackNext::RetryAt)
         }
     }
 }
 
-/// Returns when a job is done again; `None`: never. The last attempt is exactly at the time of giving up, however long
-/// the waits have become.
+/// Returns when a job is done again; `None`: never.
 fn next_time(
     rules: &CallbackRules,
     lease: CallbackLease,
     retry_after: Option<Duration>,
-    now: UnixMillis,
+    times: Times,
     random: u64,
 ) -> Option<UnixMillis> {
-    let last = lease.queued_at.plus(rules.give_up_after);
-    if now >= last {
+    if times.given_up_until.is_some_and(|until| lease.queued_at <= until) {
         return None;
     }
     let wait = backoff::wait(rules.first_retry, rules.max_retry, lease.attempts, retry_after, random);
-    Some(now.plus(wait).min(last))
+    Some(backoff::due(times.now, wait, lease.queued_at.plus(rules.give_up_after)))
 }
 
 #[cfg(test)]

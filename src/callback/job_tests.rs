@@ -31,8 +31,14 @@ fn lease(attempts: u32) -> CallbackLease {
     CallbackLease { id, queued_at: START, attempts }
 }
 
+/// Times without a jump of the clock.
+fn times(now: UnixMillis) -> Times {
+    let passed = UnixMillis(0).until(now).saturating_sub(rules().give_up_after);
+    Times { now, given_up_until: Some(UnixMillis(0).plus(passed)) }
+}
+
 fn after(attempts: u32, outcome: TryOutcome, retry_after: Option<u64>) -> CallbackNext {
-    next(&rules(), lease(attempts), &sent(outcome, retry_after), START, 0)
+    next(&rules(), lease(attempts), &sent(outcome, retry_after), times(START), 0)
 }
 
 #[test]
@@ -69,7 +75,7 @@ proptest! {
         let (rules, now) = (rules(), START.plus(Duration::from_secs(passed)));
         let last = START.plus(rules.give_up_after);
         let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds.into()));
-        match next_time(&rules, lease(attempts), retry_after, now, random) {
+        match next_time(&rules, lease(attempts), retry_after, times(now), random) {
             None => prop_assert!(now >= last),
             Some(at) => {
                 prop_assert!(at > now && at <= last);
@@ -77,4 +83,12 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn nothing_is_given_up_while_the_clock_is_in_doubt() {
+    let now = START.plus(Duration::from_hours(96));
+    let times = Times { now, given_up_until: None };
+    let due = next_time(&rules(), lease(0), None, times, 0);
+    assert_eq!(due, Some(now.plus(rules().first_retry / 2)), "an attempt after the last one waits as any other");
 }

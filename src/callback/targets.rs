@@ -16,7 +16,7 @@
 //! half of them when it is alone. So the next merchant finds places at once, regardless of the others' targets.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::backoff;
 use crate::domain::UnixMillis;
@@ -95,7 +95,7 @@ pub(super) enum Capacity {
     /// None before one in flight has finished.
     Full,
     /// None before this time: the circuit is open.
-    At(UnixMillis),
+    At(Instant),
 }
 
 /// The bounds of the waits between retries, which apply to probes too.
@@ -116,7 +116,7 @@ struct Target {
     /// Attempts without an answer, in a row.
     silent: u32,
     /// While the circuit is open: when the target may be probed.
-    probe_at: Option<UnixMillis>,
+    probe_at: Option<Instant>,
 }
 
 impl Target {
@@ -228,7 +228,13 @@ impl Targets {
 
     /// Orders due queues so that merchants take turns: first the queue of each merchant that has waited longest, then
     /// the second one of each, and so on. A queue waits since its callback is due, or since its last one was started.
-    pub(super) fn in_turns(&self, mut due: Vec<CallbackQueue>, now: UnixMillis) -> Vec<CallbackQueue> {
+    /// `monotonic` is the same moment as `now`.
+    pub(super) fn in_turns(
+        &self,
+        mut due: Vec<CallbackQueue>,
+        now: UnixMillis,
+        monotonic: Instant,
+    ) -> Vec<CallbackQueue> {
         due.sort_by_cached_key(|queue| {
             let started_at = self.known.get(&queue.target).map_or(queue.due, |state| state.started_at.min(now));
             queue.due.max(started_at)
@@ -236,7 +242,7 @@ impl Targets {
         let mut turns: HashMap<&str, usize> = HashMap::new();
         let turn_of = |queue: &CallbackQueue, turn: &mut usize| {
             // A target that may not be probed yet takes no turn.
-            *turn += usize::from(self.probe_at(&queue.target, now).is_none());
+            *turn += usize::from(self.probe_at(&queue.target, monotonic).is_none());
             *turn
         };
         let mut turn_numbers = Vec::with_capacity(due.len());
@@ -249,7 +255,7 @@ impl Targets {
     }
 
     /// Returns when a target may be probed, if it has to wait for that.
-    fn probe_at(&self, target: &CallbackTarget, now: UnixMillis) -> Option<UnixMillis> {
+    fn probe_at(&self, target: &CallbackTarget, now: Instant) -> Option<Instant> {
         let state = self.known.get(target).filter(|state| state.in_flight == 0)?;
         state.probe_at.filter(|at| now < *at)
     }
@@ -270,7 +276,7 @@ impl Targets {
         (target, health): (&CallbackTarget, TargetHealth),
         probe: ProbeResult,
         retry_waits: Backoff,
-        now: UnixMillis,
+        now: Instant,
         random: u64,
     ) -> Option<CircuitChange> {
         self.in_flight.remove(target, health);
@@ -297,7 +303,7 @@ impl Targets {
                     let longest = retry_waits.longest.min(LONGEST_PROBE_WAIT);
                     let wait =
                         backoff::wait(retry_waits.first.min(longest), longest, state.silent - OPEN_AFTER, None, random);
-                    state.probe_at = Some(now.plus(wait));
+                    state.probe_at = Some(now + wait);
                 }
             }
             ProbeResult::Nothing => {}
@@ -382,7 +388,7 @@ pub(super) struct Sharing<'a> {
 impl Sharing<'_> {
     /// Returns how many callbacks may start for a queue's target, and counts them as started for the targets that
     /// follow.
-    pub(super) fn capacity(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Capacity {
+    pub(super) fn capacity(&mut self, queue: &CallbackQueue, now: Instant) -> Capacity {
         let target = &queue.target;
         if let Some(at) = self.targets.probe_at(target, now) {
             return Capacity::At(at);
@@ -404,6 +410,7 @@ impl Sharing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::{Clock as _, SystemClock};
     use crate::domain::MerchantId;
 
     const WAITS: Backoff = Backoff { first: Duration::from_secs(5), longest: Duration::from_hours(1) };
@@ -421,12 +428,14 @@ mod tests {
 
     struct Fixture {
         targets: Targets,
-        now: UnixMillis,
+        /// When targets are started; their probes go by `now`.
+        started_at: UnixMillis,
+        now: Instant,
     }
 
     impl Fixture {
         fn new() -> Self {
-            Self { targets: Targets::default(), now: NOW }
+            Self { targets: Targets::default(), started_at: NOW, now: SystemClock.monotonic() }
         }
 
         fn capacity(&self, name: &str) -> Capacity {
@@ -436,7 +445,7 @@ mod tests {
         /// Starts as many as there is capacity for; returns how many.
         fn fill(&mut self, name: &str) -> usize {
             let Capacity::For(capacity, health) = self.capacity(name) else { return 0 };
-            (0..capacity).for_each(|_| self.targets.started(&target(name), health, self.now));
+            (0..capacity).for_each(|_| self.targets.started(&target(name), health, self.started_at));
             capacity
         }
 
@@ -452,7 +461,7 @@ mod tests {
         }
 
         fn tried(&mut self, name: &str, probe: ProbeResult) -> Option<CircuitChange> {
-            self.targets.started(&target(name), TargetHealth::Fresh, self.now);
+            self.targets.started(&target(name), TargetHealth::Fresh, self.started_at);
             self.finished(name, TargetHealth::Fresh, probe)
         }
 
@@ -493,7 +502,7 @@ mod tests {
         fixture.open_circuit("a");
         // With `random` 0, a wait is half of its maximum.
         for seconds in [5, 10, 20, 40, 60, 60] {
-            let at = fixture.now.plus(Duration::from_secs(seconds) / 2);
+            let at = fixture.now + Duration::from_secs(seconds) / 2;
             assert_eq!(fixture.capacity("a"), Capacity::At(at), "{seconds}");
             fixture.now = at;
             assert_eq!(fixture.capacity("a"), Capacity::For(1, TargetHealth::Dead));
@@ -592,7 +601,7 @@ mod tests {
             names.iter().map(queue).collect::<Vec<_>>()
         };
         let order = |fixture: &Fixture, due: Vec<CallbackQueue>| {
-            let ordered = fixture.targets.in_turns(due, NOW).into_iter();
+            let ordered = fixture.targets.in_turns(due, NOW, fixture.now).into_iter();
             ordered.map(|queue| format!("{}/{}", queue.target.merchant(), queue.target.origin())).collect::<Vec<_>>()
         };
         let waiting = [("acme/3", 3), ("beta/1", 9), ("acme/1", 1), ("acme/2", 2), ("gamma/1", 7), ("gamma/2", 8)];
@@ -611,8 +620,8 @@ mod tests {
     fn a_target_with_earlier_attempts_is_not_fresh() {
         let fixture = Fixture::new();
         let mut sharing = fixture.targets.sharing();
-        assert_eq!(sharing.capacity(&queue("a", true), NOW), Capacity::For(1, TargetHealth::Troubled));
-        assert_eq!(sharing.capacity(&queue("b", false), NOW), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
+        assert_eq!(sharing.capacity(&queue("a", true), fixture.now), Capacity::For(1, TargetHealth::Troubled));
+        assert_eq!(sharing.capacity(&queue("b", false), fixture.now), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
     }
 
     #[test]
@@ -620,7 +629,7 @@ mod tests {
         let fixture = Fixture::new();
         let mut sharing = fixture.targets.sharing();
         let mut started = 0;
-        while let Capacity::For(capacity, _) = sharing.capacity(&queue(&format!("t{started}"), false), NOW) {
+        while let Capacity::For(capacity, _) = sharing.capacity(&queue(&format!("t{started}"), false), fixture.now) {
             started += capacity;
         }
         assert_eq!(started, TargetHealth::Fresh.limit() / 2);
@@ -659,7 +668,7 @@ mod tests {
         fixture.open_circuit("dead");
         fixture.fill("busy");
         for number in 0..MAX_REMEMBERED {
-            fixture.now = NOW.plus(Duration::from_millis(1 + number as u64 / 3));
+            fixture.started_at = NOW.plus(Duration::from_millis(1 + number as u64 / 3));
             fixture.tried(&number.to_string(), ProbeResult::Lives);
         }
         fixture.targets.forget(|_| false);

@@ -12,12 +12,15 @@ use tokio::time::Instant;
 use super::job::WorkerContext;
 use super::queues::{ListedQueues, QueueReader};
 use super::targets::{Backoff, Capacity, CircuitChange, ProbeResult, TargetHealth, Targets};
-use crate::clock::{Clock, Random};
+use crate::backoff;
+use crate::clock::{Clock, ClockJumps, DatedWaits, Random};
 use crate::domain::UnixMillis;
 use crate::outbound::Outbound;
 use crate::remote::Remote;
 use crate::rules::{CurrentRules, EngineRules, RuleSet};
-use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Store, StoreError};
+use crate::store::{
+    CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Misdated, MisdatedWaits, Store, StoreError, TaskKind,
+};
 use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
 /// How long a callback is leased, in addition to the time-out of its request.
@@ -34,6 +37,10 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 const EXPIRED_AT_ONCE: usize = 500;
 /// The most old callbacks of each kind that are deleted at once.
 const DELETED_AT_ONCE: usize = 500;
+/// The longest wait that no rule sets: of a callback that cannot be read.
+const LONGEST_OTHER_WAIT: Duration = Duration::from_mins(1);
+/// The most callbacks whose time is corrected at once.
+const CORRECTED_AT_ONCE: usize = 1000;
 /// The most origins with open circuits that the metrics name.
 const NAMED_CIRCUITS: usize = 20;
 /// The interval between two log lines about one kind of failure of a target.
@@ -82,8 +89,8 @@ impl CallbackWorker {
     #[must_use]
     pub fn new(deps: CallbackDeps) -> Self {
         let CallbackDeps { store, remote, rules, outbound, clock, random, metrics } = deps;
-        let context =
-            WorkerContext { store, remote, outbound, clock, random, metrics, throttle: LogThrottle::new(LOG_INTERVAL) };
+        let (jumps, throttle) = (ClockJumps::new(Arc::clone(&clock)), LogThrottle::new(LOG_INTERVAL));
+        let context = WorkerContext { store, remote, outbound, clock, jumps, random, metrics, throttle };
         Self {
             context: Arc::new(context),
             rules,
@@ -144,6 +151,9 @@ impl CallbackWorker {
         let watch = Stopwatch::start();
         let listed = self.queues.read(&*self.context.store).await?;
         self.scan = watch.elapsed();
+        if self.correct_waits(&rules, &listed.queues, now).await? {
+            return Ok(Duration::ZERO);
+        }
         self.targets.forget(listed.idle());
         let (shares, wait) = self.shares(listed, now);
         if shares.is_empty() {
@@ -152,7 +162,7 @@ impl CallbackWorker {
         let healths: HashMap<CallbackTarget, TargetHealth> =
             shares.iter().map(|(target, _, health)| (target.clone(), *health)).collect();
         let shares = shares.into_iter().map(|(target, count, _)| (target, count)).collect();
-        let lease_until = now.plus(rules.gateway.callbacks.timeout.max(engine_timeout(&rules)) + LEASE);
+        let lease_until = now.plus(lease(&rules));
         let jobs = self.context.store.claim_callbacks(CallbackClaim { shares, now, lease_until }).await?;
         let claimed = !jobs.is_empty();
         for job in jobs {
@@ -165,24 +175,51 @@ impl CallbackWorker {
         Ok(if claimed { Duration::ZERO } else { wait })
     }
 
+    /// Makes callbacks due that a wrong clock made wait for too long; returns whether there were any.
+    async fn correct_waits(
+        &self,
+        rules: &RuleSet,
+        queues: &[CallbackQueue],
+        now: UnixMillis,
+    ) -> Result<bool, StoreError> {
+        let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
+        let latest = now.plus(rules.gateway.callbacks.max_retry.max(lease(rules)).max(LONGEST_OTHER_WAIT));
+        let waits = match doubtful {
+            DatedWaits::QueuedAfter(after) => MisdatedWaits::QueuedAfter(after),
+            DatedWaits::Overlong => {
+                MisdatedWaits::Overlong(queues.iter().map(|queue| (queue.target.as_queue().into(), latest)).collect())
+            }
+        };
+        let misdated = Misdated { kind: TaskKind::Callback, now, waits, limit: CORRECTED_AT_ONCE };
+        let corrected = if queues.is_empty() { 0 } else { self.context.store.make_due(misdated).await? };
+        if corrected > 0 {
+            tracing::warn!(corrected, "callbacks are due now: a wrong clock had them wait for too long");
+        }
+        if corrected < CORRECTED_AT_ONCE {
+            self.context.jumps.corrected(doubtful);
+        }
+        Ok(corrected > 0)
+    }
+
     /// Returns how many callbacks of each target to claim, and how long until another target is due.
     fn shares(&self, listed: ListedQueues, now: UnixMillis) -> (Vec<(CallbackTarget, usize, TargetHealth)>, Duration) {
         let mut wait = if listed.is_partial() { LONGEST_SCAN_PAUSE } else { LONGEST_WAIT };
         let mut shares = Vec::new();
-        let until = |at: UnixMillis| now.until(at).max(Duration::from_millis(1));
+        let monotonic = self.context.clock.monotonic();
+        let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
         let mut due: Vec<CallbackQueue> = Vec::new();
         for queue in listed.queues {
             if queue.due > now {
-                wait = wait.min(until(queue.due));
+                wait = wait.min(at_least(now.until(queue.due)));
             } else {
                 due.push(queue);
             }
         }
         let mut sharing = self.targets.sharing();
-        for queue in self.targets.in_turns(due, now) {
-            match sharing.capacity(&queue, now) {
+        for queue in self.targets.in_turns(due, now, monotonic) {
+            match sharing.capacity(&queue, monotonic) {
                 Capacity::For(count, health) => shares.push((queue.target, count, health)),
-                Capacity::At(at) => wait = wait.min(until(at)),
+                Capacity::At(at) => wait = wait.min(at_least(at.saturating_duration_since(monotonic))),
                 // The next task to finish wakes the worker.
                 Capacity::Full => {}
             }
@@ -207,7 +244,7 @@ impl CallbackWorker {
         let Some((target, health)) = self.tasks.remove(&id) else { return };
         let callbacks = &self.rules.load_full().gateway.callbacks;
         let backoff = Backoff { first: callbacks.first_retry, longest: callbacks.max_retry };
-        let now = self.context.clock.now();
+        let now = self.context.clock.monotonic();
         match self.targets.finished((&target, health), probe, backoff, now, self.context.random.number()) {
             Some(CircuitChange::Opened) => {
                 tracing::warn!(
@@ -240,14 +277,15 @@ impl CallbackWorker {
         let callbacks = &rules.gateway.callbacks;
         // An attempted callback has its last attempt at `give_up_after`, and then this long to finish.
         let lifetime = callbacks.give_up_after + callbacks.timeout + LEASE;
-        let queued_until = before(now, lifetime);
+        let (jumps, grace) = (&self.context.jumps, backoff::grace(callbacks.max_retry));
         let reason = "given up without another attempt: its target did not answer";
         let targets = self.targets.open_targets();
-        let expired = if targets.is_empty() {
-            0
-        } else {
-            let expiry = ExpireRequest { targets, queued_until, reason, limit: EXPIRED_AT_ONCE };
-            self.context.store.expire_callbacks(expiry).await?
+        let expired = match jumps.began_until(lifetime, grace) {
+            Some(queued_until) if !targets.is_empty() => {
+                let expiry = ExpireRequest { targets, queued_until, reason, limit: EXPIRED_AT_ONCE };
+                self.context.store.expire_callbacks(expiry).await?
+            }
+            _ => 0,
         };
         if expired > 0 {
             tracing::warn!(
@@ -256,8 +294,10 @@ impl CallbackWorker {
             );
             self.context.metrics.callbacks_given_up(expired);
         }
-        let forgotten =
-            self.context.store.forget_callbacks(before(now, callbacks.forget_after), DELETED_AT_ONCE).await?;
+        let forgotten = match jumps.began_until(callbacks.forget_after, grace) {
+            Some(until) => self.context.store.forget_callbacks(until, DELETED_AT_ONCE).await?,
+            None => 0,
+        };
         let size = self.context.store.outbox_size().await?;
         self.context.metrics.outbox(size.pending, size.failed, size.oldest.map(|oldest| oldest.until(now)));
         self.report_circuits();
@@ -267,8 +307,9 @@ impl CallbackWorker {
     }
 }
 
-fn before(now: UnixMillis, span: Duration) -> UnixMillis {
-    UnixMillis(now.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+/// Returns how long a callback is leased.
+fn lease(rules: &RuleSet) -> Duration {
+    rules.gateway.callbacks.timeout.max(engine_timeout(rules)) + LEASE
 }
 
 /// Returns the time-out of a remote engine.

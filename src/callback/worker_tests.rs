@@ -356,3 +356,89 @@ async fn a_callback_delayed_by_downtime_gets_its_attempt() {
     assert_eq!(fixture.state(well).await, (CallbackState::Delivered, 1));
     assert_eq!(fixture.state(late).await, (CallbackState::Failed, 1), "one attempt, and no time for another");
 }
+
+/// In milliseconds.
+const HOUR: i64 = 3_600_000;
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_delays_no_callback() {
+    for restarted in [false, true] {
+        for ahead in [HOUR, 8_000] {
+            let (mut fixture, receiver) = (Fixture::new(), Receiver::start(BUSY).await);
+            fixture.run().await;
+            fixture.world.clock.set_ahead(ahead);
+            let id = fixture.failed("o-1", &receiver.url).await;
+            fixture.run().await;
+            assert_eq!(fixture.state(id).await, (CallbackState::Pending, 1));
+            fixture.world.clock.set_ahead(-ahead);
+            if restarted {
+                fixture.worker = Fixture::worker(&fixture.world, &fixture.rules);
+            }
+            receiver.set_reply(OK);
+            fixture.run().await;
+            assert_eq!(fixture.state(id).await, (CallbackState::Delivered, 2), "restarted: {restarted}, {ahead}");
+        }
+    }
+}
+
+/// As after another node whose clock is ahead retried it: this one was right all the time.
+#[tokio::test]
+async fn what_waits_longer_than_the_longest_wait_is_due() {
+    let (mut fixture, receiver) = (Fixture::new(), Receiver::start(BUSY).await);
+    let id = fixture.failed("o-1", &receiver.url).await;
+    fixture.run().await;
+    let (record, _) = fixture.callback(id).await;
+    let store = Arc::clone(fixture.world.engine.store());
+    for (wait, delivered) in [(60, false), (61, true)] {
+        fixture.advance_to(record.due);
+        let now = fixture.world.clock.now();
+        let shares = vec![(record.target.clone(), 1)];
+        let claim = CallbackClaim { shares, now, lease_until: now.plus(LEASE) };
+        if let Some(job) = store.claim_callbacks(claim).await.unwrap().first() {
+            store.postpone_callback(job.lease(), now.plus(Duration::from_secs(wait))).await.unwrap();
+            receiver.set_reply(OK);
+            fixture.world.clock.advance(Duration::from_millis(1));
+            fixture.run().await;
+            assert_eq!(fixture.state(id).await.0 == CallbackState::Delivered, delivered, "{wait}");
+        }
+        fixture.world.clock.advance(Duration::from_secs(5));
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_ahead_for_a_moment_gives_no_callback_up() {
+    let (mut fixture, receiver, dead) =
+        (Fixture::new(), Receiver::start(BUSY).await, Receiver::unreachable_url().await);
+    fixture.world.clock.advance(Duration::from_hours(1));
+    let (busy, silent) = (fixture.failed("busy", &receiver.url).await, fixture.failed("silent", &dead).await);
+    // The circuit of the dead target opens.
+    for number in 0..8 {
+        fixture.failed(&format!("dead-{number}"), &dead).await;
+    }
+    fixture.run().await;
+    assert_eq!(fixture.worker.targets.open(9).0, 1);
+    fixture.world.clock.set_ahead(96 * HOUR);
+    for _ in 0..3 {
+        fixture.worker.maintained_at = None;
+        fixture.run().await;
+        fixture.world.clock.advance(Duration::from_secs(1));
+    }
+    assert!(fixture.state(busy).await.1 > 1, "it is tried, since it is due by this clock");
+    assert_eq!(fixture.state(silent).await.0, CallbackState::Pending, "it waits for a probe");
+    fixture.world.clock.set_ahead(-96 * HOUR);
+    receiver.set_reply(OK);
+    fixture.worker.maintained_at = None;
+    fixture.run().await;
+    assert_eq!(fixture.state(busy).await.0, CallbackState::Delivered);
+    assert_eq!(fixture.state(silent).await.0, CallbackState::Pending);
+    let query = CallbackQuery {
+        states: vec![CallbackState::Failed],
+        merchant: None,
+        order_id: None,
+        since: None,
+        until: None,
+        after: None,
+        limit: 9,
+    };
+    assert_eq!(fixture.world.engine.store().callbacks(query).await.unwrap(), []);
+}

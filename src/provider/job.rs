@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::http::{self, ProviderAnswer, ProviderBody, Unknown};
 use super::withdrawal_result;
 use crate::backoff;
-use crate::clock::{Clock, Random};
+use crate::clock::{Clock, ClockJumps, Random};
 use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
 use crate::engine::{Engine, Report, Reported};
 use crate::outbound::Outbound;
@@ -16,7 +16,7 @@ use crate::store::{ProviderJob, Store, StoreError};
 use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
 
 /// How long a job waits if the rules in force have no matching provider for its shop.
-const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
+pub(super) const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
 
 /// The provider that handles a job.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ pub(super) struct JobContext {
     pub rules: CurrentRules,
     pub outbound: Arc<Outbound>,
     pub clock: Arc<dyn Clock>,
+    pub jumps: ClockJumps,
     pub random: Arc<dyn Random>,
     /// Throttles log lines, for each shop and kind of failure.
     pub throttle: LogThrottle<(ShopCode, &'static str)>,
@@ -144,8 +145,9 @@ impl JobContext {
         let (shop_code, cause) = (shop.as_str(), &unknown.cause);
         tracing::debug!(transaction_id = %id, shop = shop_code, attempts = attempts(job), %cause,
             "a provider gave no result");
-        let last = job.operation.created_at.plus(provider.give_up_after);
-        if now >= last {
+        let HttpProvider { first_retry, max_retry, give_up_after, .. } = provider;
+        let created_at = job.operation.created_at;
+        if self.jumps.began_until(*give_up_after, backoff::grace(*max_retry)).is_some_and(|until| created_at <= until) {
             return self.give_up(job, cause).await;
         }
         if self.throttle.due((shop.clone(), unknown.kind)).is_some() {
@@ -153,10 +155,9 @@ impl JobContext {
             tracing::warn!(shop = shop_code, %cause,
                 "a provider gives no result; its operations stay PENDING and will be retried");
         }
-        let HttpProvider { first_retry, max_retry, .. } = provider;
         let wait = backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.random.number());
-        // The last attempt is exactly at `give_up_after`, however long the waits have become.
-        self.store().postpone_provider_job(id, now.plus(wait).min(last)).await?;
+        let due = backoff::due(now, wait, created_at.plus(*give_up_after));
+        self.store().postpone_provider_job(id, due).await?;
         Ok("retried")
     }
 

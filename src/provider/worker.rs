@@ -12,13 +12,13 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::Providers;
 use super::in_flight::InFlightLimiter;
-use super::job::{JobContext, JobHandler};
-use crate::clock::{Clock, Random};
+use super::job::{JobContext, JobHandler, UNTIL_RULES_CHANGE};
+use crate::clock::{Clock, ClockJumps, DatedWaits, Random};
 use crate::domain::{ShopCode, UnixMillis};
 use crate::engine::Engine;
 use crate::outbound::Outbound;
 use crate::rules::{CurrentRules, ProviderRules, RuleSet};
-use crate::store::{Claim, StoreError};
+use crate::store::{Claim, Misdated, MisdatedWaits, ProviderQueue, StoreError, TaskKind};
 use crate::telemetry::LogThrottle;
 
 /// How long a job is leased, in addition to the time-out of its request.
@@ -27,6 +27,8 @@ const LEASE: Duration = Duration::from_secs(10);
 const BATCH: usize = 128;
 /// The longest wait between two reads of the queue: jobs of other nodes and expired leases are found after this.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// The most jobs whose time is corrected at once.
+const CORRECTED_AT_ONCE: usize = 1000;
 /// The interval between two log lines about one kind of failure of a shop.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
@@ -64,7 +66,8 @@ impl ProviderWorker {
     pub fn new(deps: ProviderDeps) -> Self {
         let ProviderDeps { engine, rules, outbound, providers, clock, random } = deps;
         let throttle = LogThrottle::new(BETWEEN_LINES);
-        let context = JobContext { engine, rules, outbound, clock, random, throttle, silent: Mutex::default() };
+        let jumps = ClockJumps::new(Arc::clone(&clock));
+        let context = JobContext { engine, rules, outbound, clock, jumps, random, throttle, silent: Mutex::default() };
         let round_failures = LogThrottle::default();
         Self { context: Arc::new(context), providers, limiter: InFlightLimiter::default(), round_failures }
     }
@@ -102,10 +105,14 @@ impl ProviderWorker {
     async fn round(&self, in_flight: &mut InFlightJobs) -> Result<Duration, StoreError> {
         let rules = self.context.rules.load_full();
         let now = self.context.clock.now();
+        let queues = self.context.store().provider_queues().await?;
+        if self.correct_waits(&rules, &queues, now).await? {
+            return Ok(Duration::ZERO);
+        }
         let mut wait = LONGEST_WAIT;
         let mut batch = JoinSet::new();
         let mut failure = None;
-        for queue in self.context.store().provider_queues().await? {
+        for queue in queues {
             if queue.due > now {
                 wait = wait.min(now.until(queue.due).max(Duration::from_millis(1)));
                 continue;
@@ -124,6 +131,30 @@ impl ProviderWorker {
             }
         }
         failure.map_or(Ok(wait), Err)
+    }
+
+    /// Makes jobs due that a wrong clock made wait for too long; returns whether there were any.
+    async fn correct_waits(
+        &self,
+        rules: &RuleSet,
+        queues: &[ProviderQueue],
+        now: UnixMillis,
+    ) -> Result<bool, StoreError> {
+        let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
+        let latest = |queue: &ProviderQueue| (queue.shop.as_str().into(), now.plus(longest_wait(rules, &queue.shop)));
+        let waits = match doubtful {
+            DatedWaits::QueuedAfter(after) => MisdatedWaits::QueuedAfter(after),
+            DatedWaits::Overlong => MisdatedWaits::Overlong(queues.iter().map(latest).collect()),
+        };
+        let misdated = Misdated { kind: TaskKind::ProviderJob, now, waits, limit: CORRECTED_AT_ONCE };
+        let corrected = if queues.is_empty() { 0 } else { self.context.store().make_due(misdated).await? };
+        if corrected > 0 {
+            tracing::warn!(corrected, "provider jobs are due now: a wrong clock had them wait for too long");
+        }
+        if corrected < CORRECTED_AT_ONCE {
+            self.context.jumps.corrected(doubtful);
+        }
+        Ok(corrected > 0)
     }
 
     /// Claims a shop's due jobs and starts them; returns how many.
@@ -164,6 +195,16 @@ impl ProviderWorker {
         }
         Ok(count)
     }
+}
+
+/// Returns how long a job of a shop may wait, or be leased, at most.
+fn longest_wait(rules: &RuleSet, shop: &ShopCode) -> Duration {
+    let own = match rules.shops.get(shop).map(|shop| &shop.provider) {
+        Some(ProviderRules::Http(provider)) => provider.max_retry.max(provider.timeout + LEASE),
+        Some(ProviderRules::Sandbox { delay, .. }) => *delay,
+        None => Duration::ZERO,
+    };
+    own.max(UNTIL_RULES_CHANGE)
 }
 
 /// Logs a job that failed; it is done again after its lease.

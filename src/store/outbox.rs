@@ -129,8 +129,9 @@ impl CallbackTarget {
         Self(queue.into())
     }
 
-    /// Returns the text of `tasks.queue`.
-    pub(in crate::store) fn as_queue(&self) -> &str {
+    /// Returns the name of its queue: the text of `tasks.queue`.
+    #[must_use]
+    pub fn as_queue(&self) -> &str {
         &self.0
     }
 

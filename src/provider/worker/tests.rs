@@ -116,6 +116,18 @@ impl World {
         Self { directory, rules, clock, engine, worker }
     }
 
+    /// Makes another worker over the same store, as a new process would.
+    fn restart(&mut self) {
+        self.worker = ProviderWorker::new(ProviderDeps {
+            engine: Arc::clone(&self.engine),
+            rules: Arc::clone(&self.rules),
+            outbound: Arc::default(),
+            providers: Arc::default(),
+            clock: Arc::clone(&self.clock) as _,
+            random: Arc::new(SystemRandomness::default()),
+        });
+    }
+
     /// Gives the shop another provider.
     fn provider(&self, provider: &str) {
         put(self.directory.path(), "rules/shops/card.toml", &format!("currency = \"EUR\"\n[provider]\n{provider}"));
@@ -301,4 +313,92 @@ async fn no_more_jobs_are_claimed_than_requests_may_start() {
     for id in ids {
         assert_eq!(world.status(id).await, Status::Success);
     }
+}
+
+/// In milliseconds.
+const HOUR: i64 = 3_600_000;
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_delays_no_job() {
+    for restarted in [false, true] {
+        for ahead in [HOUR, 8_000] {
+            let fake = Fake::start(BUSY).await;
+            let mut world = World::new(&fake.http());
+            world.round().await;
+            world.clock.set_ahead(ahead);
+            let id = world.create(Direction::Payout, "o").await;
+            world.round().await;
+            assert_eq!((fake.requests(), world.due_in().await.is_some()), (1, true), "it is retried soon");
+            world.clock.set_ahead(-ahead);
+            if restarted {
+                world.restart();
+            }
+            *fake.reply.lock().unwrap() = SUCCESS;
+            world.round().await;
+            world.round().await;
+            assert_eq!(world.status(id).await, Status::Success, "restarted: {restarted}, {ahead}");
+            let status = world.engine.store().by_id(id).await.unwrap().unwrap().operation;
+            assert!(status.created_at > world.clock.now(), "what is stored stays as it was written");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lease_of_a_clock_that_was_ahead_ends() {
+    let fake = Fake::start(SUCCESS).await;
+    let mut world = World::new(&fake.http());
+    let id = world.create(Direction::Payout, "o").await;
+    world.clock.set_ahead(HOUR);
+    let mut in_flight = InFlightJobs::new();
+    world.worker.round(&mut in_flight).await.unwrap();
+    world.worker.round(&mut in_flight).await.unwrap();
+    in_flight.shutdown().await;
+    world.clock.set_ahead(-HOUR);
+    // As another node finds it: a store that one process serves ends the leases when it is opened.
+    world.restart();
+    for _ in 0..4 {
+        world.round().await;
+    }
+    assert_eq!(world.status(id).await, Status::Success);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_ahead_for_a_moment_gives_no_job_up() {
+    let fake = Fake::start(BUSY).await;
+    let world = World::new(&fake.http());
+    // Longer than the first grace.
+    world.advance(3600);
+    let id = world.create(Direction::Payout, "o").await;
+    world.round().await;
+    world.advance(3);
+    world.clock.set_ahead(96 * HOUR);
+    for _ in 0..3 {
+        world.round().await;
+        world.advance(1);
+    }
+    assert!(fake.requests() > 1, "it is tried, since it is due by this clock");
+    assert!(world.due_in().await.is_some(), "and tried again");
+    world.clock.set_ahead(-96 * HOUR);
+    *fake.reply.lock().unwrap() = SUCCESS;
+    world.round().await;
+    world.round().await;
+    assert_eq!(world.status(id).await, Status::Success);
+}
+
+#[tokio::test]
+async fn a_job_of_an_earlier_process_is_tried_for_a_while() {
+    let fake = Fake::start(BUSY).await;
+    let mut world = World::new(&fake.http());
+    let id = world.create(Direction::Payin, "o").await;
+    world.round().await;
+    world.advance(24 * 3600);
+    world.restart();
+    world.round().await;
+    assert_eq!((fake.requests(), world.due_in().await.is_some()), (2, true), "its time is over, but it is tried again");
+    for _ in 0..6 {
+        world.advance(10);
+        world.round().await;
+    }
+    assert_eq!((fake.requests(), world.due_in().await), (8, None), "given up a minute later");
+    assert_eq!(world.engine.store().preparation(id).await.unwrap(), Some(Preparation::Stopped));
 }
