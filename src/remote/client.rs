@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::orders::OrderLocks;
 use super::outages::OutageLog;
 use super::refresher::StatusRefresher;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockJumps};
 use crate::outbound::Outbound;
 use crate::rules::RemoteEngine;
 use crate::store::{Journal, Store};
@@ -32,6 +32,7 @@ pub(super) struct RemoteState {
     pub(super) store: Arc<dyn Store>,
     pub(super) outbound: Arc<Outbound>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) jumps: ClockJumps,
     pub(super) metrics: Arc<Metrics>,
     pub(super) orders: OrderLocks,
     pub(super) outages: OutageLog,
@@ -52,7 +53,9 @@ impl Remote {
     pub fn new(parts: RemoteDeps) -> Self {
         let RemoteDeps { engine, store, outbound, clock, metrics } = parts;
         let (orders, outages, refresher) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
-        let parts = Arc::new(RemoteState { engine, store, outbound, clock, metrics, orders, outages, refresher });
+        let jumps = ClockJumps::new(Arc::clone(&clock));
+        let parts =
+            Arc::new(RemoteState { engine, store, outbound, clock, jumps, metrics, orders, outages, refresher });
         Self { parts, forwarded: ForwardedHeaders::default() }
     }
 

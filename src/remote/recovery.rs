@@ -165,7 +165,7 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<Recovered, StoreError> {
         let (id, now) = (entry.id, self.parts.clock.now());
-        let signer = Signer::of(rules, &entry.intent).filter(|_| !self.is_old(&entry));
+        let signer = Signer::of(rules, &entry.intent).filter(|_| !self.is_old_by_itself(&entry));
         let Some(signer) = signer else {
             warn(&entry, "it is too old to be sent again, or its merchant has no key to sign it with");
             return self.journal().mark_unknown(id, now).await.map(|()| Recovered::Done);

@@ -3,6 +3,8 @@
 //! An entry is cancelled only when it can no longer become an operation. A create that was refused, or never left, proves
 //! that only if nothing was sent for the entry before: an earlier request whose response was lost may still be in progress.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::client::Remote;
@@ -139,10 +141,15 @@ impl Remote {
     }
 
     /// Reports whether no request for an entry can be in progress any more.
-    fn is_over(&self, entry: &JournalEntry) -> bool {
+    pub(super) fn is_over(&self, entry: &JournalEntry) -> bool {
+        let (jumps, time) = (&self.parts.jumps, self.parts.engine.timeout * UNDER_WAY);
         match entry.progress {
+            // A clock was ahead then. It is unknown when that was, but it was before the start, or the jump back.
+            EntryProgress::InDoubt { since } if since > self.parts.clock.now().plus(time) => {
+                jumps.began_until(time, time).is_some()
+            }
             EntryProgress::InDoubt { since } => {
-                self.parts.clock.now() >= since.plus(self.parts.engine.timeout * UNDER_WAY)
+                jumps.began_until(time, Duration::ZERO).is_some_and(|until| since <= until)
             }
             EntryProgress::Open | EntryProgress::Answered(_) => false,
         }

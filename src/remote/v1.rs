@@ -177,6 +177,13 @@ impl Remote {
         self.parts.clock.now() >= entry.intent.created_at.plus(OLD)
     }
 
+    /// Like [`Remote::is_old`], but a jump of the clock since the start makes no entry old: recovery would not return to
+    /// it.
+    pub(super) fn is_old_by_itself(&self, entry: &JournalEntry) -> bool {
+        let until = self.parts.jumps.began_until(OLD, Duration::ZERO);
+        until.is_some_and(|until| entry.intent.created_at <= until)
+    }
+
     /// Returns an entry with its response. One without is resolved first, the only way to learn its outcome: v2 has no lookup
     /// by `order_id`, and an equal create makes no second operation. The caller holds the order's lock.
     async fn answered(
