@@ -293,6 +293,10 @@ impl AdminSource for Arc<Operations> {
     fn now(&self) -> UnixMillis {
         self.clock.now()
     }
+
+    fn monotonic(&self) -> std::time::Instant {
+        self.clock.monotonic()
+    }
 }
 
 #[cfg(test)]

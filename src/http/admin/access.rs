@@ -1,6 +1,7 @@
 //! Finds the user of a request, by a bearer token or a session, and signs people in and out.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use http::header::{AUTHORIZATION, COOKIE, ORIGIN};
@@ -40,6 +41,7 @@ pub(super) struct AdminHead<'r> {
     pub headers: &'r HeaderMap,
     pub ends: ConnectionEnds,
     pub now: UnixMillis,
+    pub monotonic: Instant,
     pub request_id: &'r str,
     pub origin: RequestOrigin,
     pub query: Option<&'r str>,
@@ -101,14 +103,14 @@ impl Access {
         if head.admin.is_open {
             return Some(SignedIn { name: LOCAL.into(), role: Role::Operator, has_session: false });
         }
-        let user = |id| self.sessions.user(id, head.now, head.admin, head.is_use());
+        let user = |id| self.sessions.user(id, head.monotonic, head.admin, head.is_use());
         head.session_ids().find_map(user).map(|user| signed_in(&user, true))
     }
 
     /// Counts and logs a wrong token.
     fn failed(&self, head: AdminHead<'_>) -> Rejection {
         let (address, request_id) = (head.ends.peer, head.request_id);
-        match self.failures.count(address, head.now) {
+        match self.failures.count(address, head.monotonic) {
             Ok(()) => {
                 tracing::warn!(%address, request_id, "a token for the admin listener was wrong");
                 Rejection::Unauthorized
@@ -143,7 +145,7 @@ impl Access {
         head.session_ids().for_each(|id| self.sessions.end(id));
         let (address, request_id, role) = (head.ends.peer, head.request_id, user.role.as_str());
         tracing::info!(user = %user.name, role, %address, request_id, "signed in to the console");
-        let id = self.sessions.start(user, head.now, random);
+        let id = self.sessions.start(user, head.monotonic, random);
         reply::with_cookie(reply::see_other(to), &head.cookie(Some(&id)))
     }
 

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::request::PeerAddress;
-use crate::domain::{UnixMillis, canonical_ip};
+use crate::domain::canonical_ip;
 
 /// How many failures an address may have within [`WITHIN`].
 pub(super) const ALLOWED: usize = 10;
@@ -18,28 +18,28 @@ const TRACKED: usize = 4096;
 /// The failures of the last minute, by address. Memory is bounded: addresses beyond [`TRACKED`] share one count (`None`)
 /// until others recover. IPv6 addresses count by their /64, which is what one subscriber has.
 #[derive(Default)]
-pub(super) struct Failures(Mutex<HashMap<Option<PeerAddress>, VecDeque<UnixMillis>>>);
+pub(super) struct Failures(Mutex<HashMap<Option<PeerAddress>, VecDeque<Instant>>>);
 
 impl Failures {
     /// Counts a failure.
     ///
     /// # Errors
     /// The address had too many: how long it has to wait.
-    pub(super) fn count(&self, address: PeerAddress, now: UnixMillis) -> Result<(), Duration> {
+    pub(super) fn count(&self, address: PeerAddress, now: Instant) -> Result<(), Duration> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut address = Some(network(address));
         if !known.contains_key(&address) && known.len() >= TRACKED {
-            known.retain(|_, times| times.back().is_some_and(|last| now < last.plus(WITHIN)));
+            known.retain(|_, times| times.back().is_some_and(|last| now < *last + WITHIN));
             if known.len() >= TRACKED {
                 address = None;
             }
         }
         let times = known.entry(address).or_default();
-        while times.front().is_some_and(|first| first.plus(WITHIN) <= now) {
+        while times.front().is_some_and(|first| *first + WITHIN <= now) {
             times.pop_front();
         }
         match times.front() {
-            Some(first) if times.len() >= ALLOWED => Err(now.until(first.plus(WITHIN))),
+            Some(first) if times.len() >= ALLOWED => Err((*first + WITHIN).saturating_duration_since(now)),
             _ => {
                 times.push_back(now);
                 Ok(())
@@ -61,6 +61,7 @@ fn network(address: PeerAddress) -> PeerAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::{Clock as _, SystemClock};
 
     fn peer(address: &str) -> PeerAddress {
         PeerAddress::Ip(address.parse().unwrap())
@@ -69,7 +70,8 @@ mod tests {
     #[test]
     fn an_address_has_ten_failures_a_minute() {
         let failures = Failures::default();
-        let at = |second: u64| UnixMillis(0).plus(Duration::from_secs(second));
+        let began = SystemClock.monotonic();
+        let at = |second: u64| began + Duration::from_secs(second);
         for second in 0..10 {
             assert_eq!(failures.count(peer("192.0.2.1"), at(second)), Ok(()));
         }
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn addresses_beyond_the_bound_share_a_count_until_others_recover() {
         let failures = Failures::default();
-        let now = UnixMillis(0);
+        let now = SystemClock.monotonic();
         let other =
             |number: usize| PeerAddress::Ip(std::net::Ipv4Addr::from_bits(u32::try_from(number).unwrap()).into());
         for number in 0..TRACKED + ALLOWED {
@@ -95,7 +97,7 @@ mod tests {
         }
         assert!(failures.count(other(TRACKED + ALLOWED), now).is_err());
         assert_eq!(failures.0.lock().unwrap().len(), TRACKED + 1);
-        assert_eq!(failures.count(other(TRACKED + ALLOWED), now.plus(WITHIN)), Ok(()));
+        assert_eq!(failures.count(other(TRACKED + ALLOWED), now + WITHIN), Ok(()));
         assert_eq!(failures.0.lock().unwrap().len(), 1);
     }
 }

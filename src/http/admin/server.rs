@@ -66,6 +66,7 @@ impl Server {
             headers: &parts.headers,
             ends,
             now: self.source.now(),
+            monotonic: self.source.monotonic(),
             request_id: &logged_id,
             origin: RequestOrigin::of(host.unwrap_or_default(), &parts.headers, ends, &admin.hosts),
             query: parts.uri.query(),

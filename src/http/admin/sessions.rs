@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Random;
-use crate::domain::UnixMillis;
 use crate::rules::{AdminRules, AdminUser};
 
 /// How long a session lives without a request, and at most.
@@ -29,15 +28,15 @@ pub(super) struct Sessions(Mutex<HashMap<IdHash, Session>>);
 
 struct Session {
     user: Arc<AdminUser>,
-    started: UnixMillis,
-    used: UnixMillis,
+    started: Instant,
+    used: Instant,
 }
 
 impl Session {
-    fn is_alive(&self, now: UnixMillis, admin: &AdminRules) -> bool {
+    fn is_alive(&self, now: Instant, admin: &AdminRules) -> bool {
         // A user whose role or token ever changed is another value.
-        now < self.used.plus(IDLE)
-            && now < self.started.plus(LONGEST)
+        now < self.used + IDLE
+            && now < self.started + LONGEST
             && admin.accounts().any(|user| Arc::ptr_eq(user, &self.user))
     }
 }
@@ -48,7 +47,7 @@ impl Sessions {
     }
 
     /// Starts a session and returns its id: 256 random bits in hexadecimal.
-    pub(super) fn start(&self, user: Arc<AdminUser>, now: UnixMillis, random: &dyn Random) -> String {
+    pub(super) fn start(&self, user: Arc<AdminUser>, now: Instant, random: &dyn Random) -> String {
         let mut bytes = [0; 32];
         random.fill(&mut bytes);
         let id = hex::encode(bytes);
@@ -66,7 +65,7 @@ impl Sessions {
     }
 
     /// Returns the user of a session that lives. `is_use`: the request is a person's, and starts the idle time anew.
-    pub(super) fn user(&self, id: &str, now: UnixMillis, admin: &AdminRules, is_use: bool) -> Option<Arc<AdminUser>> {
+    pub(super) fn user(&self, id: &str, now: Instant, admin: &AdminRules, is_use: bool) -> Option<Arc<AdminUser>> {
         let (id, mut open) = (hashed(id), self.open());
         let session = open.get_mut(&id)?;
         if !session.is_alive(now, admin) {
@@ -92,7 +91,7 @@ fn hashed(id: &str) -> IdHash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SystemRandomness;
+    use crate::clock::{Clock as _, SystemClock, SystemRandomness};
     use crate::domain::{Secret, Secrets};
     use crate::rules::{AdminListen, Role};
 
@@ -124,20 +123,20 @@ mod tests {
     fn a_session_ends_by_idleness_by_age_and_with_its_user() {
         let (sessions, random, ada) = (Sessions::default(), SystemRandomness::default(), user());
         let rules = admin(vec![Arc::clone(&ada)]);
-        let (start, almost_idle) = (UnixMillis(1_000_000), IDLE.saturating_sub(SECOND));
+        let (start, almost_idle) = (SystemClock.monotonic(), IDLE.saturating_sub(SECOND));
         let id = sessions.start(Arc::clone(&ada), start, &random);
         assert_eq!(id.len(), 64);
         assert!(sessions.user("", start, &rules, true).is_none());
         let mut now = start;
-        while now < start.plus(LONGEST) {
+        while now < start + LONGEST {
             assert!(sessions.user(&id, now, &rules, true).is_some(), "{now:?}");
-            now = now.plus(almost_idle);
+            now += almost_idle;
         }
-        assert!(sessions.user(&id, start.plus(LONGEST), &rules, true).is_none(), "as old as can be");
+        assert!(sessions.user(&id, start + LONGEST, &rules, true).is_none(), "as old as can be");
 
         let id = sessions.start(Arc::clone(&ada), start, &random);
-        assert!(sessions.user(&id, start.plus(almost_idle), &rules, false).is_some());
-        assert!(sessions.user(&id, start.plus(IDLE), &rules, true).is_none(), "a script's refresh is no use");
+        assert!(sessions.user(&id, start + almost_idle, &rules, false).is_some());
+        assert!(sessions.user(&id, start + IDLE, &rules, true).is_none(), "a script's refresh is no use");
         assert!(sessions.user(&id, start, &rules, true).is_none(), "it is gone for good");
 
         for changed in [admin(vec![user()]), admin(Vec::new())] {
@@ -154,7 +153,8 @@ mod tests {
         let (sessions, random) = (Sessions::default(), SystemRandomness::default());
         let users: Vec<_> = (0..=MOST_SESSIONS / MOST_OF_A_USER).map(|number| named(&format!("u{number}"))).collect();
         let rules = admin(users.clone());
-        let now = |second: usize| UnixMillis(0).plus(SECOND * u32::try_from(second).unwrap());
+        let began = SystemClock.monotonic();
+        let now = |second: usize| began + SECOND * u32::try_from(second).unwrap();
         let start = |at: usize| sessions.start(Arc::clone(&users[at / MOST_OF_A_USER]), now(at), &random);
         let ids: Vec<_> = (0..MOST_SESSIONS).map(start).collect();
         let lives = |id: &str| sessions.user(id, now(400), &rules, true).is_some();

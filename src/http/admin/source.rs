@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::rules::RulesInfo;
 use crate::callback::{SampleKind, Sampled};
@@ -60,6 +61,9 @@ pub trait AdminSource: Send + Sync + 'static {
 
     /// Returns the time.
     fn now(&self) -> UnixMillis;
+
+    /// Returns a reading of the monotonic clock: sessions and waits of failed sign-ins go by it.
+    fn monotonic(&self) -> Instant;
 }
 
 /// A request to send a sample.

@@ -175,6 +175,10 @@ impl AdminSource for Source {
     fn now(&self) -> UnixMillis {
         self.world.clock.now()
     }
+
+    fn monotonic(&self) -> std::time::Instant {
+        self.world.clock.monotonic()
+    }
 }
 
 struct Running {

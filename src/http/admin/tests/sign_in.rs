@@ -182,6 +182,7 @@ async fn a_session_lasts_until_it_is_idle_signed_out_or_its_user_changes() {
     assert_eq!(admin.status("GET /api/rules", &[LOCAL, &wrong]).await, 401);
 
     let (idle, other) = (admin.sign_in(BOB).await, admin.sign_in(BOB).await);
+    admin.source.world.clock.set_ahead(86_400_000);
     admin.source.world.clock.advance(IDLE.saturating_sub(Duration::from_secs(1)));
     assert_eq!(admin.status("GET /", &[LOCAL, &idle, OWN, "X-Paybridge-Refresh: 1"]).await, 200);
     assert!(has_session(&other).await);
@@ -253,6 +254,13 @@ async fn ten_wrong_tokens_a_minute_are_an_address_s_and_right_ones_still_pass() 
     assert_eq!(admin.status("GET /healthz", &[LOCAL, "Authorization: Bearer wrong"]).await, 200, "a probe needs none");
     admin.sign_in(ADA).await;
     assert_eq!(admin.status("GET /api/rules", &[LOCAL, &format!("Authorization: Bearer {BOB}")]).await, 200);
+    // The wall clock alone neither ends the wait nor makes it longer.
+    for millis in [3_600_000, -7_200_000] {
+        admin.source.world.clock.set_ahead(millis);
+        let (status, reply) = admin.post("/sign-in", &[], "token=wrong").await;
+        let wait: u64 = header(&reply, "retry-after").unwrap().parse().unwrap();
+        assert!(status == 429 && wait <= 61, "{reply}");
+    }
     admin.source.world.clock.advance(Duration::from_mins(1));
     assert_eq!(admin.post("/sign-in", &[], "token=wrong").await.0, 401);
 }
