@@ -416,7 +416,7 @@ async fn a_clock_that_is_ahead_for_a_moment_gives_no_callback_up() {
         fixture.failed(&format!("dead-{number}"), &dead).await;
     }
     fixture.run().await;
-    assert_eq!(fixture.worker.targets.open(9).0, 1);
+    assert_eq!(fixture.worker.targets.open_origins(9).0, 1);
     fixture.world.clock.set_ahead(96 * HOUR);
     for _ in 0..3 {
         fixture.worker.maintained_at = None;
