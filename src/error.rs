@@ -130,8 +130,6 @@ impl fmt::Debug for EngineReply {
 pub enum EngineError {
     /// The caller must change the content of the request.
     Invalid,
-    /// Does not exist for the caller.
-    NotFound,
     /// The order exists with other data.
     Conflict,
     /// The caller may send the same request again.

@@ -58,10 +58,10 @@ pub trait V2Service: Send + Sync + 'static {
         signature: HeaderValue,
     ) -> ServiceFuture<'a, Bytes>;
 
-    /// Answers a native status request: the status record.
+    /// Answers a native status request: the status record of an operation that the caller's merchant created through v2.
     ///
     /// # Errors
-    /// [`ApiError::NotFound`], or the engine's own word for it.
+    /// [`ApiError::NotFound`] for every other id.
     fn status<'a>(
         &'a self,
         call: ServiceCall<'a>,
@@ -205,7 +205,7 @@ impl V2Service for Embedded {
         _: HeaderValue,
     ) -> ServiceFuture<'a, Bytes> {
         Box::pin(async move {
-            // Unknown, foreign and malformed ids are the same to the caller.
+            // Unknown, foreign and malformed ids, and those of v1, are the same to the caller.
             let id = TransactionId::parse(transaction_id).map_err(|_| ApiError::NotFound)?;
             let record = self.0.v2_status(&call.caller.merchant().id, id).await?;
             Ok(wire::status_reply(&record).into())

@@ -9,10 +9,10 @@ use crate::error::ApiError;
 use crate::rules::Merchant;
 
 impl Engine {
-    /// Reads the status record of an operation of this merchant.
+    /// Reads the status record of an operation that this merchant created through v2.
     ///
     /// # Errors
-    /// [`ApiError::NotFound`] for every id that is not an operation of this merchant.
+    /// [`ApiError::NotFound`] for every other id.
     pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<StatusRecord, ApiError> {
         self.store.v2_status(merchant, id).await?.ok_or(ApiError::NotFound)
     }

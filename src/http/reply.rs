@@ -235,7 +235,6 @@ fn engine_error_reply<'a>(answered: &'a EngineReply, order_id: &str) -> ErrorRep
     let refused = "the payment engine refused the request";
     let error_reply = match answered.error {
         EngineError::Invalid => ErrorReply::new(StatusCode::BAD_REQUEST, refused),
-        EngineError::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         EngineError::Conflict => ErrorReply::new(StatusCode::CONFLICT, refused),
         EngineError::Busy(busy) => {
             let busy = ApiError::EngineBusy { busy, retry_after: answered.retry_after };
@@ -452,7 +451,6 @@ mod tests {
             (ApiError::EngineBusy { busy: Busy::TooManyRequests, retry_after: None }, 429),
             (ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: Some(second) }, 503),
             (answered(EngineError::Invalid), 400),
-            (answered(EngineError::NotFound), 404),
             (answered(EngineError::Conflict), 409),
             (answered(EngineError::Busy(Busy::TooManyRequests)), 429),
             (answered(EngineError::Busy(Busy::Unavailable)), 503),

@@ -64,7 +64,7 @@ pub(super) enum EngineResponse {
     /// 400.
     Invalid(Bytes),
     /// 404.
-    NotFound(Bytes),
+    NotFound,
     /// 409.
     Conflict(Bytes),
     /// 429 or 503.
@@ -79,7 +79,7 @@ impl EngineResponse {
         match status {
             200 => Ok(Self::Done(body)),
             400 => Ok(Self::Invalid(body)),
-            404 => Ok(Self::NotFound(body)),
+            404 => Ok(Self::NotFound),
             409 => Ok(Self::Conflict(body)),
             429 => Ok(Self::Busy(Busy::TooManyRequests, retry_after, body)),
             503 => Ok(Self::Busy(Busy::Unavailable, retry_after, body)),

@@ -31,7 +31,7 @@ impl Remote {
         let RequestResult { outcome, unsure } =
             self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
         match outcome? {
-            EngineResponse::NotFound(_) => Err(not_found()),
+            EngineResponse::NotFound => Err(not_found()),
             // A first try whose response was lost may still be in progress: the refusal of its repeat proves nothing.
             EngineResponse::Invalid(_) | EngineResponse::Conflict(_) if unsure => Err(ApiError::EngineTimeout),
             outcome @ (EngineResponse::Done(_)
@@ -67,7 +67,8 @@ impl Remote {
         }
     }
 
-    /// Forwards a status request. `signature` is the verified one.
+    /// Forwards a status request, unless the journal has the transaction: what v1 created is not readable through v2, though
+    /// the engine created it from a v2 request. `signature` is the verified one.
     pub(super) async fn pass_status(
         &self,
         caller: &Caller,
@@ -76,6 +77,9 @@ impl Remote {
     ) -> Result<Bytes, ApiError> {
         // Any other text is no transaction, and must not become part of a URL.
         if !is_transaction_id(transaction_id) {
+            return Err(ApiError::NotFound);
+        }
+        if self.journal().entry_of_transaction(transaction_id).await?.is_some() {
             return Err(ApiError::NotFound);
         }
         let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
@@ -92,7 +96,8 @@ fn passed_on(outcome: EngineResponse) -> Result<Bytes, ApiError> {
             };
         }
         EngineResponse::Invalid(body) => (EngineError::Invalid, None, body),
-        EngineResponse::NotFound(body) => (EngineError::NotFound, None, body),
+        // In the gateway's own words, so that an unknown id and one of v1 are the same to the caller.
+        EngineResponse::NotFound => return Err(ApiError::NotFound),
         EngineResponse::Conflict(body) => (EngineError::Conflict, None, body),
         EngineResponse::Busy(busy, retry_after, body) => (EngineError::Busy(busy), retry_after, body),
     };

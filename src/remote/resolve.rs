@@ -185,7 +185,7 @@ impl Remote {
             Ok(EngineResponse::Busy(busy, retry_after, _)) => {
                 failed(ApiError::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)
             }
-            Ok(EngineResponse::NotFound(_)) => failed(not_found(), true),
+            Ok(EngineResponse::NotFound) => failed(not_found(), true),
             Err(failure) => failed(failure, unsure),
         }
     }

@@ -226,7 +226,7 @@ impl Remote {
             EngineResponse::Done(body) => responses::record(&entry, &transaction_id, &body)
                 .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
             EngineResponse::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
-            EngineResponse::Invalid(_) | EngineResponse::NotFound(_) | EngineResponse::Conflict(_) => {
+            EngineResponse::Invalid(_) | EngineResponse::NotFound | EngineResponse::Conflict(_) => {
                 let cause = "it does not return the status of a transaction that it created".to_owned();
                 return Err(ApiError::BadEngineReply { cause });
             }

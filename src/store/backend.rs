@@ -85,7 +85,7 @@ pub(super) trait Backend: Send + Sync + 'static {
         order: Fingerprint,
     ) -> impl Future<Output = Result<Option<V1Status>, StoreError>> + Send;
 
-    /// Reads the v2 status of an operation, if it belongs to this merchant.
+    /// Reads the v2 status of an operation, if this merchant created it through v2.
     fn v2_status_row(
         &self,
         merchant: &MerchantId,

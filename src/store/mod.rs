@@ -122,8 +122,8 @@ pub trait Store: Journal + Outbox + AuditTrail + Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, Option<OperationView>>;
 
-    /// Returns the v2 status of a merchant's operation; `None` when there is none, or it is another merchant's. Cheaper
-    /// than [`Store::by_id`].
+    /// Returns the v2 status of an operation that the merchant created through v2; `None` when there is none, or it is
+    /// another merchant's or was created through v1. Cheaper than [`Store::by_id`].
     fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> StoreFuture<'a, Option<StatusRecord>>;
 
     /// Returns the decrypted `fields` of an operation.

@@ -14,9 +14,9 @@ use paybridge::store::open_beside;
 use serde_json::{Value, json};
 
 use crate::support::bodies::with;
-use crate::support::request::{ACME, ACME_V2};
+use crate::support::request::ACME;
 use crate::support::stored::{CREATES, Create};
-use crate::support::{self, Client, Gateway, Request, Rules, eventually, text};
+use crate::support::{self, Client, Gateway, Rules, eventually, text};
 
 /// What one caller knows of one create.
 #[derive(Debug, Clone)]
@@ -153,18 +153,13 @@ fn body(kind: Create, id: &str, cents: u64) -> Value {
 async fn found(client: &Client, order: &Order) -> Value {
     let id = text(&order.body, order.kind.id_member());
     if let Some(reply) = &order.acknowledged {
-        let record = client.send(&Request::status(&ACME, text(reply, "transaction_id"))).await.expect(200).json();
-        assert_eq!(text(&record, "order_id"), id);
+        let record = client.send(&order.kind.status(&ACME, id, reply)).await.expect(200).json();
+        assert_eq!(text(&record, order.kind.id_member()), id);
+        assert_eq!(record["transaction_id"], reply["transaction_id"]);
         assert_eq!(text(&record, "currency"), "EUR");
-        assert_eq!(text(&record, "method"), "card-eur");
+        assert_eq!(text(&record, if order.kind.is_v1() { "shop_code" } else { "method" }), "card-eur");
         assert_eq!(cents(&record["amount"]), cents(&order.body["amount"]), "{record}");
         assert_eq!(record["account_number"].is_string(), is_withdrawal(order.kind), "{record}");
-        if order.kind.is_v1() {
-            let kind = if order.kind == Create::Payin { "payin" } else { "payout" };
-            let shown = client.send(&Request::v1_status(&ACME, kind, id)).await.expect(200).json();
-            assert_eq!(shown["transaction_id"], reply["transaction_id"]);
-            assert_eq!(cents(&shown["amount"]), cents(&order.body["amount"]), "{shown}");
-        }
     }
     let again = order.kind.create(client, &ACME, &order.body).await.json();
     if let Some(reply) = &order.acknowledged {
@@ -183,9 +178,9 @@ fn cents(amount: &Value) -> u64 {
 
 async fn succeeds(client: &Client, order: &Order) {
     let reply = order.kind.create(client, &ACME, &order.body).await.json();
-    let id = text(&reply, "transaction_id");
+    let id = text(&order.body, order.kind.id_member());
     eventually("a pending withdrawal succeeds", async || {
-        let record = client.send(&Request::status(&ACME_V2, id)).await.expect(200).json();
+        let record = client.send(&order.kind.status(&ACME, id, &reply)).await.expect(200).json();
         assert_ne!(record["status"], "FAILED");
         (record["status"] == "SUCCESS").then_some(())
     })
@@ -226,7 +221,7 @@ async fn the_books_are_right_after_kill_9() {
     let (mut paid, mut held) = (0, 0);
     for order in &orders {
         let reply = found(&client, order).await;
-        let status = settled(&client, text(&reply, "transaction_id")).await;
+        let status = settled(&client, order, &reply).await;
         let amount = cents(&order.body["amount"]);
         match (status.as_str(), amount % 100) {
             ("SUCCESS", 0 | 3 | 5) if is_withdrawal(order.kind) => paid += amount,
@@ -242,9 +237,10 @@ async fn the_books_are_right_after_kill_9() {
 }
 
 /// The status of an operation, once the sandbox has nothing more to do with it.
-async fn settled(client: &Client, id: &str) -> String {
+async fn settled(client: &Client, order: &Order, reply: &Value) -> String {
+    let id = text(&order.body, order.kind.id_member());
     eventually("a result", async || {
-        let record = client.send(&Request::status(&ACME_V2, id)).await.expect(200).json();
+        let record = client.send(&order.kind.status(&ACME, id, reply)).await.expect(200).json();
         let waits = record["status"] == "PENDING" && record["account_number"].is_string();
         (!waits || cents(&record["amount"]) % 100 == 2).then(|| text(&record, "status").to_owned())
     })

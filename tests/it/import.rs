@@ -133,7 +133,7 @@ async fn reserved_ids_are_refused_and_nothing_else_changes() {
     assert_eq!(Create::Payin.create(&client, &ACME, &mine).await.json(), made);
     let status = client.send(&Request::v1_status(&ACME, "payin", "mine")).await.expect(200).json();
     assert_eq!(status["transaction_id"], made["transaction_id"]);
-    client.send(&Request::status(&ACME, text(&made, "transaction_id"))).await.expect(200);
+    client.send(&Request::status(&ACME, text(&made, "transaction_id"))).await.expect(404);
 
     let again = import(&gateway, "acme", "payin", &ids).summary();
     assert_eq!(again, "acme payin: 0 new, 4 reserved before, 1 skipped (operations here), 6 lines (1 blank)");

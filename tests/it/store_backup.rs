@@ -96,8 +96,7 @@ async fn a_gateway_starts_on_a_backup_that_was_made_while_creates_ran() {
     let reported = std::mem::take(&mut *reported.lock().unwrap());
     for (kind, id, reply) in &reported[..before] {
         assert_eq!(&kind.create(&client, &ACME, &kind.body(id)).await.json(), reply, "{id} is known");
-        let status = client.send(&Request::status(&ACME, text(reply, "transaction_id"))).await;
-        status.expect(200);
+        client.send(&kind.status(&ACME, id, reply)).await.expect(200);
     }
     let connection = rusqlite::Connection::open(gateway.root.path().join("data/paybridge.db")).unwrap();
     let stored: i64 = connection.query_row("SELECT count(*) FROM operations", [], |row| row.get(0)).unwrap();

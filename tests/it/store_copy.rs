@@ -169,12 +169,7 @@ fn callbacks(gateway: &Gateway) -> Vec<String> {
 async fn seen(client: &Client, reported: &[(Create, String, Value)]) -> Vec<String> {
     let mut seen = Vec::new();
     for (kind, id, reply) in reported {
-        let of = text(reply, "transaction_id");
-        seen.push(client.send(&Request::status(&ACME, of)).await.expect(200).text());
-        if kind.is_v1() {
-            let name = if *kind == Create::Payin { "payin" } else { "payout" };
-            seen.push(client.send(&Request::v1_status(&ACME, name, id)).await.expect(200).text());
-        }
+        seen.push(client.send(&kind.status(&ACME, id, reply)).await.expect(200).text());
     }
     for path in ["/api/v1/balance", "/api/v1/transactions", "/api/v1/transactions?page=2&per_page=3"] {
         seen.push(client.send(&Request::v1_get(&ACME, path)).await.text());
@@ -219,9 +214,8 @@ async fn a_copied_store_serves_as_before() {
         let stays = |(kind, id, _): &(Create, String, Value)| {
             matches!(kind, Create::Payin | Create::Deposit) || (*kind == Create::Withdrawal && id.ends_with('4'))
         };
-        for (_, _, reply) in reported.iter().filter(|reported| !stays(reported)) {
-            let request = Request::status(&ACME, text(reply, "transaction_id"));
-            if client.send(&request).await.expect(200).json()["status"] != "SUCCESS" {
+        for (kind, id, reply) in reported.iter().filter(|reported| !stays(reported)) {
+            if client.send(&kind.status(&ACME, id, reply)).await.expect(200).json()["status"] != "SUCCESS" {
                 return None;
             }
         }

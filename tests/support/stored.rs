@@ -54,6 +54,15 @@ impl Create {
         if self.is_v1() { "external_id" } else { "order_id" }
     }
 
+    /// The request for the status of the order under `id`, whose create got this reply, through the version that created it.
+    pub fn status(self, key: &Key, id: &str, reply: &Value) -> Request {
+        match self {
+            Self::Payin => Request::v1_status(key, "payin", id),
+            Self::Payout => Request::v1_status(key, "payout", id),
+            Self::Deposit | Self::Withdrawal => Request::status(key, super::text(reply, "transaction_id")),
+        }
+    }
+
     /// The request that creates with this body.
     pub fn request(self, key: &Key, body: impl Into<Vec<u8>>) -> Request {
         if self.is_v1() { Request::v1_post(key, self.path(), body) } else { Request::v2_post(key, self.path(), body) }
@@ -63,8 +72,7 @@ impl Create {
     /// tests refuse is taken under it.
     pub async fn assert_nothing_stored(self, client: &Client, key: &Key, id: &str) {
         if self.is_v1() {
-            let kind = if self == Self::Payin { "payin" } else { "payout" };
-            client.send(&Request::v1_status(key, kind, id)).await.expect(404);
+            client.send(&self.status(key, id, &Value::Null)).await.expect(404);
         }
         self.create(client, key, &with(self.body(id), "amount", Some(self.other_amount()))).await;
     }

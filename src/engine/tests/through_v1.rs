@@ -326,7 +326,7 @@ async fn a_null_address_is_like_an_absent_one_wherever_it_stands() {
     assert_eq!(other, v1_differs_in("paymentData.merchant_user_ip"));
 }
 
-// keeps P242, P246, D004
+// keeps P175, P242, P246, P258, D004
 #[tokio::test]
 async fn no_request_of_the_other_version_is_a_repeat() {
     let relayed = r#"{"external_id":"o","amount":"10","currency":"EUR"}"#;
@@ -344,7 +344,10 @@ async fn no_request_of_the_other_version_is_a_repeat() {
         world.replace("shops/card.toml", "[payin]", "active = false\n[payin]");
         assert_eq!(world.deposit(&same).await, Err(format!("409 order_id: {}", of_version("v1"))));
         assert_eq!(world.v1(Direction::Payin, body).await.as_ref(), Ok(&first));
-        assert!(world.status(&first).await.contains("\"o\""), "what was translated from v1 is a v2 operation");
+        let caller = world.caller();
+        let (id, signature) = (id(&first).to_string(), HeaderValue::from_static(""));
+        let through_v2 = world.service().status(call(&caller), &id, signature).await;
+        assert!(matches!(through_v2, Err(ApiError::NotFound)), "what v1 created is not readable through v2");
     }
     let world = World::new();
     let first = world.deposit("").await.unwrap();

@@ -321,7 +321,7 @@ pub(super) const V1_STATUS: &str = select_status!(
 pub(super) const V2_STATUS: &str = select_status!(
     "x.direction, o.order_id, coalesce(x.method, x.payment_method, 'unknown') \
      FROM operations o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
-     WHERE o.bucket = $1 AND o.transaction_id = $2 AND x.merchant = $3"
+     WHERE o.bucket = $1 AND o.transaction_id = $2 AND x.merchant = $3 AND o.listed IS NULL"
 );
 
 /// Reads the status of the operation that a v1 request created under an order.
@@ -339,7 +339,7 @@ pub(super) async fn v1_status(
     found.as_ref().map(read).transpose()
 }
 
-/// Reads the status of an operation of this merchant; `None` if it does not exist or is another merchant's.
+/// Reads the status of an operation that a native v2 request of this merchant created; `None` for every other id.
 pub(super) async fn v2_status(
     client: &impl GenericClient,
     merchant: &MerchantId,

@@ -168,7 +168,7 @@ impl V1Status {
 }
 
 impl V2Status {
-    /// Reads the status of an operation of this merchant; `None` if it does not exist or is another merchant's.
+    /// Reads the status of an operation that a native v2 request of this merchant created; `None` for every other id.
     pub(in crate::store::sqlite) fn of_id(
         connection: &Connection,
         merchant: &MerchantId,
@@ -176,7 +176,8 @@ impl V2Status {
     ) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(select_status!(
             "x.merchant, x.direction, o.order_id, coalesce(x.method, x.payment_method, 'unknown') \
-             FROM operations o LEFT JOIN contexts x ON x.id = o.context WHERE o.transaction_id = ?1"
+             FROM operations o LEFT JOIN contexts x ON x.id = o.context \
+             WHERE o.transaction_id = ?1 AND o.listed IS NULL"
         ))?;
         let found = statement.query_row([id.to_stored()], |row| {
             let is_its_own = row.get_ref(REST)?.as_str()? == merchant.as_str();

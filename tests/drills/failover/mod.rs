@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::support::request::{ACME, ACME_V2};
+use crate::support::request::ACME;
 use crate::support::stored::Create;
 use crate::support::tools::say;
-use crate::support::{Gateway, Request, Rules, text};
+use crate::support::{Gateway, Rules, text};
 use cluster::{Cluster, TTL};
 use load::{Attempt, Load, Order};
 use tokio::time::Instant;
@@ -169,9 +169,8 @@ async fn assert_reported_alike(load: &Load) {
     let orders = std::mem::take(&mut *load.orders.lock().unwrap());
     for order in orders.iter().step_by(50) {
         let client = &load.clients[1];
-        let record = Request::status(&ACME_V2, text(&order.reply, "transaction_id"));
-        let record = client.send(&record).await.expect(200).json();
-        assert_eq!(text(&record, "order_id"), order.id);
+        let record = client.send(&order.kind.status(&ACME, &order.id, &order.reply)).await.expect(200).json();
+        assert_eq!(text(&record, order.kind.id_member()), order.id);
         assert_eq!(order.kind.create(client, &ACME, &order.body).await.json(), order.reply, "{}", order.id);
     }
 }

@@ -164,8 +164,8 @@ async fn assert_found_once(nodes: &Nodes, orders: &[Order]) {
         let id = text(&order.reply, "transaction_id");
         assert!(ids.insert(id.to_owned()), "two orders have one transaction: {order:?}");
         let client = &clients[number % NODES];
-        let record = client.send(&Request::status(&ACME_V2, id)).await.expect(200).json();
-        assert_eq!(text(&record, "order_id"), order.id);
+        let record = client.send(&order.kind.status(&ACME, &order.id, &order.reply)).await.expect(200).json();
+        assert_eq!(text(&record, order.kind.id_member()), order.id);
         if number % 10 == 0 {
             let again = order.kind.create(client, &ACME, &order.body).await.json();
             assert_eq!(again, order.reply, "a repeat of {order:?}");

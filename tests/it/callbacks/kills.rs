@@ -37,6 +37,14 @@ impl Order {
         Request::payout(&ACME, &with(body, "callback_url", Some(receiver.url(&path(&self.id)).into())))
     }
 
+    async fn status(&self, gateway: &Gateway, transaction_id: &str) -> String {
+        if !self.is_v1 {
+            return status(gateway, &ACME, transaction_id).await;
+        }
+        let request = Request::v1_status(&ACME, "payout", &self.id);
+        text(&gateway.client().send(&request).await.expect(200).json(), "status").to_owned()
+    }
+
     /// The sandbox's result; `None` for what stays PENDING.
     const fn result(&self) -> Option<&'static str> {
         match self.cents % 100 {
@@ -144,7 +152,7 @@ async fn settled<'a>(
         assert!(order.acknowledged.as_ref().is_none_or(|known| *known == id), "seed {seed}: {} is another", order.id);
         if let Some(result) = order.result() {
             eventually(&format!("{} has its result", order.id), async || {
-                let status = status(gateway, &ACME, &id).await;
+                let status = order.status(gateway, &id).await;
                 assert!(status == "PENDING" || status == result, "seed {seed}: {}: {status}", order.id);
                 (status == result).then_some(())
             })

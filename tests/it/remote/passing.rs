@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Pair, assert_again, id_of, payin, payout, send, v1_status};
+use super::scripted::{Scripted, created, error};
+use super::{Pair, assert_again, before_scripted, id_of, payin, payout, send, v1_status};
 use crate::support::bodies::{self, with};
+use crate::support::reply::assert_same;
 use crate::support::request::{ACME, ACME_V2, BETA};
 use crate::support::{Gateway, Request, Rules, eventually, text};
 
@@ -26,7 +28,6 @@ async fn creates_exist_at_the_engine_and_are_shown_by_the_gateway() {
         (&there["order_id"], &there["amount"], &there["method"]),
         (&json!("in-1"), &json!(10.5), &json!("card-eur"))
     );
-    assert_eq!(record(&gateway, id).await, there, "native callers may ask the gateway as well");
     let shown = v1_status(&gateway, "payin", "in-1").await.expect(200).json();
     let expected = json!({ "transaction_id": id, "external_id": "in-1", "status": "PENDING", "amount": "10.50",
         "currency": "EUR", "shop_code": "card-eur" });
@@ -47,6 +48,59 @@ async fn creates_exist_at_the_engine_and_are_shown_by_the_gateway() {
     let unnamed = id_of(&payin(&gateway, &unnamed).await);
     assert_eq!(record(&engine, &unnamed).await["method"], "card");
     assert_eq!(v1_status(&gateway, "payin", "in-2").await.expect(200).json()["shop_code"], "card-eur");
+}
+
+// keeps P175, P258, D004, D041
+#[tokio::test]
+async fn what_v1_created_is_unknown_to_v2_and_known_to_v1() {
+    let Pair { engine, gateway } = Pair::start();
+    let unknown = send(&gateway, &Request::status(&ACME, "123456")).await.expect(404);
+    let native = id_of(&send(&gateway, &Request::deposit(&ACME, &bodies::deposit("native"))).await);
+    let ids = [
+        id_of(&payin(&gateway, &bodies::payin("in-1")).await),
+        id_of(&payout(&gateway, &bodies::payout("out-1")).await),
+    ];
+    let assert_unknown = async || {
+        for id in &ids {
+            for key in [ACME, ACME_V2, BETA] {
+                assert_same(&send(&gateway, &Request::status(&key, id)).await, &unknown);
+            }
+            record(&engine, id).await;
+        }
+        record(&gateway, &native).await;
+    };
+    assert_unknown().await;
+    eventually("the payout succeeds", async || {
+        let shown = v1_status(&gateway, "payout", "out-1").await.expect(200).json();
+        (shown["status"] == "SUCCESS").then_some(())
+    })
+    .await;
+    let listed = send(&gateway, &Request::v1_get(&ACME, "/api/v1/transactions")).await.expect(200).json();
+    assert_eq!(listed["transactions"].as_array().unwrap().len(), 2, "{listed}");
+    assert_unknown().await;
+    v1_status(&gateway, "payin", "in-1").await.expect(200);
+}
+
+#[tokio::test]
+async fn the_journal_is_read_before_a_status_is_forwarded() {
+    let engine = Scripted::start(|asked, _| match asked.method.as_str() {
+        "POST" => created("7"),
+        _ => error(404, "an engine's own words"),
+    })
+    .await;
+    let gateway = before_scripted(&engine, "");
+    id_of(&payin(&gateway, &bodies::payin("in-1")).await);
+    let by_v1 = send(&gateway, &Request::status(&ACME, "7")).await.expect(404);
+    assert_eq!((engine.count(), by_v1.message()), (1, "not found".to_owned()));
+    assert_same(&send(&gateway, &Request::status(&ACME, "8")).await, &by_v1);
+    assert_eq!(engine.count(), 2);
+    gateway.tamper("ALTER TABLE journal RENAME TO unreadable");
+    for id in ["7", "8"] {
+        send(&gateway, &Request::status(&ACME, id)).await.expect(503);
+    }
+    assert_eq!(engine.count(), 2, "nothing is forwarded unread");
+    gateway.tamper("ALTER TABLE unreadable RENAME TO journal");
+    assert_same(&send(&gateway, &Request::status(&ACME, "7")).await, &by_v1);
 }
 
 #[tokio::test]
