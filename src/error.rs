@@ -228,6 +228,8 @@ pub enum AuthenticationFailure {
     MissingCredentials,
     /// No such key, or the key has no secret for this interface.
     UnknownKey,
+    /// The key is not enabled for v2.
+    V2NotEnabled,
     /// The signature does not match.
     WrongSignature,
     /// The v1 timestamp is outside the window.
@@ -241,6 +243,7 @@ impl AuthenticationFailure {
         match self {
             Self::MissingCredentials => "missing_credentials",
             Self::UnknownKey => "unknown_key",
+            Self::V2NotEnabled => "v2_not_enabled",
             Self::WrongSignature => "signature",
             Self::StaleTimestamp => "timestamp",
         }

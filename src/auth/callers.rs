@@ -37,11 +37,12 @@ impl KnownKey {
     /// Finds the key of a request.
     ///
     /// # Errors
-    /// No such key, or it has no secret for this interface.
+    /// No such key, or it has no secret for this interface or may not call it.
     pub fn find(rules: &Arc<RuleSet>, interface: Interface, key: &str) -> Result<Self, AuthenticationFailure> {
         let entry = rules.api_key(key).ok_or(AuthenticationFailure::UnknownKey)?;
         let secrets = match interface {
             Interface::V1 => &entry.api_key().v1_secrets,
+            Interface::V2 if !entry.api_key().v2 => return Err(AuthenticationFailure::V2NotEnabled),
             Interface::V2 => &entry.api_key().v2_secrets,
         };
         let secrets = secrets.clone().ok_or(AuthenticationFailure::UnknownKey)?;

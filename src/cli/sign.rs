@@ -1,6 +1,6 @@
 //! `paybridge sign`: prints the headers that authenticate a request.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use http::{HeaderName, Method};
 
@@ -8,8 +8,10 @@ use super::args::{InterfaceArg, Sign};
 use super::input;
 use super::outcome::{CliError, ExitOutcome};
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2};
-use crate::domain::UnixMillis;
-use crate::rules::{Endpoint, KeyEntry, RuleSet};
+use crate::domain::{ShopCode, UnixMillis};
+use crate::json::Node;
+use crate::rules::{Endpoint, EngineRules, KeyEntry, RuleSet};
+use crate::wire::v2::read_object;
 
 /// Prints the authentication headers of a request, one per line. The body is read only if the method has one.
 ///
@@ -41,6 +43,7 @@ pub fn run(rules: &RuleSet, args: &Sign, now: UnixMillis, out: &mut dyn Write, e
         return Err(CliError::Usage(format!("a {} has no body: omit FILE", args.method)));
     }
     let Some(target) = target else {
+        warn_if_not_enabled(rules, args, entry, &body, err)?;
         writeln!(out, "X-Api-Key: {key}")?;
         writeln!(out, "X-Signature: {}", sign_v2(secrets.signing(), &body))?;
         return Ok(());
@@ -48,6 +51,39 @@ pub fn run(rules: &RuleSet, args: &Sign, now: UnixMillis, out: &mut dyn Write, e
     let headers = v1_headers(entry, secrets.signing(), now, &args.method, &target, &body);
     for (name, value) in headers {
         writeln!(out, "{name}: {value}")?;
+    }
+    Ok(())
+}
+
+/// Warns of a v2 request that the key, or the shop that its body names, is not enabled for.
+fn warn_if_not_enabled(
+    rules: &RuleSet,
+    args: &Sign,
+    entry: &KeyEntry,
+    body: &[u8],
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    let merchant = &entry.merchant;
+    if !entry.api_key().v2 {
+        let (key, id) = (&args.key, &merchant.id);
+        writeln!(err, "warning: the API key {key:?} of {id} has `v2 = false`: the request will get 401")?;
+    }
+    if args.method != Method::POST || rules.gateway.engine != EngineRules::Embedded {
+        return Ok(());
+    }
+    // A body that is no JSON object is signed like any other one.
+    let Ok(body) = read_object(body) else { return Ok(()) };
+    let named = match body.get("method").map(|value| &value.node) {
+        Some(Node::String(code)) => Some(code.as_ref()),
+        Some(_) => return Ok(()),
+        None => merchant.default_shop.as_ref().map(ShopCode::as_str),
+    };
+    let Some((code, access)) = named.and_then(|code| merchant.shops.get_key_value(code)) else { return Ok(()) };
+    let is_for = |path: &str| args.target.as_ref().is_none_or(|target| target.path() == path);
+    let paths = [("/api/v2/deposits", access.v2.payin), ("/api/v2/withdrawals", access.v2.payout)];
+    for (path, _) in paths.into_iter().filter(|(path, enabled)| !enabled && is_for(path)) {
+        let id = &merchant.id;
+        writeln!(err, "warning: shop {code} of {id} is not enabled for POST {path}: a new order will get 400")?;
     }
     Ok(())
 }
@@ -132,8 +168,16 @@ mod tests {
             ),
             (
                 "merchants/odd.toml",
-                "[[api_keys]]\nkey = \"odd\"\nv1_secret = \"x\"\nv2_secret = \"y\"\n[v1]\ndialect = \"odd\"",
+                "[[api_keys]]\nkey = \"odd\"\nv1_secret = \"x\"\nv2_secret = \"y\"\n[[api_keys]]\nkey = \"v1-alone\"\n\
+                 v1_secret = \"x\"\nv2_secret = \"y\"\nv2 = false\n[v1]\ndialect = \"odd\"",
             ),
+            (
+                "merchants/part.toml",
+                "default_shop = \"half\"\n[[api_keys]]\nkey = \"part\"\nv2_secret = \"y\"\n\
+                 [shops.half]\nv2 = { payin = false }\n[shops.none]\nv2 = false",
+            ),
+            ("shops/half.toml", "currency = \"EUR\"\n[provider]\nkind = \"sandbox\""),
+            ("shops/none.toml", "currency = \"EUR\"\n[provider]\nkind = \"sandbox\""),
             ("../body.json", r#"{"a":1}"#),
         ];
         let root = directory.path().join("rules");
@@ -194,6 +238,44 @@ mod tests {
         let empty =
             Sign { method: Method::GET, file: Some("/dev/null".into()), ..fixture.args(InterfaceArg::V2, "both") };
         assert_eq!(fixture.sign(&empty).unwrap(), without_body);
+    }
+
+    #[test]
+    fn a_request_that_v2_is_not_enabled_for_is_signed_with_a_warning() {
+        let fixture = fixture();
+        let warnings = |key: &str, target: Option<&str>, body: &str| {
+            let file = fixture.directory.path().join("other.json");
+            fs::write(&file, body).unwrap();
+            let target = target.map(|target| target.parse().unwrap());
+            let args = Sign { target, file: Some(file), ..fixture.args(InterfaceArg::V2, key) };
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            run(&fixture.rules, &args, NOW, &mut out, &mut err).unwrap();
+            assert!(String::from_utf8(out).unwrap().contains("X-Signature: "));
+            String::from_utf8(err).unwrap()
+        };
+        let deposits =
+            "warning: shop half of part is not enabled for POST /api/v2/deposits: a new order will get 400\n";
+        let withdrawals = deposits.replace("deposits", "withdrawals").replace("half", "none");
+        let none = deposits.replace("half", "none") + &withdrawals;
+        for (key, target, body, expected) in [
+            ("part", None, "{}", deposits),
+            ("part", None, r#"{"method":"half"}"#, deposits),
+            ("part", Some("/api/v2/withdrawals"), r#"{"method":"half"}"#, ""),
+            ("part", Some("/api/v2/withdrawals"), r#"{"method":"none"}"#, &withdrawals),
+            ("part", None, r#"{"method":"none"}"#, &none),
+            ("part", None, r#"{"method":7}"#, ""),
+            ("part", None, r#"{"method":"unknown"}"#, ""),
+            ("part", None, "no JSON", ""),
+            ("both", None, "{}", ""),
+            (
+                "v1-alone",
+                None,
+                "{}",
+                "warning: the API key \"v1-alone\" of odd has `v2 = false`: the request will get 401\n",
+            ),
+        ] {
+            assert_eq!(warnings(key, target, body), expected, "{key} {target:?} {body}");
+        }
     }
 
     #[test]

@@ -102,6 +102,10 @@ pub struct ShopItem {
     pub payin: bool,
     /// Whether withdrawals are enabled.
     pub payout: bool,
+    /// Whether v2 requests may create deposits.
+    pub v2_payin: bool,
+    /// Whether v2 requests may create withdrawals.
+    pub v2_payout: bool,
     /// Whether the shop itself is active.
     pub is_active: bool,
     /// Whether it is the merchant's default.
@@ -115,7 +119,7 @@ pub struct KeyItem {
     pub masked: String,
     /// Whether it has a v1 secret.
     pub v1: bool,
-    /// Whether it has a v2 secret.
+    /// Whether it may call v2, and has a v2 secret.
     pub v2: bool,
     /// The addresses that may use it; empty: none may.
     pub allowed_ips: Vec<String>,

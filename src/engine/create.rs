@@ -3,7 +3,7 @@
 use super::decide::{self, AtCreation};
 use super::repeat::{self, Compared};
 use super::{CreateError, Engine, FailureCause};
-use crate::auth::{Caller, signatures};
+use crate::auth::{Caller, Interface, signatures};
 use crate::domain::{
     CreateReply, CreateRequest, Deposit, Direction, Fields, Fingerprint, Kind, MemberFingerprints, Operation, Outcome,
     ProviderKind, RedirectUrl, RequestKind, State, TransactionId, UnixMillis, Withdrawal,
@@ -45,7 +45,8 @@ impl Engine {
         request: &CreateRequest<'_>,
         v1: Option<V1Request>,
     ) -> Result<CreateReply, CreateError> {
-        match decide::check_rules(caller.merchant(), caller.api_key(), request) {
+        let interface = if v1.is_some() { Interface::V1 } else { Interface::V2 };
+        match decide::check_rules(caller.merchant(), caller.api_key(), request, interface) {
             Ok(accepted) => self.commit(caller, request, accepted, v1).await,
             Err(refusal) => {
                 let (merchant, direction) = (&caller.merchant().id, request.kind.direction());

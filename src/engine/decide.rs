@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::auth::Interface;
 use crate::domain::{Amount, CreateRequest, Direction, Fields, InvalidValue, RequestKind, SchemaFields, UnixMillis};
 use crate::error::RequestError;
 use crate::rules::{ApiKey, FieldProblem, FieldRule, Merchant, PaymentChecks, ProviderRules, Shop};
@@ -38,7 +39,7 @@ pub enum RefusingRule {
     NoDefaultShop,
     /// The shop is not one of the merchant's.
     NotOfMerchant,
-    /// The shop is not enabled for the merchant and this direction.
+    /// The shop is not enabled for the merchant and this direction, or not for its native v2 creates.
     NotEnabled,
     /// The shop is not active.
     Inactive,
@@ -58,8 +59,8 @@ impl RefusingRule {
     }
 }
 
-/// Applies today's rules to a request, in this order: shop, currency, account, `fields`, payment checks. A request that the
-/// checks refuse is accepted as an operation created FAILED.
+/// Applies today's rules to a request that was received through `interface`, in this order: shop, currency, account,
+/// `fields`, payment checks. A request that the checks refuse is accepted as an operation created FAILED.
 ///
 /// # Errors
 /// The first rule that refuses it, named by its v2 member.
@@ -67,9 +68,9 @@ pub fn check_rules(
     merchant: &Merchant,
     api_key: &ApiKey,
     request: &CreateRequest<'_>,
+    interface: Interface,
 ) -> Result<AcceptedRequest, RuleRefusal> {
-    let direction = request.kind.direction();
-    let shop = select_shop(merchant, api_key, direction, request.method.as_deref())?;
+    let shop = select_shop(merchant, api_key, request, interface)?;
     if request.currency != shop.currency {
         return Err(RefusingRule::Currency.refuse("currency", "must be the currency of the shop"));
     }
@@ -88,10 +89,11 @@ pub fn check_rules(
 fn select_shop(
     merchant: &Merchant,
     api_key: &ApiKey,
-    direction: Direction,
-    method: Option<&str>,
+    request: &CreateRequest<'_>,
+    interface: Interface,
 ) -> Result<Arc<Shop>, RuleRefusal> {
-    let (code, reason) = match (method, &merchant.default_shop) {
+    let direction = request.kind.direction();
+    let (code, reason) = match (request.method.as_deref(), &merchant.default_shop) {
         (Some(named), _) => (named, "must be the code of an active shop that is enabled for this operation"),
         (None, Some(default)) => {
             (default.as_str(), "must be given: the default shop is not enabled for this operation")
@@ -103,6 +105,7 @@ fn select_shop(
     let rule = match merchant.shops.get(code) {
         None => RefusingRule::NotOfMerchant,
         Some(access) if !access.enabled(direction) => RefusingRule::NotEnabled,
+        Some(access) if interface == Interface::V2 && !access.v2.enabled(direction) => RefusingRule::NotEnabled,
         Some(access) if !access.shop.active => RefusingRule::Inactive,
         Some(access) if !api_key.may_use(&access.shop.code) => RefusingRule::NotOfKey,
         Some(access) => return Ok(Arc::clone(&access.shop)),

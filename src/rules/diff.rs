@@ -183,7 +183,11 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
 }
 
 fn new_key(settings: &Settings) -> String {
-    let calls = if settings.contains_key("v1_secret") { "v1 and v2" } else { "v2 alone" };
+    let calls = match (settings.contains_key("v1_secret"), first_value(settings, "v2")) {
+        (_, Some("false")) => "v1 alone",
+        (true, _) => "v1 and v2",
+        (false, _) => "v2 alone",
+    };
     let from = or_none(settings.get("allowed_ips").map(shown).unwrap_or_default());
     let shops =
         settings.get("shops").map_or_else(String::new, |shops| format!(", for shops: {}", or_none(shown(shops))));

@@ -66,6 +66,9 @@ fn setting_rule(path: &str) -> (SettingRule, &'static str) {
         "active" => (When("true", Allows, TakesAway), "whether new operations are accepted"),
         "payin" => (When("true", Allows, TakesAway), "whether deposits are enabled"),
         "payout" => (When("true", Allows, TakesAway), "whether withdrawals are enabled"),
+        "v2" => (When("true", Allows, Refuses), "whether the key may call v2; if not, its callers get 401"),
+        "v2.payin" => (When("true", Allows, Refuses), "whether v2 requests may create deposits"),
+        "v2.payout" => (When("true", Allows, Refuses), "whether v2 requests may create withdrawals"),
         "balance.enforce" => (When("false", Allows, Refuses), "whether the available balance bounds withdrawals"),
         "callbacks.allow_private_addresses" => {
             (When("true", Allows, Refuses), "whether loopback and private targets are called")

@@ -64,6 +64,8 @@ pub struct ApiKey {
     pub v1_secrets: Option<Secrets>,
     /// Verifies v2 requests and signs forwarded ones; absent: the key cannot call v2.
     pub v2_secrets: Option<Secrets>,
+    /// Whether the key may call v2. What v1 requests become is signed all the same.
+    pub v2: bool,
     /// The addresses that it may be used from.
     pub allowed_ips: AddressSet,
     /// Its rate limit; the limiter survives reloads that do not change the quota.
@@ -122,6 +124,28 @@ pub struct ShopAccess {
     pub payin: bool,
     /// v2 withdrawals are enabled.
     pub payout: bool,
+    /// The directions that native v2 creates are enabled for, of those that are enabled.
+    pub v2: NativeV2,
+}
+
+/// The directions that native v2 creates are enabled for. What v1 requests become is not subject to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NativeV2 {
+    /// Deposits.
+    pub payin: bool,
+    /// Withdrawals.
+    pub payout: bool,
+}
+
+impl NativeV2 {
+    /// Reports whether a direction is enabled.
+    #[must_use]
+    pub const fn enabled(self, direction: Direction) -> bool {
+        match direction {
+            Direction::Payin => self.payin,
+            Direction::Payout => self.payout,
+        }
+    }
 }
 
 impl ShopAccess {

@@ -45,8 +45,8 @@ pub use inspect::{Inspection, inspect};
 pub use limits::AddressSet;
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
-    ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, RateLimit, Share, Shares, ShopAccess, UnknownFields,
-    V1Rules,
+    ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, NativeV2, RateLimit, Share, Shares, ShopAccess,
+    UnknownFields, V1Rules,
 };
 #[cfg(test)]
 pub(crate) use pages::built_in_pages;

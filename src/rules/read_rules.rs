@@ -185,7 +185,12 @@ fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path)
     if let Some(toml::Value::Table(shops)) = table.remove("shops") {
         for (code, access) in shops {
             let schema = schema.pointer("/properties/shops/additionalProperties").unwrap_or(&Json::Null);
-            let access = settings(access.as_table().unwrap_or(&toml::Table::new()), schema, folder);
+            let mut access = settings(access.as_table().unwrap_or(&toml::Table::new()), schema, folder);
+            // `v2 = true` means both directions, and so does a direction that is not named.
+            let both = access.remove("v2").and_then(|v2| Some(v2.first()?.same.clone()));
+            for direction in ["v2.payin", "v2.payout"] {
+                fill_in(&mut access, direction, both.as_deref().unwrap_or("true"));
+            }
             merchant.shops.insert(code, access);
         }
     }

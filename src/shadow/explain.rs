@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::masking::{masked_body, masked_json, masked_value};
 use super::verdict::{Refusal, sample_relay_url, verdict};
+use crate::auth::Interface;
 use crate::domain::{CallbackUrl, Direction};
 use crate::engine::{AcceptedRequest, FailureCause, check_rules};
 use crate::error::RequestError;
@@ -127,8 +128,8 @@ pub fn dry_run<'a>(
     let api_key = v1_key(merchant).filter(|_| rules.gateway.engine == EngineRules::Embedded);
     let outcome = api_key.map(|api_key| {
         let request = v2::read_create(create.direction, body.as_bytes());
-        let outcome =
-            request.and_then(|request| check_rules(merchant, api_key, &request).map_err(|refusal| refusal.error));
+        let check = |request| check_rules(merchant, api_key, &request, Interface::V1).map_err(|refusal| refusal.error);
+        let outcome = request.and_then(check);
         outcome.map_err(|error| error.renamed(|path| create.v1_name(path)))
     });
     Ok(DryRun { translation, body, outcome })

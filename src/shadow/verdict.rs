@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::auth::Interface;
 use crate::domain::{Direction, Fingerprint, SchemaFields, ShopCode};
 use crate::engine::{RefusingRule, RuleRefusal, check_rules};
 use crate::error::RequestError;
@@ -158,7 +159,8 @@ impl Check<'_> {
         };
         match self.rules.gateway.engine {
             EngineRules::Embedded => {
-                check_rules(self.merchant, self.api_key, &request).err().map(|error| self.refused(&error))
+                let checked = check_rules(self.merchant, self.api_key, &request, Interface::V1);
+                checked.err().map(|error| self.refused(&error))
             }
             EngineRules::Remote(_) => None,
         }

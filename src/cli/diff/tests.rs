@@ -183,6 +183,30 @@ fn v1_rules_and_balances() {
 }
 
 #[test]
+fn v2_of_a_key_and_a_shop() {
+    let v1 = "v1_secret = \"beta-hush\"\n";
+    let off = [
+        ("merchants/acme.toml", "[shops.card-eur]", "[shops.card-eur]\nv2 = { payout = false }"),
+        ("merchants/beta.toml", v1, "v1_secret = \"beta-hush\"\nv2 = false\n"),
+        ("merchants/beta.toml", "[shops.card-eur]", "[shops.card-eur]\nv2 = false"),
+    ];
+    let (on, off) = (world(), edited(world(), &off));
+    for (old, new, effect, change) in [(&on, &off, '!', "true -> false"), (&off, &on, '+', "false -> true")] {
+        let shown = compared(old, new, Format::Text, false).out;
+        let changes: Vec<&str> = shown.lines().filter(|line| line.contains(change)).map(str::trim_start).collect();
+        assert_eq!(changes.len(), 4, "{shown}");
+        assert!(changes.iter().all(|line| line.starts_with(effect)), "{shown}");
+        for (name, setting, count) in
+            [("key", "v2", 1), ("shop card-eur", "v2.payin", 1), ("shop card-eur", "v2.payout", 2)]
+        {
+            let names_it =
+                |line: &&&str| line.contains(name) && line.contains(&format!(": {setting}: {change}: whether "));
+            assert_eq!(changes.iter().filter(names_it).count(), count, "{name} {setting}: {shown}");
+        }
+    }
+}
+
+#[test]
 fn shops() {
     let http = "kind = \"http\"\nurl = \"https://provider.example/operations?key=hush\"\nsecret = \"hush\"";
     insta::assert_snapshot!(changes_of(&[

@@ -290,6 +290,8 @@ impl Fixtures {
             provider: self.text("http"),
             payin: true,
             payout: !is_active,
+            v2_payin: is_active,
+            v2_payout: true,
             is_active,
             is_default,
         };

@@ -19,8 +19,8 @@ use crate::rules::raw::{
     from_words, raw_table,
 };
 use crate::rules::{
-    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, RateLimit, Share, Shares, ShopAccess,
-    UnknownFields, V1Rules,
+    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, NativeV2, RateLimit, Share, Shares,
+    ShopAccess, UnknownFields, V1Rules,
 };
 
 raw_table! {
@@ -57,6 +57,9 @@ raw_table! {
         v2_secret: RawSecrets = required where {
             "examples": ["env:ACME_V2_SECRET", ["env:ACME_V2_SECRET", "env:ACME_V2_OLD"]],
         },
+        /// Whether the key may call v2. `false`: its v2 requests are 401, as with an unknown key, and it needs a
+        /// `v1_secret`. What its v1 requests become is signed with `v2_secret` all the same.
+        v2: bool = true,
         /// Addresses and networks from which the key may be used. Empty: none. IPv4-mapped IPv6 counts as IPv4.
         allowed_ips: List<Cidr> = [],
         /// How often the key may be used: a rate. Without it the key is not limited. A reload keeps the current usage
@@ -74,6 +77,36 @@ raw_table! {
         /// Whether deposits are enabled.
         payin: bool = true,
         /// Whether withdrawals are enabled.
+        payout: bool = true,
+        /// Whether the merchant's own v2 requests may create operations: `true`, `false`, or
+        /// `{ payin = true, payout = false }`. `true` for what is not named. Where it is `false`, new ones are 400;
+        /// repeats and statuses are answered, and v1 requests are translated all the same. Before a remote engine it
+        /// does not apply.
+        v2: NativeV2 = true where { "examples": [false, { "payin": true, "payout": false }] },
+    }
+}
+
+impl FromToml for NativeV2 {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
+        if let DeValue::Table(_) = value.get_ref() {
+            let RawNativeV2 { payin, payout } = RawNativeV2::from_toml(value, reader)?;
+            return Some(Self { payin: *payin, payout: *payout });
+        }
+        let both = bool::from_toml(value, reader)?;
+        Some(Self { payin: both, payout: both })
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [bool::schema(), RawNativeV2::schema()] })
+    }
+}
+
+raw_table! {
+    /// `v2 = { ... }`.
+    struct RawNativeV2 {
+        /// Whether native v2 creates of deposits are enabled.
+        payin: bool = true,
+        /// Whether native v2 creates of withdrawals are enabled.
         payout: bool = true,
     }
 }
@@ -298,8 +331,8 @@ impl Context<'_> {
                 continue;
             };
             if let Some(shop) = shop {
-                let RawShopAccess { payin, payout } = access;
-                let access = ShopAccess { shop: Arc::clone(shop), payin: **payin, payout: **payout };
+                let RawShopAccess { payin, payout, v2 } = access;
+                let access = ShopAccess { shop: Arc::clone(shop), payin: **payin, payout: **payout, v2: **v2 };
                 shops.insert(code.clone(), access);
             }
         }
@@ -348,6 +381,9 @@ impl Context<'_> {
         }
         let v1_secrets = self.secrets(here, &raw_key.v1_secret);
         let v2_secrets = self.secrets(here, &raw_key.v2_secret);
+        if let (false, Some(at), None) = (*raw_key.v2, raw_key.v2.place(), raw_key.v1_secret.given()) {
+            self.problem(here, at, "`api_keys.v2`: a key without `v1_secret` that may not call v2 could call nothing");
+        }
         let key = self.unique_key(here, raw_key.key.given()?, seen)?;
         let codes = |list: &List<ShopCode>| list.values().cloned().collect::<HashSet<_>>();
         Some(ApiKey {
@@ -355,6 +391,7 @@ impl Context<'_> {
             key,
             v1_secrets,
             v2_secrets,
+            v2: *raw_key.v2,
             allowed_ips: AddressSet::new(raw_key.allowed_ips.values().map(|prefix| prefix.0)),
             shops: raw_key.shops.get().map(codes),
         })

@@ -147,12 +147,14 @@ default_shop = "s"
 key = "k"
 v1_secret = "one"
 v2_secret = ["two", "env:THREE"]
+v2 = true
 allowed_ips = ["203.0.113.0/24", "::1"]
 rate_limit = { per_second = 1, burst = 2 }
 shops = ["s"]
 [shops.s]
 payin = true
 payout = true
+v2 = { payin = true, payout = false }
 [v1]
 dialect = "v1"
 mode = "translate"
@@ -440,6 +442,8 @@ fn schemas_refuse_detectable_errors() {
         (Merchant, "[api_keys]\nkey = \"k\"\nv2_secret = \"k\"", "/api_keys"),
         (Merchant, "[shops.\"a/b\"]", "/shops"),
         (Merchant, "[shops.s]\npayins = true", "/shops/s"),
+        (Merchant, "[shops.s]\nv2 = \"false\"", "/shops/s/v2"),
+        (Merchant, "[shops.s]\nv2 = { payins = true }", "/shops/s/v2"),
         (Gateway, "[legacy]\ntimeout = \"1s\"", "/legacy"),
         (Gateway, "[legacy]\nurl = \"https://v1.example/api\"", "/legacy/url"),
         (Merchant, "[v1]\nmode = \"mirror\"", "/v1/mode"),

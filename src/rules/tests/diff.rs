@@ -146,6 +146,19 @@ const CHOICES: Choices = &[
     (MERCHANT_FILE, "name", &["", "\"m\"", "\"M\""]),
     (MERCHANT_FILE, "default_shop", &["", "\"s\"", "\"t\""]),
     (MERCHANT_FILE, "shops.t", &["{}", "{ payin = true }", "{ payout = true, payin = true }", "{ payin = false }"]),
+    (
+        MERCHANT_FILE,
+        "shops.s.v2",
+        &[
+            "true",
+            "{}",
+            "{ payin = true }",
+            "false",
+            "{ payin = false, payout = false }",
+            "{ payout = false }",
+            "{ payin = false }",
+        ],
+    ),
     (MERCHANT_FILE, "api_keys.0.key", &["\"k\"", "'k'", "\"l\""]),
     (MERCHANT_FILE, "api_keys.0.v1_secret", &["", "\"one\"", "[\"one\"]", "[\"one\", \"two\"]", "\"two\""]),
     (MERCHANT_FILE, "api_keys.0.v2_secret", &["\"one\"", "[\"one\", \"two\"]", "[\"two\", \"one\"]", "\"three\""]),
@@ -243,7 +256,7 @@ fn rules_with_choices(choices: &[usize]) -> Rules {
     for (file, (top, api_key)) in files {
         let rest = match file {
             SHOP_FILE => "provider.kind = \"sandbox\"\n".to_owned(),
-            MERCHANT_FILE => format!("shops.s = {{}}\n[[api_keys]]\n{api_key}"),
+            MERCHANT_FILE => format!("shops.s.payin = true\n[[api_keys]]\n{api_key}"),
             _ => String::new(),
         };
         rules.put(file, top + &rest);
@@ -295,7 +308,7 @@ fn rule_set_text(rules: &Rules, set: &RuleSet) -> String {
     writeln!(text, "{:?} {:?}", merchant.name, merchant.default_shop).unwrap();
     for code in ["s", "t"] {
         let access = &merchant.shops[code];
-        writeln!(text, "{:?} {:?}", access.payin, access.payout).unwrap();
+        writeln!(text, "{:?} {:?} {:?}", access.payin, access.payout, access.v2).unwrap();
     }
     for key in &merchant.api_keys {
         let mut shops: Option<Vec<_>> = key.shops.as_ref().map(|shops| shops.iter().collect());

@@ -186,6 +186,11 @@ fn merchant(text: &str, place: &str, message: &str) {
 fn merchant_errors() {
     let key = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\n";
     merchant("", "1:1", "the merchant's file is empty");
+    merchant(&format!("{key}v2 = false"), "4:6", "a key without `v1_secret` that may not call v2 could call nothing");
+    merchant(&format!("{key}v2 = {{ payin = true }}"), "4:6", "`api_keys[0].v2` must be true or false, not a table");
+    merchant(&format!("{key}[shops.s]\nv2 = \"false\""), "5:6", "`shops.s.v2` must be true or false, not a string");
+    merchant(&format!("{key}[shops.s]\nv2 = {{ payin = 1 }}"), "5:16", "`shops.s.v2.payin` must be true or false");
+    merchant(&format!("{key}[shops.s]\nv2 = {{ payins = true }}"), "5:8", "unknown key `payins` in `shops.s.v2`");
     merchant("# cut short\n\n  # [[api_keys]]\n", "1:1", "the merchant's file is empty");
     merchant("default_shop = \"s\"", "1:16", "`s` is not one of the merchant's `[shops]`");
     merchant("[shops.x]", "1:8", "there is no shop `x`");

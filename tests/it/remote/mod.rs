@@ -18,7 +18,7 @@ use crate::support::{Gateway, Reply, Request, Rules, text};
 use scripted::Scripted;
 
 /// Rules of a gateway before the engine on this port of this machine, which shows a certificate by this CA.
-fn before(port: u16, ca: &Path, keys: &str) -> Rules {
+pub fn before(port: u16, ca: &Path, keys: &str) -> Rules {
     let ca = ca.to_str().unwrap();
     Rules::default().with("engine", &format!("url = \"https://localhost:{port}\"\ntrust = [\"{ca}\"]\n{keys}"))
 }

@@ -5,6 +5,7 @@ mod accounts;
 mod amounts;
 mod authentication;
 mod documents;
+mod enabled;
 mod fields;
 mod names;
 mod status;

@@ -116,6 +116,8 @@ fn shop(access: &ShopAccess, merchant: &Merchant) -> ShopItem {
         .to_owned(),
         payin: access.payin,
         payout: access.payout,
+        v2_payin: access.v2.payin,
+        v2_payout: access.v2.payout,
         is_active: shop.active,
         is_default: merchant.default_shop.as_ref() == Some(&shop.code),
     }
@@ -128,7 +130,7 @@ fn key(key: &ApiKey) -> KeyItem {
     KeyItem {
         masked: masked(&key.key),
         v1: key.v1_secrets.is_some(),
-        v2: key.v2_secrets.is_some(),
+        v2: key.v2 && key.v2_secrets.is_some(),
         allowed_ips: key.allowed_ips.prefixes().take(ADDRESSES).collect(),
         rate_limit: quota.map(|quota| format!("{} a second, bursts of {}", quota.per_second, quota.burst)),
         shops,
