@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use toml::Spanned;
-use toml::de::DeValue;
 
 use super::fingerprint::CreateRules;
 use super::{BUILT_IN_DIALECT, Context, FileContext, ShopsAndDialects};
@@ -15,12 +13,11 @@ use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::merchant::notices;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{
-    CURRENCY, Cidr, Date as Day, DisplayName, Entries, FromToml, List, NAME, RawReader, RawSecrets, Visible, WEB_URL,
-    from_words, raw_table,
+    CURRENCY, Cidr, Date as Day, DisplayName, Entries, List, NAME, RawSecrets, Visible, WEB_URL, from_words, raw_table,
 };
 use crate::rules::{
-    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, NativeV2, RateLimit, Share, Shares,
-    ShopAccess, UnknownFields, V1Rules,
+    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, NativeV2, RateLimit, Shares, ShopAccess,
+    UnknownFields, V1Rules,
 };
 
 raw_table! {
@@ -86,31 +83,6 @@ raw_table! {
     }
 }
 
-impl FromToml for NativeV2 {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        if let DeValue::Table(_) = value.get_ref() {
-            let RawNativeV2 { payin, payout } = RawNativeV2::from_toml(value, reader)?;
-            return Some(Self { payin: *payin, payout: *payout });
-        }
-        let both = bool::from_toml(value, reader)?;
-        Some(Self { payin: both, payout: both })
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [bool::schema(), RawNativeV2::schema()] })
-    }
-}
-
-raw_table! {
-    /// `v2 = { ... }`.
-    struct RawNativeV2 {
-        /// Whether native v2 creates of deposits are enabled.
-        payin: bool = true,
-        /// Whether native v2 creates of withdrawals are enabled.
-        payout: bool = true,
-    }
-}
-
 raw_table! {
     /// `[v1]`.
     struct RawV1 {
@@ -167,51 +139,6 @@ pub(in crate::rules) enum ModeWord {
     Legacy,
     Shadow,
     Staged,
-}
-
-impl FromToml for Shares {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        if let DeValue::Table(_) = value.get_ref() {
-            let RawShares { payin, payout } = RawShares::from_toml(value, reader)?;
-            return Some(Self { payin: *payin, payout: *payout });
-        }
-        let both = Share::from_toml(value, reader)?;
-        Some(Self { payin: both, payout: both })
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [Share::schema(), RawShares::schema()] })
-    }
-}
-
-raw_table! {
-    /// `percent = { ... }`.
-    struct RawShares {
-        /// The share of new payins that are made here: 0 to 100, with at most two decimals.
-        payin: Share = 0,
-        /// The share of new payouts that are made here: 0 to 100, with at most two decimals.
-        payout: Share = 0,
-    }
-}
-
-impl FromToml for Share {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        let share = match value.get_ref() {
-            DeValue::Integer(number) => Self::parse(number.as_str()),
-            DeValue::Float(number) => Self::parse(number.as_str()),
-            DeValue::String(_) | DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-                None
-            }
-        };
-        if share.is_none() {
-            reader.wrong(value.span(), "must be a number from 0 to 100 with at most two decimals");
-        }
-        share
-    }
-
-    fn schema() -> Value {
-        json!({ "type": "number", "minimum": 0, "maximum": 100 })
-    }
 }
 
 from_words! {

@@ -4,6 +4,7 @@
 mod admin;
 mod certificates;
 mod dialect;
+mod directions;
 mod fingerprint;
 mod gateway;
 mod legacy;

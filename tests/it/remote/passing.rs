@@ -96,7 +96,9 @@ async fn the_journal_is_read_before_a_status_is_forwarded() {
     assert_eq!(engine.count(), 2);
     gateway.tamper("ALTER TABLE journal RENAME TO unreadable");
     for id in ["7", "8"] {
-        send(&gateway, &Request::status(&ACME, id)).await.expect(503);
+        // To PostgreSQL, a table that is missing is a defect; to SQLite, it is a file that cannot be read.
+        let status = send(&gateway, &Request::status(&ACME, id)).await.status;
+        assert!([500, 503].contains(&status), "{status}");
     }
     assert_eq!(engine.count(), 2, "nothing is forwarded unread");
     gateway.tamper("ALTER TABLE unreadable RENAME TO journal");
