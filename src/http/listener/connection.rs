@@ -32,7 +32,7 @@ use super::settings::ConnectionRules;
 use super::shared::{
     AcceptedConnection, ConnectionInfo, ConnectionState, Lifecycle, Peer, Protocol, Service, Shared, Slot,
 };
-use super::transport::{Counted, Inbound, Stream, Transport};
+use super::transport::{CountedSocket, Inbound, Stream, Transport};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
 use crate::rules::Limits;
@@ -279,12 +279,12 @@ async fn open(
         plain_by_mistake,
     };
     let Some(config) = &rules.tls else {
-        return Ok(opened(Stream::Plain(Counted::new(socket)), Protocol::Http1, false));
+        return Ok(opened(Stream::Plain(CountedSocket::new(socket)), Protocol::Http1, false));
     };
     if speaks_plain_http(&socket).await.map_err(HandshakeError::Tls)? {
-        return Ok(opened(Stream::Plain(Counted::new(socket)), Protocol::Http1, true));
+        return Ok(opened(Stream::Plain(CountedSocket::new(socket)), Protocol::Http1, true));
     }
-    let accepting = TlsAcceptor::from(Arc::clone(config)).accept(Counted::new(socket));
+    let accepting = TlsAcceptor::from(Arc::clone(config)).accept(CountedSocket::new(socket));
     let stream = accepting.await.map_err(HandshakeError::Tls)?;
     let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::ALPN_HTTP2);
     let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
@@ -464,7 +464,7 @@ mod tests {
         let (socket, from) = listener.accept().await.unwrap();
         let peer = Peer { address: from.ip(), protocol: Protocol::Http1 };
         let status = Arc::new(GuardStatus::default());
-        let transport = Transport::new(Stream::Plain(Counted::new(socket)), limits.body_timeout);
+        let transport = Transport::new(Stream::Plain(CountedSocket::new(socket)), limits.body_timeout);
         let mut io = HeadGuard::new(transport, Arc::clone(&status), &limits, trim_idle_after);
         for path in ["/first", "/second", "/third"] {
             let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));

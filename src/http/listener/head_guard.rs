@@ -14,9 +14,10 @@ use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
+use super::deadline::Deadline;
 use super::head::{self, Framing, HeadRefused, Scan, Scanner};
 use super::shared::{ConnectionState, HeadCheck, HeadError};
-use super::transport::{Deadline, Transport};
+use super::transport::Transport;
 use crate::rules::Limits;
 use crate::telemetry::Stopwatch;
 
@@ -430,7 +431,7 @@ mod tests {
     use hyper::rt::Write as _;
     use tokio::net::{TcpListener, TcpStream};
 
-    use super::super::transport::{Counted, Stream};
+    use super::super::transport::{CountedSocket, Stream};
     use super::*;
     use crate::domain::UnixMillis;
     use crate::rules::{LoadOptions, load};
@@ -448,7 +449,7 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, _) = listener.accept().await.unwrap();
         let limits = limits();
-        let transport = Transport::new(Stream::Plain(Counted::new(socket)), limits.body_timeout);
+        let transport = Transport::new(Stream::Plain(CountedSocket::new(socket)), limits.body_timeout);
         let mut io = HeadGuard::new(transport, Arc::default(), &limits, Duration::from_secs(1));
         for reply in [&b"first"[..], b"second"] {
             let mut polls = 0;

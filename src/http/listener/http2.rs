@@ -200,14 +200,12 @@ async fn answer<S: Service>(
     // Boxed, so that a request that waits has no memory for its answer yet, and its reply none any more.
     let calling = Box::pin(shared.service.call(request, arrival));
     let Some(mut reply) = call(calling, wanted, &mut respond).await else { return };
-    let more = match reply.extensions_mut().remove() {
-        Some(reserved) => reserved,
-        None => {
-            let length = usize::try_from(reply.body().size_hint().lower()).unwrap_or(usize::MAX);
-            let reserving = connection.room().reserve(length);
-            let Some(Some(more)) = unless_reset(&mut respond, reserving).await else { return };
-            more
-        }
+    let more = if let Some(made_within) = reply.extensions_mut().remove() {
+        made_within
+    } else {
+        let length = usize::try_from(reply.body().size_hint().lower()).unwrap_or(usize::MAX);
+        let Some(Some(more)) = unless_reset(&mut respond, connection.room().reserve(length)).await else { return };
+        more
     };
     let pace = Pace::over(shared.settings.rules.load().limits.body_timeout);
     let open = Arc::new(OpenReply { request: open, _room: [first, more] });

@@ -7,6 +7,7 @@
 //! as [`HeadCheck`] beside the [`Peer`], so that one place refuses bad requests.
 
 mod connection;
+mod deadline;
 mod head;
 mod head_guard;
 mod http2;

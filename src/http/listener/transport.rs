@@ -16,9 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_rustls::server::TlsStream;
 
+use super::deadline::Deadline;
 use super::waiting::Pace;
 use crate::domain::wide;
 
@@ -32,13 +33,13 @@ pub(super) const LINGER_TIME: Duration = Duration::from_secs(10);
 /// The socket, with or without TLS.
 pub(super) enum Stream {
     /// Without TLS.
-    Plain(Counted),
+    Plain(CountedSocket),
     /// After the handshake.
-    Tls(Box<TlsStream<Counted>>),
+    Tls(Box<TlsStream<CountedSocket>>),
 }
 
 impl Stream {
-    fn tcp(&mut self) -> &mut Counted {
+    fn tcp(&mut self) -> &mut CountedSocket {
         match self {
             Self::Plain(tcp) => tcp,
             Self::Tls(tls) => tls.get_mut().0,
@@ -54,12 +55,12 @@ impl Stream {
 }
 
 /// A socket that counts what it has taken from us. TLS has a buffer of its own, whose filling shows nothing of the client.
-pub(super) struct Counted {
+pub(super) struct CountedSocket {
     socket: TcpStream,
     written: u64,
 }
 
-impl Counted {
+impl CountedSocket {
     pub(super) const fn new(socket: TcpStream) -> Self {
         Self { socket, written: 0 }
     }
@@ -72,13 +73,13 @@ impl Counted {
     }
 }
 
-impl AsyncRead for Counted {
+impl AsyncRead for CountedSocket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Counted {
+impl AsyncWrite for CountedSocket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.count(written)
@@ -244,31 +245,6 @@ impl AsyncWrite for Transport {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.get_mut().poll_close(cx)
-    }
-}
-
-/// A timer for a deadline that changes with every request. Moving the deadline later costs nothing until the old one
-/// has passed.
-#[derive(Debug)]
-pub(super) struct Deadline(Pin<Box<Sleep>>);
-
-impl Deadline {
-    pub(super) fn at(deadline: Instant) -> Self {
-        Self(Box::pin(sleep_until(deadline)))
-    }
-
-    /// Ready once `deadline` has passed; wakes the task by then.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
-        if self.0.deadline() > deadline {
-            self.0.as_mut().reset(deadline);
-        }
-        loop {
-            ready!(self.0.as_mut().poll(cx));
-            if self.0.deadline() >= deadline {
-                return Poll::Ready(());
-            }
-            self.0.as_mut().reset(deadline);
-        }
     }
 }
 
