@@ -183,8 +183,8 @@ async fn no_value_is_kept_of_what_is_checked() {
         ("extra", Value::Null),
         (mark, Value::Null),
         ("merchant_user_ip", json!("203.0.113.9")),
-        ("paymentData.return_user_url", json!("https://acme.example/")),
-        ("callback_url", json!("https://acme.example/cb")),
+        ("paymentData.return_user_url", json!("https://checked-alone.example/")),
+        ("callback_url", json!("https://checked-alone.example/cb")),
         ("paymentData.level", json!(3)),
         ("paymentData.email", json!("a@b.example")),
         ("paymentData.bank_code", json!("BANK-A")),
@@ -204,7 +204,7 @@ async fn no_value_is_kept_of_what_is_checked() {
     assert!(gateway.wait().success());
     let output = readiness(&gateway, &["--merchant", "acme"]);
     let output = String::from_utf8(output.stdout).unwrap();
-    for value in ["731946", "8315792604", CARD, "203.0.113.9", "acme.example", "BANK-A"] {
+    for value in ["731946", "8315792604", CARD, "203.0.113.9", "checked-alone.example", "BANK-A"] {
         assert!(!report.contains(value) && !output.contains(value), "{value}");
         assert!(!gateway.log().contains(value), "{value} is in the log");
         let bytes = value.as_bytes();
