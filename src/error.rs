@@ -84,6 +84,8 @@ pub enum LegacyError {
     },
     /// The request came back to the gateway that had forwarded it.
     Loop,
+    /// Too many requests are being forwarded: nothing was sent.
+    Busy,
 }
 
 impl LegacyError {
@@ -95,6 +97,7 @@ impl LegacyError {
             Self::Timeout => "legacy_timeout",
             Self::BadReply { .. } => "legacy_reply",
             Self::Loop => "loop",
+            Self::Busy => "legacy_busy",
         }
     }
 }

@@ -197,7 +197,9 @@ impl ByHome<'_> {
 
     async fn sent(self) -> Result<V1Reply, LegacyError> {
         let body = self.body.bytes().clone();
-        self.homes.legacy.forward(self.rules, self.head, self.call.forwarded, body).await.map(V1Reply::Forwarded)
+        let merchant = &self.call.caller.merchant().id;
+        let reply = self.homes.legacy.forward(merchant, self.rules, self.head, self.call.forwarded, body).await;
+        reply.map(V1Reply::Forwarded)
     }
 
     /// Reads the home of an order, if the request names one that has one.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use rustls::ServerConfig;
 
 use crate::domain::UnixMillis;
 use crate::http::admin::AdminTls;
@@ -73,7 +74,7 @@ impl LiveTls {
         let tls = server_tls(&gateway.tls)?;
         let served = ArcSwap::from_pointee(Served::of(&tls));
         let room = Room { connections, reported: AtomicBool::new(false) };
-        let first = ConnectionRules { limits: room.fit(&gateway.limits), tls: Some(Arc::new(tls.config)) };
+        let first = connection_rules(gateway, &room, Some(Arc::new(tls.config)));
         let settings = Arc::new(ArcSwap::from_pointee(first));
         let admin = Arc::new(ArcSwap::from_pointee(tls.admin));
         Ok(Self { settings, admin, served, files, refreshing: Mutex::default(), room })
@@ -133,9 +134,13 @@ impl LiveTls {
             }
             renewed
         });
-        self.settings.store(Arc::new(ConnectionRules { limits: self.room.fit(&gateway.limits), tls }));
+        self.settings.store(Arc::new(connection_rules(gateway, &self.room, tls)));
         result
     }
+}
+
+fn connection_rules(gateway: &GatewayRules, room: &Room, tls: Option<Arc<ServerConfig>>) -> ConnectionRules {
+    ConnectionRules { limits: room.fit(&gateway.limits), tls, keeps_field_case: gateway.legacy.is_some() }
 }
 
 /// Returns the files beside the rules that new connections depend on.

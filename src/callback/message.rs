@@ -23,6 +23,8 @@ pub(super) struct CallbackMessage {
     pub url: CallbackUrl,
     /// Headers in addition to those of every JSON request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The names of the dialect's headers, as it spells them.
+    pub spelled: Vec<Box<str>>,
     /// The body, exactly as signed.
     pub body: Bytes,
 }
@@ -115,7 +117,7 @@ pub(super) fn compose_v2(context: &MessageContext<'_>, order_id: &OrderId) -> Re
         (WEBHOOK_SIGNATURE, sign_webhook(secret, id, &timestamp, body.as_bytes())),
         (WEBHOOK_TIMESTAMP, timestamp),
     ];
-    build(url, headers, body.into())
+    build(url, headers, &[], body.into())
 }
 
 /// Composes a callback in the merchant's v1 dialect (contract section 10, "Relay").
@@ -139,12 +141,13 @@ pub(super) fn compose_v1(context: &MessageContext<'_>, view: &OperationView) -> 
     let target = V1Target { method: Method::POST.as_str(), path: uri.path(), query: uri.query() };
     let signed = sign_v1_headers(&dialect.signature, &key.key, secrets.signing(), *now, &target, &body);
     let id_header = (!signed.iter().any(|(name, _)| *name == CALLBACK_ID)).then(|| (CALLBACK_ID, (*id).to_owned()));
-    build(url, signed.into_iter().chain(id_header), body)
+    build(url, signed.into_iter().chain(id_header), &dialect.header_names, body)
 }
 
 fn build(
     url: &CallbackUrl,
     headers: impl IntoIterator<Item = (HeaderName, String)>,
+    spelled: &[Box<str>],
     body: Bytes,
 ) -> Result<CallbackMessage, Unsendable> {
     let value = |(name, text): (HeaderName, String)| match HeaderValue::try_from(text) {
@@ -155,7 +158,7 @@ fn build(
         Err(_) => Err(Unsendable::Header(name)),
     };
     let headers = headers.into_iter().map(value).collect::<Result<_, _>>()?;
-    Ok(CallbackMessage { url: url.clone(), headers, body })
+    Ok(CallbackMessage { url: url.clone(), headers, spelled: spelled.to_vec(), body })
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub(super) async fn send(
         url: message.url.as_str(),
         trust: &rules.trust,
         headers: &message.headers,
+        spelled: &message.spelled,
         body: Some(message.body.clone()),
         timeout: rules.timeout,
         reach: if rules.allow_private_addresses { EgressPolicy::Anywhere } else { EgressPolicy::PublicOnly },
@@ -69,7 +70,9 @@ pub(super) async fn send(
                 OutboundError::Forbidden(_) => (ProbeResult::Nothing, "forbidden"),
                 OutboundError::Crowded => (ProbeResult::Nothing, "crowded"),
                 OutboundError::NotConnected(_) => (ProbeResult::Silent, "not_connected"),
-                OutboundError::Unreachable(_) | OutboundError::TooLong => (ProbeResult::Silent, "cut"),
+                OutboundError::Unreachable(_) | OutboundError::TooLong | OutboundError::Malformed => {
+                    (ProbeResult::Silent, "cut")
+                }
                 OutboundError::Timeout => (ProbeResult::Silent, "timeout"),
             };
             let text: String = error.to_string().chars().take(LONGEST_ERROR).collect();

@@ -65,7 +65,7 @@ impl Receiver {
                             }
                         }
                         let text = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
-                        let id = text.split_once("x-callback-id: ").unwrap().1.split("\r\n").next().unwrap().to_owned();
+                        let id = text.split_once("X-Callback-Id: ").unwrap().1.split("\r\n").next().unwrap().to_owned();
                         received.lock().unwrap().push(id);
                         let reply = *reply.lock().unwrap();
                         if reply == NO_REPLY {

@@ -259,6 +259,7 @@ impl World {
             method: Method::POST,
             target: "/api/v1/payin".into(),
             headers: HeaderMap::new(),
+            extensions: http::Extensions::new(),
             address: caller.address(),
         };
         let by_home =

@@ -310,7 +310,13 @@ fn announced_body<B: Body>(
 /// The head of a request that may be forwarded to the old v1 service.
 fn request_head(head: &Parts, address: IpAddr) -> RequestHead {
     let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
-    RequestHead { method: head.method.clone(), target: target.into(), headers: head.headers.clone(), address }
+    RequestHead {
+        method: head.method.clone(),
+        target: target.into(),
+        headers: head.headers.clone(),
+        extensions: head.extensions.clone(),
+        address,
+    }
 }
 
 /// The signature of a v2 request whose caller is proven by it.

@@ -202,6 +202,13 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
                 .after(retry_after.unwrap_or(SOON))
         }
         ApiError::EngineReply(answered) => engine_error_reply(answered, order_id),
+        ApiError::Legacy(LegacyError::Busy) => {
+            ErrorReply::new(StatusCode::SERVICE_UNAVAILABLE, again(LEGACY_BUSY)).after(SOON)
+        }
+        ApiError::LegacyPath(LegacyError::Busy) => {
+            let message = format!("{LEGACY_BUSY}; nothing was done, and the same request may be sent again");
+            ErrorReply::new(StatusCode::SERVICE_UNAVAILABLE, message).after(SOON)
+        }
         ApiError::Legacy(error) => {
             let (status, what) = legacy_error(error);
             ErrorReply::new(status, again(what))
@@ -214,12 +221,15 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
     }
 }
 
+const LEGACY_BUSY: &str = "the payment service cannot take this now";
+
 const fn legacy_error(error: &LegacyError) -> (StatusCode, &'static str) {
     match error {
         LegacyError::Unreachable { .. } => (StatusCode::BAD_GATEWAY, "the payment service could not be reached"),
         LegacyError::BadReply { .. } => (StatusCode::BAD_GATEWAY, "the payment service gave no usable answer"),
         LegacyError::Loop => (StatusCode::BAD_GATEWAY, "the request came back to the gateway that had forwarded it"),
         LegacyError::Timeout => (StatusCode::GATEWAY_TIMEOUT, "the payment service did not answer in time"),
+        LegacyError::Busy => (StatusCode::SERVICE_UNAVAILABLE, LEGACY_BUSY),
     }
 }
 
@@ -459,6 +469,8 @@ mod tests {
             (ApiError::Legacy(LegacyError::Loop), 502),
             (ApiError::Legacy(LegacyError::Timeout), 504),
             (ApiError::LegacyPath(LegacyError::Timeout), 504),
+            (ApiError::Legacy(LegacyError::Busy), 503),
+            (ApiError::LegacyPath(LegacyError::Busy), 503),
             (ApiError::Internal { cause: cause() }, 500),
         ] {
             let error_reply = error_reply(&failure, "external_id");
@@ -485,6 +497,7 @@ mod tests {
             ApiError::Legacy(LegacyError::Unreachable { cause: cause() }),
             ApiError::Legacy(LegacyError::BadReply { cause: cause() }),
             ApiError::Legacy(LegacyError::Timeout),
+            ApiError::Legacy(LegacyError::Busy),
         ] {
             let error_reply = error_reply(&failure, "external_id");
             assert!(
@@ -531,8 +544,8 @@ mod tests {
                 | ApiError::NotOffered(_)
                 | ApiError::EngineTimeout
                 | ApiError::EngineBusy { .. }
-                | ApiError::Legacy(LegacyError::Timeout | LegacyError::Loop)
-                | ApiError::LegacyPath(LegacyError::Timeout | LegacyError::Loop)
+                | ApiError::Legacy(LegacyError::Timeout | LegacyError::Loop | LegacyError::Busy)
+                | ApiError::LegacyPath(LegacyError::Timeout | LegacyError::Loop | LegacyError::Busy)
                 | ApiError::EngineReply(_) => {}
             }
         }

@@ -4,9 +4,9 @@ use http::Method;
 
 use crate::domain::Direction;
 use crate::error::AdmissionError;
+use crate::legacy::is_forwarded;
 use crate::pages::LinkKind;
 use crate::rules::{Dialect, Endpoint, Merchant, RuleSet, V1Route};
-use crate::v1::query::decoded;
 
 /// The name in logs and metrics of requests without a route.
 pub const NO_ROUTE: &str = "none";
@@ -187,33 +187,15 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
 const FORWARDED: [Method; 7] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
 
-/// Finds the route of a path below `[legacy] paths`. Only one spelling of a path is forwarded: the old service might read
-/// another one, such as `refunds/../payin`, as a create.
+/// Finds the route of a path below `[legacy] paths`. No path of a dialect is there: the rules refuse such prefixes.
 fn forwarded<'a>(rules: &'a RuleSet, method: &Method, path: &str) -> Result<RouteMatch<'a>, AdmissionError> {
-    let paths = rules.gateway.legacy.as_ref().map_or(&[][..], |legacy| &legacy.paths);
-    let is_forwarded = paths.iter().any(|prefix| path.starts_with(&**prefix));
-    if !is_forwarded || !has_one_spelling(path) || rules.v1_routes.keys().any(|route| may_be_read_as(path, route)) {
+    if !rules.gateway.legacy.as_ref().is_some_and(|legacy| is_forwarded(&legacy.paths, path)) {
         return Err(AdmissionError::UnknownPath);
     }
     if !FORWARDED.contains(method) {
         return Err(wrong_method(FORWARDED.iter()));
     }
     rules.legacy_dialect.as_deref().map(RouteMatch::Legacy).ok_or(AdmissionError::UnknownPath)
-}
-
-/// Reports whether a server may take a path for a route of a dialect: it may mind neither case nor a slash at the end.
-fn may_be_read_as(path: &str, route: &str) -> bool {
-    let name = path.split(';').next().unwrap_or_default().trim_end_matches('/');
-    name.eq_ignore_ascii_case(route.trim_end_matches('/'))
-}
-
-/// Reports whether no server can read a path as another one: no empty and no dot segments, also not with parameters or
-/// percent-encoded, no encoded or backward slashes.
-fn has_one_spelling(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase().replace("%2e", ".");
-    let is_other = ["//", "\\", "%2f", "%5c", "%00", "%25"].iter().any(|text| lower.contains(text));
-    let mut names = lower.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
-    decoded(path).is_some() && !is_other && !names.any(|name| matches!(name, "." | ".."))
 }
 
 /// Reports whether a path is one of customers' pages, so that errors are shown to a person.
@@ -267,34 +249,6 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-
-    #[test]
-    fn a_forwarded_path_has_one_spelling() {
-        for path in ["/api/v1/refunds", "/api/v1/refunds/7", "/api/v1/refunds/a.b/..c;v=1", "/r/%C3%A9"] {
-            assert!(has_one_spelling(path), "{path}");
-        }
-        for path in [
-            "/r/../payin",
-            "/r/./x",
-            "/r/..",
-            "/r//payin",
-            "/r/%2e%2E/payin",
-            "/r/.%2e/payin",
-            "/r/..;a=1/payin",
-            "/r/%2e%2e;x/payin",
-            "/r/..%2fpayin",
-            "/r\\..\\payin",
-            "/r/%5c",
-            "/r/%252e%252e/payin",
-            "/r/%00",
-            "/r/%u002e%u002e/payin",
-            "/r/%c0%ae%c0%ae/payin",
-            "/r/%",
-            "/r/%2",
-        ] {
-            assert!(!has_one_spelling(path), "{path}");
-        }
-    }
 
     #[test]
     fn the_document_of_the_interface_has_the_paths_and_methods_of_the_table() {

@@ -1,5 +1,6 @@
 //! The headers of forwarded requests and of their replies: what belongs to one connection stays there.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -24,10 +25,36 @@ const HOP_BY_HOP: [&str; 9] = [
     "upgrade",
 ];
 
-/// Returns the headers of a forwarded request. `Host` and `Content-Length` are set when it is sent.
+/// Headers in which proxies name the address of their client. An old service might take it for the caller's, and compare
+/// it with its allow-list.
+const CLIENT_ADDRESSES: [&str; 19] = [
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-pseudo-ipv4",
+    "client-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "proxy-client-ip",
+    "true-client-ip",
+    "wl-proxy-client-ip",
+    "x-appengine-user-ip",
+    "x-azure-clientip",
+    "x-azure-socketip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-original-forwarded-for",
+    "x-real-ip",
+    "x-remote-addr",
+    "x-remote-ip",
+];
+
+/// Returns the headers of a forwarded request, with the caller's address in `X-Forwarded-For` and in
+/// `client_address_headers`, and in no other. `Host` and `Content-Length` are set when it is sent.
 pub(super) fn of_request(
     sent: &HeaderMap,
     address: IpAddr,
+    client_address_headers: &[HeaderName],
     forwarded: &ForwardedHeaders,
     via: Option<HeaderValue>,
 ) -> HeaderMap {
@@ -37,14 +64,21 @@ pub(super) fn of_request(
     for name in replaced {
         headers.remove(name);
     }
-    let of_proxies = headers.keys().filter(|name| is_of_proxies(name.as_str())).cloned();
+    let is_replaced = |name: &HeaderName| {
+        let same = |other: &HeaderName| spelled(other.as_str()) == spelled(name.as_str());
+        is_of_proxies(&spelled(name.as_str())) || client_address_headers.iter().any(same)
+    };
+    let of_proxies = headers.keys().filter(|name| is_replaced(name)).cloned();
     for name in of_proxies.collect::<Vec<_>>() {
         headers.remove(name);
     }
     join_cookies(&mut headers);
-    let address = HeaderValue::try_from(address.to_canonical().to_string()).ok();
+    if let Ok(address) = HeaderValue::try_from(address.to_canonical().to_string()) {
+        for name in client_address_headers.iter().chain([&X_FORWARDED_FOR]) {
+            headers.insert(name, address.clone());
+        }
+    }
     for (name, value) in [
-        (X_FORWARDED_FOR, address),
         (X_FORWARDED_PROTO, Some(HeaderValue::from_static("https"))),
         (X_REQUEST_ID, forwarded.request_id.clone()),
         (TRACEPARENT, forwarded.traceparent.clone()),
@@ -59,11 +93,17 @@ pub(super) fn of_request(
     headers
 }
 
-/// Reports whether a header is a proxy's, also as CGI and its successors spell it, which take `_` for `-`; or names the path
-/// that a server should take for the request's.
+/// Returns a header's name as CGI and its successors read it, which take `_` for `-`.
+fn spelled(name: &str) -> Cow<'_, str> {
+    if name.contains('_') { name.replace('_', "-").into() } else { name.into() }
+}
+
+/// Reports whether a header is a proxy's: the way of the request, its client's address, or the path that a server should
+/// take for the request's.
 fn is_of_proxies(name: &str) -> bool {
-    let name = name.replace('_', "-");
-    name.starts_with("x-forwarded-") || ["forwarded", "x-original-url", "x-rewrite-url"].contains(&name.as_str())
+    name.starts_with("x-forwarded-")
+        || ["forwarded", "x-original-url", "x-rewrite-url"].contains(&name)
+        || CLIENT_ADDRESSES.binary_search(&name).is_ok()
 }
 
 /// Removes from a reply what is not passed on. Its length is set anew, but for a reply to HEAD and for 304, whose bodies
@@ -153,7 +193,7 @@ mod tests {
         ]);
         let forwarded = ForwardedHeaders { request_id: Some(HeaderValue::from_static("ours")), traceparent: None };
         let via = HeaderValue::from_static("1.1 paybridge-1");
-        let of = of_request(&sent, "::ffff:198.51.100.7".parse().unwrap(), &forwarded, Some(via));
+        let of = of_request(&sent, "::ffff:198.51.100.7".parse().unwrap(), &[], &forwarded, Some(via));
         let expected = appended(&[
             ("content-type", "application/json"),
             ("tracestate", "a=b"),
@@ -167,6 +207,35 @@ mod tests {
             ("x-request-id", "ours"),
         ]);
         assert_eq!(of, expected);
+    }
+
+    #[test]
+    fn no_header_of_the_callers_names_its_address() {
+        assert!(CLIENT_ADDRESSES.is_sorted());
+        let address = "198.51.100.7".parse().unwrap();
+        let named = [HeaderName::from_static("x-real-ip"), HeaderName::from_static("x_caller"), X_FORWARDED_FOR];
+        let forwarded = ForwardedHeaders::default();
+        let mut sent =
+            appended(&[("x-caller", "203.0.113.9"), ("x_caller", "203.0.113.9"), ("x-forwarded-for", "203.0.113.9")]);
+        for name in CLIENT_ADDRESSES {
+            for name in [name.to_owned(), name.replace('-', "_")] {
+                sent.append(HeaderName::try_from(name).unwrap(), HeaderValue::from_static("203.0.113.9"));
+            }
+        }
+        let https = ("x-forwarded-proto", "https");
+        let expected = appended(&[("x-forwarded-for", "198.51.100.7"), https]);
+        let mut without = sent.clone();
+        for name in ["x-caller", "x_caller"] {
+            without.remove(name);
+        }
+        assert_eq!(of_request(&without, address, &[], &forwarded, None), expected);
+        let expected = appended(&[
+            ("x-real-ip", "198.51.100.7"),
+            ("x_caller", "198.51.100.7"),
+            ("x-forwarded-for", "198.51.100.7"),
+            https,
+        ]);
+        assert_eq!(of_request(&sent, address, &named, &forwarded, None), expected);
     }
 
     #[test]

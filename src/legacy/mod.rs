@@ -1,20 +1,21 @@
 //! The old v1 service, to which requests are forwarded as they are (contract section 6, "Homes and modes").
 
 mod headers;
+mod paths;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
-use tokio::sync::Semaphore;
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
-use crate::domain::{FingerprintInput, FingerprintKey};
+use crate::domain::{FingerprintInput, FingerprintKey, MerchantId};
 use crate::error::LegacyError;
-use crate::outbound::{Outbound, OutboundError};
+use crate::outbound::{Outbound, OutboundError, RequestPlaces};
 use crate::rules::LegacyRules;
 use crate::telemetry::{Metrics, Stopwatch};
 use crate::v2::ForwardedHeaders;
+pub use paths::is_forwarded;
 
 /// The most requests that are forwarded at once.
 const IN_FLIGHT: usize = 2048;
@@ -28,6 +29,8 @@ pub struct RequestHead {
     pub target: Box<str>,
     /// Its headers.
     pub headers: HeaderMap,
+    /// What the listener noted of them: over HTTP/1 the case of their names.
+    pub extensions: Extensions,
     /// The address of the caller.
     pub address: IpAddr,
 }
@@ -37,7 +40,7 @@ pub struct Legacy {
     outbound: Arc<Outbound>,
     metrics: Arc<Metrics>,
     /// Bounds the requests in flight, which outlive their callers.
-    permits: Semaphore,
+    places: RequestPlaces,
     /// The `Via` entry of all gateways on one store, without the protocol.
     pseudonym: Box<str>,
 }
@@ -49,16 +52,17 @@ impl Legacy {
     pub fn new(outbound: Arc<Outbound>, metrics: Arc<Metrics>, fingerprint_key: &FingerprintKey) -> Self {
         let hash = fingerprint_key.fingerprint(&FingerprintInput::of("via"));
         let pseudonym = format!("paybridge-{}", &hex::encode(hash.0)[..16]).into();
-        Self { outbound, metrics, permits: Semaphore::new(IN_FLIGHT), pseudonym }
+        Self { outbound, metrics, places: RequestPlaces::new(IN_FLIGHT), pseudonym }
     }
 
-    /// Sends a request once, and returns the reply of any status: redirects are not followed. It is sent again only when
+    /// Sends a request of a merchant once, and returns the reply of any status: redirects are not followed. It is sent again only when
     /// none of its bytes had left.
     ///
     /// # Errors
-    /// There is no whole reply, or the request was forwarded by this gateway before.
+    /// There is no whole reply; there is no place, and nothing was sent; or the request was forwarded by this gateway before.
     pub async fn forward(
         &self,
+        merchant: &MerchantId,
         rules: &LegacyRules,
         head: &RequestHead,
         forwarded: &ForwardedHeaders,
@@ -67,9 +71,7 @@ impl Legacy {
         if headers::is_via(&head.headers, &self.pseudonym) {
             return Err(LegacyError::Loop);
         }
-        let Ok(_permit) = self.permits.try_acquire() else {
-            return Err(LegacyError::Unreachable { cause: format!("{IN_FLIGHT} requests are being forwarded") });
-        };
+        let Some(_place) = self.places.take(merchant) else { return Err(LegacyError::Busy) };
         let request = self.request(rules, head, forwarded, body)?;
         let watch = Stopwatch::start();
         let reply = self.outbound.forward(request, &rules.trust, rules.timeout, rules.reply_limit).await;
@@ -95,8 +97,10 @@ impl Legacy {
         let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = uri;
+        *request.extensions_mut() = head.extensions.clone();
         let via = HeaderValue::try_from(format!("1.1 {}", self.pseudonym)).ok();
-        *request.headers_mut() = headers::of_request(&head.headers, head.address, forwarded, via);
+        *request.headers_mut() =
+            headers::of_request(&head.headers, head.address, &rules.client_address_headers, forwarded, via);
         Ok(request)
     }
 }
@@ -104,7 +108,7 @@ impl Legacy {
 fn failure(error: OutboundError) -> LegacyError {
     match error {
         OutboundError::Timeout => LegacyError::Timeout,
-        OutboundError::TooLong => LegacyError::BadReply { cause: error.to_string() },
+        OutboundError::TooLong | OutboundError::Malformed => LegacyError::BadReply { cause: error.to_string() },
         OutboundError::Unreachable(cause)
         | OutboundError::NotConnected(cause)
         | OutboundError::Unusable(cause)

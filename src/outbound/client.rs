@@ -58,15 +58,16 @@ pub(super) struct ClientOptions {
 #[error("too many connections are open")]
 pub(super) struct PoolExhausted;
 
-/// Builds a client for plain HTTP, which trusts no certificate.
+/// Builds the connector of clients for plain HTTP, which trusts no certificate.
 ///
 /// # Errors
 /// As [`https`].
-pub(super) fn plain(options: &ClientOptions) -> Result<Client, rustls::Error> {
+pub(super) fn plain(options: &ClientOptions) -> Result<Connector, rustls::Error> {
     https(&[], &[], options)
 }
 
-/// Builds a client for HTTPS that trusts these certificates; those in `extra` are also trusted as a server's own.
+/// Builds the connector of clients for HTTPS that trust these certificates; those in `extra` are also trusted as a server's
+/// own.
 ///
 /// # Errors
 /// The crypto provider has no usable protocol version.
@@ -74,12 +75,12 @@ pub(super) fn https(
     system: &[CertificateDer<'static>],
     extra: &[CertificateDer<'static>],
     options: &ClientOptions,
-) -> Result<Client, rustls::Error> {
+) -> Result<Connector, rustls::Error> {
     let (tls, unusable) = client_config(system, extra)?;
     if unusable > 0 {
         tracing::warn!(unusable, "some certificates that the rules trust cannot be used");
     }
-    Ok(build(tls, options.clone()))
+    Ok(connector(tls, options.clone()))
 }
 
 /// Loads the system's trusted roots, on a blocking thread because it reads files.
@@ -94,25 +95,34 @@ pub(super) async fn system_roots() -> Arc<[CertificateDer<'static>]> {
     loaded.certs.into()
 }
 
-fn build(tls: ClientConfig, options: ClientOptions) -> Client {
+fn connector(tls: ClientConfig, options: ClientOptions) -> Connector {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(options.reach, Arc::clone(&options.lookups)));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    let connector =
+    let inner =
         HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions().wrap_connector(tcp);
+    Connector { options, inner }
+}
+
+/// Builds a client with connections of its own.
+pub(super) fn build(connector: Connector) -> Client {
+    let is_limited = connector.options.permits.is_some();
     let mut client = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
     client
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(if options.permits.is_some() { IDLE_TIMEOUT_PUBLIC } else { IDLE_TIMEOUT })
+        .pool_idle_timeout(if is_limited { IDLE_TIMEOUT_PUBLIC } else { IDLE_TIMEOUT })
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .http1_max_buf_size(LARGEST_HEAD.into())
+        .http1_title_case_headers(true)
+        // Names of forwarded requests and of their replies keep their case.
+        .http1_preserve_header_case(true)
         .http2_max_header_list_size(LARGEST_HEAD.into())
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .http2_keep_alive_timeout(KEEP_ALIVE_INTERVAL)
         // Retries only requests of which no byte was written, so that nothing can be sent twice.
         .retry_canceled_requests(true);
-    client.build(Connector { options, inner: connector })
+    client.build(connector)
 }
 
 /// Connects within [`CONNECT_TIMEOUT`], and only to addresses that the egress policy allows. The resolver checks the

@@ -8,7 +8,10 @@
 mod client;
 mod counted;
 mod egress;
+mod field_case;
+mod lanes;
 mod permits;
+mod places;
 mod resolver;
 mod retry_after;
 
@@ -19,9 +22,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Response, Uri, header};
+use http::{Extensions, HeaderName, HeaderValue, Method, Request, Response, Uri, Version, header, response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
+use hyper_util::client::legacy::connect::capture_connection;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout_at};
@@ -29,7 +33,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::domain::UnixMillis;
 use client::{Client, ClientOptions, PoolExhausted};
 pub use egress::{EgressPolicy, is_public};
+use lanes::{Lane, Lanes};
 pub use permits::on_behalf_of;
+pub use places::{RequestPlace, RequestPlaces};
 use resolver::{Forbidden, ResolveError};
 
 /// The most clients that are kept, one for each set of trusted certificates and egress policy. Rules name a handful; a
@@ -55,6 +61,8 @@ pub struct OutboundRequest<'a> {
     pub trust: &'a Arc<[CertificateDer<'static>]>,
     /// Headers in addition to `Accept`, `User-Agent` and, with a body, `Content-Type`.
     pub headers: &'a [(HeaderName, HeaderValue)],
+    /// Names of headers as HTTP/1 writes them; others are written in title case.
+    pub spelled: &'a [Box<str>],
     /// The JSON to POST; `None`: a GET.
     pub body: Option<Bytes>,
     /// The time from the name lookup to the last byte of the response.
@@ -112,6 +120,9 @@ pub enum OutboundError {
     /// The response's body is longer than the limit.
     #[error("the answer is too long")]
     TooLong,
+    /// The length of the response's body can be read in several ways, or in none.
+    #[error("the answer's length is not clear")]
+    Malformed,
 }
 
 impl OutboundError {
@@ -124,6 +135,7 @@ impl OutboundError {
             Self::Unreachable(_) => "unreachable",
             Self::Timeout => "timeout",
             Self::TooLong => "too_long",
+            Self::Malformed => "malformed",
         }
     }
 }
@@ -132,7 +144,7 @@ impl OutboundError {
 #[derive(Default)]
 pub struct Outbound {
     /// In the order of their last use, the most recent last.
-    clients: Mutex<VecDeque<(ClientKey, Client)>>,
+    clients: Mutex<VecDeque<(ClientKey, Arc<Lanes>)>>,
     /// Whether [`Outbound::retire`] was called: connections are not kept any more.
     retired: AtomicBool,
     system_roots: OnceCell<Arc<[CertificateDer<'static>]>>,
@@ -185,16 +197,17 @@ impl Outbound {
         let exchange = async {
             let uri: Uri =
                 request.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
-            let client = self.client(&uri, request.trust, request.reach).await?;
-            client
-                .request(build_request(uri, request.headers, request.body))
-                .await
-                .map_err(|error| request_error(&error))
+            let lane = self.lane(&uri, request.trust, request.reach).await?;
+            let extensions = field_case::spelled(request.spelled);
+            let response = send(&lane.client, build_request(uri, request.headers, extensions, request.body)).await?;
+            Ok((lane, response))
         };
-        let reply = timeout_at(deadline, exchange).await.unwrap_or(Err(OutboundError::Timeout))?;
-        let (head, body) = reply.into_parts();
+        let (_lane, (response, framing)) =
+            timeout_at(deadline, exchange).await.unwrap_or(Err(OutboundError::Timeout))?;
+        let (head, body) = response.into_parts();
         let body = match request.answer {
             AnswerBody::Whole(limit) => {
+                framing?;
                 timeout_at(deadline, read(body, limit)).await.unwrap_or(Err(OutboundError::Timeout))?
             }
             AnswerBody::Drained(limit) => {
@@ -208,7 +221,8 @@ impl Outbound {
     }
 
     /// Sends a request as it is, and reads the whole response, whose body has at most `limit` bytes, within `timeout`.
-    /// `Host` is that of the URI.
+    /// `Host` is that of the URI. Over HTTP/1 the names of fields keep the case that the extensions of a request hold which
+    /// was received, and the response's extensions hold that of its own.
     ///
     /// # Errors
     /// [`OutboundError`] states why there is no response.
@@ -220,8 +234,9 @@ impl Outbound {
         limit: usize,
     ) -> Result<Response<Bytes>, OutboundError> {
         let exchange = async {
-            let client = self.client(request.uri(), trust, EgressPolicy::Anywhere).await?;
-            let response = client.request(request.map(Full::new)).await.map_err(|error| request_error(&error))?;
+            let lane = self.lane(request.uri(), trust, EgressPolicy::Anywhere).await?;
+            let (response, framing) = send(&lane.client, request.map(Full::new)).await?;
+            framing?;
             let (head, body) = response.into_parts();
             Ok(Response::from_parts(head, read(body, limit).await?))
         };
@@ -236,57 +251,102 @@ impl Outbound {
         clients.clear();
     }
 
-    async fn client(
+    async fn lane(
         &self,
         uri: &Uri,
         trust: &Arc<[CertificateDer<'static>]>,
         reach: EgressPolicy,
-    ) -> Result<Client, OutboundError> {
+    ) -> Result<Lane, OutboundError> {
         let plain = uri.scheme_str() == Some("http");
         let trust = if plain { Trust::Nothing } else { Trust::SystemAnd(Arc::clone(trust)) };
         let key = ClientKey { trust, reach };
-        if let Some(client) = self.cached(&key) {
-            return Ok(client);
+        if let Some(lanes) = self.cached(&key) {
+            return Ok(lanes.lane());
         }
-        let client = self.build(&key).await.map_err(|error| OutboundError::Unusable(error.to_string()))?;
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let lanes = self.build(&key).await.map_err(|error| OutboundError::Unusable(error.to_string()))?;
+        let (lanes, mut clients) = (Arc::new(lanes), self.clients.lock().unwrap_or_else(PoisonError::into_inner));
         if self.retired.load(Ordering::Acquire) {
-            return Ok(client);
+            return Ok(lanes.lane());
         }
         if clients.len() >= CLIENTS {
             clients.pop_front();
         }
-        clients.push_back((key, client.clone()));
-        Ok(client)
+        clients.push_back((key, Arc::clone(&lanes)));
+        Ok(lanes.lane())
     }
 
-    async fn build(&self, key: &ClientKey) -> Result<Client, rustls::Error> {
+    async fn build(&self, key: &ClientKey) -> Result<Lanes, rustls::Error> {
         let options = match key.reach {
             EgressPolicy::Anywhere => &self.options.anywhere,
             EgressPolicy::PublicOnly => &self.options.public,
         };
-        match &key.trust {
-            Trust::Nothing => client::plain(options),
+        let connector = match &key.trust {
+            Trust::Nothing => client::plain(options)?,
             Trust::SystemAnd(extra) => {
                 let system = self.system_roots.get_or_init(client::system_roots).await;
-                client::https(system, extra, options)
+                client::https(system, extra, options)?
             }
-        }
+        };
+        Ok(Lanes::new(connector, key.reach == EgressPolicy::Anywhere))
     }
 
-    fn cached(&self, key: &ClientKey) -> Option<Client> {
+    fn cached(&self, key: &ClientKey) -> Option<Arc<Lanes>> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let at = clients.iter().position(|(cached, _)| cached == key)?;
         let entry = clients.remove(at)?;
-        let client = entry.1.clone();
+        let lanes = Arc::clone(&entry.1);
         clients.push_back(entry);
-        Some(client)
+        Some(lanes)
     }
 }
 
-fn build_request(uri: Uri, headers: &[(HeaderName, HeaderValue)], body: Option<Bytes>) -> Request<Full<Bytes>> {
+/// Sends a request; returns the response, and whether its framing is valid. A connection with another response is not used
+/// again: where the next one begins on it is not clear either.
+async fn send(
+    client: &Client,
+    mut request: Request<Full<Bytes>>,
+) -> Result<(Response<Incoming>, Result<(), OutboundError>), OutboundError> {
+    let connection = capture_connection(&mut request);
+    let response = client.request(request).await.map_err(|error| request_error(&error))?;
+    let (head, body) = response.into_parts();
+    let framing = if has_valid_framing(&head) { Ok(()) } else { Err(OutboundError::Malformed) };
+    if framing.is_err()
+        && let Some(connected) = &*connection.connection_metadata()
+    {
+        connected.poison();
+    }
+    Ok((Response::from_parts(head, body), framing))
+}
+
+/// Reports whether the length of a response is given in one way (RFC 9112, section 6). Hyper takes the last of several
+/// transfer codings, prefers them to a length, and checks neither where there is no body. Of HTTP/2 it refuses such a
+/// response by itself.
+fn has_valid_framing(head: &response::Parts) -> bool {
+    let mut lengths = head.headers.get_all(header::CONTENT_LENGTH).iter();
+    let mut codings = head.headers.get_all(header::TRANSFER_ENCODING).iter().map(HeaderValue::as_bytes);
+    match (codings.next(), codings.next()) {
+        (None, _) => {
+            lengths.all(|length| length.as_bytes().iter().all(|byte| matches!(byte, b'0'..=b'9' | b',' | b' ')))
+        }
+        (Some(coding), None) => {
+            coding.trim_ascii().eq_ignore_ascii_case(b"chunked")
+                && lengths.next().is_none()
+                && head.version == Version::HTTP_11
+                && head.status.as_u16() != 204
+        }
+        (Some(_), Some(_)) => false,
+    }
+}
+
+fn build_request(
+    uri: Uri,
+    headers: &[(HeaderName, HeaderValue)],
+    extensions: Extensions,
+    body: Option<Bytes>,
+) -> Request<Full<Bytes>> {
     let method = if body.is_some() { Method::POST } else { Method::GET };
     let mut request = Request::new(Full::new(body.unwrap_or_default()));
+    *request.extensions_mut() = extensions;
     let all = request.headers_mut();
     if method == Method::POST {
         all.insert(header::CONTENT_TYPE, JSON);

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> OutboundRequest<'a> {
     let body = Some(Bytes::from_static(b"{\"a\":1}"));
     let (answer, reach) = (AnswerBody::Whole(16), EgressPolicy::Anywhere);
-    OutboundRequest { url, trust, headers: &[], body, timeout: PATIENCE, answer, reach }
+    OutboundRequest { url, trust, headers: &[], spelled: &[], body, timeout: PATIENCE, answer, reach }
 }
 
 /// Starts a server that answers every connection with these bytes once it has read a request, then closes it or stays
@@ -227,9 +227,9 @@ async fn clients_are_kept_within_a_bound() {
         Arc::new([CertificateDer::from(number.to_be_bytes().to_vec())])
     };
     for number in 0..CLIENTS + 5 {
-        outbound.client(&uri, &trust(number), EgressPolicy::Anywhere).await.unwrap();
-        outbound.client(&uri, &trust(0), EgressPolicy::Anywhere).await.unwrap();
-        outbound.client(&uri, &trust(number), EgressPolicy::Anywhere).await.unwrap();
+        outbound.lane(&uri, &trust(number), EgressPolicy::Anywhere).await.unwrap();
+        outbound.lane(&uri, &trust(0), EgressPolicy::Anywhere).await.unwrap();
+        outbound.lane(&uri, &trust(number), EgressPolicy::Anywhere).await.unwrap();
     }
     let clients = outbound.clients.lock().unwrap();
     assert_eq!(clients.len(), CLIENTS);
@@ -351,4 +351,49 @@ async fn http_2_debug_data_is_not_repeated() {
     assert_eq!(causes(&error), h2::Reason::ENHANCE_YOUR_CALM.description());
     let long = std::io::Error::other("\u{e9}".repeat(LONGEST_CAUSE));
     assert!(causes(&long).len() <= LONGEST_CAUSE);
+}
+
+#[tokio::test]
+async fn names_are_in_title_case_or_as_they_are_spelled() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let received = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut received = Vec::new();
+        while !received.ends_with(b"{\"a\":1}") {
+            let mut chunk = [0; 1024];
+            let length = stream.read(&mut chunk).await.unwrap();
+            received.extend_from_slice(&chunk[..length]);
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+        String::from_utf8(received).unwrap()
+    });
+    let names = ["x-api-key", "x-sign", "webhook-id"].map(HeaderName::from_static);
+    let headers = names.map(|name| (name, HeaderValue::from_static("1")));
+    let spelled = ["X-API-key".into(), "x-SIGN".into()];
+    let trust = Arc::default();
+    let request = OutboundRequest { headers: &headers, spelled: &spelled, ..post(&url, &trust) };
+    Outbound::default().ask(request, NOW).await.unwrap();
+    let received = received.await.unwrap();
+    for line in ["X-API-key: 1", "x-SIGN: 1", "Webhook-Id: 1", "Content-Type: application/json", "Content-Length: 7"] {
+        assert!(received.lines().any(|sent| sent == line), "{line} in {received}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_whose_length_is_not_clear_is_refused_unless_only_its_status_counts() {
+    for lines in [
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: chunked, chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 2",
+    ] {
+        let reply = format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n2\r\nok\r\n0\r\n\r\n");
+        let url = canned(Box::leak(reply.into_boxed_str()), false).await;
+        let (outbound, trust) = (Outbound::default(), Arc::default());
+        let error = outbound.ask(post(&url, &trust), NOW).await.unwrap_err();
+        assert!(matches!(error, OutboundError::Malformed), "{lines}: {error}");
+        let drained = OutboundRequest { answer: AnswerBody::Drained(16), ..post(&url, &trust) };
+        assert_eq!(outbound.ask(drained, NOW).await.unwrap().status, 200, "{lines}");
+    }
 }

@@ -6,11 +6,14 @@ use super::orders::OrderLocks;
 use super::outages::OutageLog;
 use super::refresher::StatusRefresher;
 use crate::clock::{Clock, ClockJumps};
-use crate::outbound::Outbound;
+use crate::outbound::{Outbound, RequestPlaces};
 use crate::rules::RemoteEngine;
 use crate::store::{Journal, Store};
 use crate::telemetry::Metrics;
 use crate::v2::{ForwardedHeaders, ServiceCall};
+
+/// The most requests to the engine at once.
+const IN_FLIGHT: usize = 2048;
 
 /// What a remote v2 service needs.
 pub struct RemoteDeps {
@@ -34,6 +37,7 @@ pub(super) struct RemoteState {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) jumps: ClockJumps,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) places: RequestPlaces,
     pub(super) orders: OrderLocks,
     pub(super) outages: OutageLog,
     pub(super) refresher: StatusRefresher,
@@ -54,8 +58,19 @@ impl Remote {
         let RemoteDeps { engine, store, outbound, clock, metrics } = parts;
         let (orders, outages, refresher) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
         let jumps = ClockJumps::new(Arc::clone(&clock));
-        let parts =
-            Arc::new(RemoteState { engine, store, outbound, clock, jumps, metrics, orders, outages, refresher });
+        let places = RequestPlaces::new(IN_FLIGHT);
+        let parts = Arc::new(RemoteState {
+            engine,
+            store,
+            outbound,
+            clock,
+            jumps,
+            metrics,
+            places,
+            orders,
+            outages,
+            refresher,
+        });
         Self { parts, forwarded: ForwardedHeaders::default() }
     }
 

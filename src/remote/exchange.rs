@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue};
 
 use super::client::Remote;
 use super::deadline::RequestDeadline;
-use crate::domain::Direction;
+use crate::domain::{Direction, MerchantId};
 use crate::error::{ApiError, Busy};
 use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
 use crate::rules::ApiKey;
@@ -33,27 +33,28 @@ pub(super) struct RequestResult {
     pub unsure: bool,
 }
 
-/// The API key of a request to the engine, and the signature over its body. It has no `Debug`, which would show them.
+/// The merchant and API key of a request to the engine, and the signature over its body. It has no `Debug`, which would show them.
 pub(super) struct EngineCredentials {
+    merchant: MerchantId,
     api_key: HeaderValue,
     signature: HeaderValue,
 }
 
 impl EngineCredentials {
-    /// Signs a body (the empty one of a GET) with a key's v2 secret.
-    pub(super) fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, ApiError> {
+    /// Signs a body (the empty one of a GET) with the v2 secret of a merchant's key.
+    pub(super) fn signing(merchant: &MerchantId, key: &ApiKey, body: &[u8]) -> Result<Self, ApiError> {
         let signature = HeaderValue::try_from(sign(key, body)?)
             .map_err(|_| ApiError::Internal { cause: "a signature is no header".to_owned() })?;
-        Self::signed(key, signature)
+        Self::signed(merchant, key, signature)
     }
 
     /// Uses a signature that the caller made.
-    pub(super) fn signed(key: &ApiKey, mut signature: HeaderValue) -> Result<Self, ApiError> {
+    pub(super) fn signed(merchant: &MerchantId, key: &ApiKey, mut signature: HeaderValue) -> Result<Self, ApiError> {
         let mut api_key = HeaderValue::try_from(&*key.key)
             .map_err(|_| ApiError::Internal { cause: "the calling key is no header".to_owned() })?;
         api_key.set_sensitive(true);
         signature.set_sensitive(true);
-        Ok(Self { api_key, signature })
+        Ok(Self { merchant: merchant.clone(), api_key, signature })
     }
 }
 
@@ -120,7 +121,8 @@ impl Remote {
         self.exchange(&path, credentials, None, deadline).await.outcome
     }
 
-    /// Sends a request, and once more when the connection failed before a response: every v2 request may be repeated.
+    /// Sends a request, and once more when the connection failed before a response: every v2 request may be repeated. Without
+    /// a place nothing is sent.
     async fn exchange(
         &self,
         path: &str,
@@ -128,6 +130,10 @@ impl Remote {
         body: Option<Bytes>,
         deadline: RequestDeadline,
     ) -> RequestResult {
+        let Some(_place) = self.parts.places.take(&credentials.merchant) else {
+            let busy = ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None };
+            return RequestResult { outcome: Err(busy), unsure: false };
+        };
         let url = format!("{}{path}", self.parts.engine.base);
         let headers = self.headers(credentials);
         let ask = |body| self.ask_once(&url, &headers, body, deadline);
@@ -156,7 +162,7 @@ impl Remote {
         let timeout = deadline.left();
         let trust = &self.parts.engine.trust;
         let (answer, reach) = (AnswerBody::Whole(ANSWER_LIMIT), EgressPolicy::Anywhere);
-        let question = OutboundRequest { url, trust, headers, body, timeout, answer, reach };
+        let question = OutboundRequest { url, trust, headers, spelled: &[], body, timeout, answer, reach };
         let answer = self.parts.outbound.ask(question, self.parts.clock.now()).await;
         self.metrics().engine_request(outcome(&answer), watch.elapsed());
         answer
@@ -174,16 +180,21 @@ impl Remote {
 
 /// Reports whether the engine may have accepted a request that got no response.
 const fn was_sent(answer: &Result<OutboundResponse, OutboundError>) -> bool {
-    matches!(answer, Err(OutboundError::Unreachable(_) | OutboundError::Timeout | OutboundError::TooLong))
+    matches!(
+        answer,
+        Err(OutboundError::Unreachable(_) | OutboundError::Timeout | OutboundError::TooLong | OutboundError::Malformed)
+    )
 }
 
 fn failure(error: OutboundError) -> ApiError {
     match error {
         OutboundError::Timeout => ApiError::EngineTimeout,
         OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause) => ApiError::EngineUnreachable { cause },
-        OutboundError::TooLong | OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded => {
-            ApiError::BadEngineReply { cause: error.to_string() }
-        }
+        OutboundError::TooLong
+        | OutboundError::Malformed
+        | OutboundError::Unusable(_)
+        | OutboundError::Forbidden(_)
+        | OutboundError::Crowded => ApiError::BadEngineReply { cause: error.to_string() },
     }
 }
 

@@ -70,7 +70,8 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<Option<JournalEntry>, ApiError> {
         let refresher = &self.parts.refresher;
-        let Some(Ok(_permit)) = deadline.bounds(refresher.at_once.acquire()).await else { return Ok(None) };
+        let place = refresher.at_once.wait(&entry.intent.merchant);
+        let Some(Some(_place)) = deadline.bounds(place).await else { return Ok(None) };
         if !refresher.is_due(entry.id) {
             return Ok(None);
         }

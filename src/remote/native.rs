@@ -27,7 +27,7 @@ impl Remote {
         signature: HeaderValue,
     ) -> Result<Bytes, ApiError> {
         self.claim_order(caller, direction, body).await?;
-        let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
+        let credentials = EngineCredentials::signed(&caller.merchant().id, caller.api_key(), signature)?;
         let RequestResult { outcome, unsure } =
             self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
         match outcome? {
@@ -82,7 +82,7 @@ impl Remote {
         if self.journal().entry_of_transaction(transaction_id).await?.is_some() {
             return Err(ApiError::NotFound);
         }
-        let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
+        let credentials = EngineCredentials::signed(&caller.merchant().id, caller.api_key(), signature)?;
         passed_on(self.get(transaction_id, &credentials, self.deadline()).await?)
     }
 }

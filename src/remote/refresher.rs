@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::outbound::RequestPlaces;
 use crate::store::EntryId;
 
 /// How many statuses are requested at once.
@@ -18,13 +18,13 @@ const REMEMBERED: usize = 16 * 1024;
 
 /// Bounds what histories request of the engine, for all of them together: one history may need the status of many rows.
 pub(super) struct StatusRefresher {
-    pub(super) at_once: Semaphore,
+    pub(super) at_once: RequestPlaces,
     requested: Mutex<HashMap<EntryId, Instant>>,
 }
 
 impl Default for StatusRefresher {
     fn default() -> Self {
-        Self { at_once: Semaphore::new(AT_ONCE), requested: Mutex::default() }
+        Self { at_once: RequestPlaces::new(AT_ONCE), requested: Mutex::default() }
     }
 }
 

@@ -168,7 +168,7 @@ impl Remote {
     pub(super) async fn deliver(&self, key: &ApiKey, entry: &JournalEntry, deadline: RequestDeadline) -> Delivered {
         let intent = &entry.intent;
         let body = Bytes::copy_from_slice(&intent.body);
-        let RequestResult { outcome, unsure } = match EngineCredentials::signing(key, &body) {
+        let RequestResult { outcome, unsure } = match EngineCredentials::signing(&intent.merchant, key, &body) {
             Ok(credentials) => self.post(intent.direction, &credentials, body, deadline).await,
             Err(failure) => RequestResult { outcome: Err(failure), unsure: false },
         };

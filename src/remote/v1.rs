@@ -220,9 +220,10 @@ impl Remote {
         if !may_change(&entry) {
             return Ok(entry);
         }
+        let credentials = EngineCredentials::signing(&entry.intent.merchant, key, b"")?;
         let passed = passed_mut(&mut entry.progress)?;
         let transaction_id = passed.answer.transaction_id.clone();
-        let update = match self.get(&transaction_id, &EngineCredentials::signing(key, b"")?, deadline).await? {
+        let update = match self.get(&transaction_id, &credentials, deadline).await? {
             EngineResponse::Done(body) => responses::record(&entry, &transaction_id, &body)
                 .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
             EngineResponse::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),

@@ -20,6 +20,8 @@ pub struct Dialect {
     pub name: Box<str>,
     /// How requests and callbacks are signed.
     pub signature: Recipe,
+    /// The names of its three headers as the dialect spells them, for callbacks over HTTP/1.
+    pub header_names: [Box<str>; 3],
     /// Method and path of each endpoint.
     pub routes: Vec<(Endpoint, Method, Box<str>)>,
     /// Its names of statuses.

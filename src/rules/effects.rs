@@ -105,6 +105,9 @@ fn setting_rule(path: &str) -> (SettingRule, &'static str) {
         "legacy.url" => (As(Refuses), "requests are forwarded there"),
         "legacy.reply_limit" => (More, ""),
         "legacy.paths" => (Entries(Allows, TakesAway), "further v1 paths that are forwarded"),
+        "legacy.client_address_headers" => {
+            (Entries(Neither, Refuses), "headers that name the caller's address to the old v1 service")
+        }
         "v1.dialect" => (As(Refuses), "its v1 requests are read in the new dialect"),
         "v1.callback_url" => (As(Refuses), "for requests that name no address"),
         _ if path.starts_with("signature.") => (As(Refuses), "requests signed in the old way are refused"),

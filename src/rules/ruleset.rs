@@ -195,8 +195,10 @@ pub struct LegacyRules {
     pub timeout: Duration,
     /// The largest body of a reply, in bytes.
     pub reply_limit: usize,
-    /// Prefixes of further v1 paths that are forwarded.
+    /// Further v1 paths that are forwarded, with what is below them.
     pub paths: Vec<Box<str>>,
+    /// Headers that are set to the caller's address.
+    pub client_address_headers: Vec<HeaderName>,
 }
 
 /// `[pages]`.

@@ -89,6 +89,8 @@ pub struct Received {
     pub target: String,
     /// Lower-case names, in the order sent.
     pub headers: Vec<(String, String)>,
+    /// The same names as sent.
+    pub names: Vec<String>,
     pub body: Vec<u8>,
 }
 
@@ -380,6 +382,7 @@ pub fn received_now(connection: usize, is_http2: bool) -> Received {
         method: String::new(),
         target: String::new(),
         headers: Vec::new(),
+        names: Vec::new(),
         body: Vec::new(),
     }
 }

@@ -152,7 +152,7 @@ impl Admin {
 /// authenticated: it may be evicted at any moment. The public listener's metrics do not count these connections.
 fn connection_slots(limits: &Limits) -> Arc<ConnectionSlots> {
     let limits = Limits { connections: CONNECTIONS, ..limits.clone() };
-    let rules = ConnectionRules { limits, tls: None };
+    let rules = ConnectionRules { limits, tls: None, keeps_field_case: false };
     ConnectionSlots::new(Arc::new(ArcSwap::from_pointee(rules)), Arc::default())
 }
 
@@ -201,6 +201,7 @@ async fn serve_http(socket: Box<dyn Stream>, ends: ConnectionEnds, server: Arc<S
         }
     });
     let connection = http1::Builder::new()
+        .title_case_headers(true)
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES)

@@ -260,16 +260,16 @@ async fn every_path_answers() {
     let (status, reply) = admin.send("GET /nothing", &[LOCAL]).await;
     assert_eq!((status, body(&reply)), (404, r#"{"error":{"code":404,"message":"not found"}}"#));
     let (status, reply) = admin.send("POST /metrics", &[LOCAL]).await;
-    assert!(status == 405 && reply.contains("allow: GET, HEAD\r\n"), "{reply}");
+    assert!(status == 405 && reply.contains("Allow: GET, HEAD\r\n"), "{reply}");
     assert_eq!(admin.status("GET /api/rules/reload", &[LOCAL]).await, 405);
     let (status, reply) = admin.send("GET /api/openapi.json", &[LOCAL]).await;
-    assert!(status == 200 && reply.contains("content-type: application/json\r\n"), "{reply}");
+    assert!(status == 200 && reply.contains("Content-Type: application/json\r\n"), "{reply}");
     assert_eq!(body(&reply), OPENAPI.trim_end());
     assert_eq!(admin.status("POST /api/openapi.json", &[LOCAL]).await, 405);
     assert_eq!(body(&admin.send("HEAD /healthz", &[LOCAL]).await.1), "");
     let (_, reply) = admin.send("GET /healthz", &[LOCAL, "X-Request-Id: probe-7"]).await;
-    assert!(reply.contains("x-request-id: probe-7\r\n"), "{reply}");
-    assert!(admin.send("GET /healthz", &[]).await.1.contains("x-request-id: "));
+    assert!(reply.contains("X-Request-Id: probe-7\r\n"), "{reply}");
+    assert!(admin.send("GET /healthz", &[]).await.1.contains("X-Request-Id: "));
 }
 
 #[tokio::test]
@@ -373,7 +373,7 @@ async fn everything_but_probes_requires_the_token() {
             admin.source.world.clock.advance(Duration::from_mins(1));
             let (status, reply) = admin.send(line, headers).await;
             assert!(
-                status == 401 && reply.contains("www-authenticate: Bearer realm=\"paybridge\"\r\n"),
+                status == 401 && reply.contains("Www-Authenticate: Bearer realm=\"paybridge\"\r\n"),
                 "{line} {headers:?}: {reply}"
             );
         }
@@ -412,7 +412,7 @@ async fn a_connection_serves_one_request() {
     socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut reply = String::new();
     socket.read_to_string(&mut reply).await.unwrap();
-    assert!(reply.contains("connection: close\r\n") && body(&reply) == "ok", "{reply}");
+    assert!(reply.contains("Connection: close\r\n") && body(&reply) == "ok", "{reply}");
 }
 
 /// Opens connections, each of which sends this.
@@ -625,7 +625,7 @@ async fn wrong_parameters_are_named() {
         ("GET /api/callbacks/sample", "POST"),
     ] {
         let (status, reply) = admin.send(line, &[LOCAL]).await;
-        assert!(status == 405 && reply.contains(&format!("allow: {allow}\r\n")), "{line}: {reply}");
+        assert!(status == 405 && reply.contains(&format!("Allow: {allow}\r\n")), "{line}: {reply}");
     }
     let (_, reply) = admin.send("HEAD /api/callbacks", &[LOCAL]).await;
     assert!(reply.starts_with("HTTP/1.1 200") && body(&reply).is_empty(), "{reply}");

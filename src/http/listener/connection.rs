@@ -35,7 +35,6 @@ use super::shared::{
 use super::transport::{CountedSocket, Inbound, Stream, Transport};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
-use crate::rules::Limits;
 
 /// The most accepted connections that wait for one worker.
 const QUEUE: usize = 1024;
@@ -223,7 +222,7 @@ async fn serve_to_end<S: Service>(
         Err(_elapsed) => return HandshakeError::Timeout.record(from, &shared),
     };
     let ended = match opened.peer.protocol {
-        Protocol::Http1 => serve_http1(opened, &rules.limits, shared, lifecycle, state).await,
+        Protocol::Http1 => serve_http1(opened, &rules, shared, lifecycle, state).await,
         // Boxed, so that HTTP/1 connections do not keep memory for HTTP/2, which is three times what they need
         // themselves.
         Protocol::Http2 => {
@@ -313,14 +312,14 @@ async fn proxied_address(
 
 async fn serve_http1<S: Service>(
     opened: Opened,
-    limits: &Limits,
+    rules: &ConnectionRules,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
     state: &Arc<ConnectionState>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
     let status = Arc::new(GuardStatus::of(Arc::clone(state)));
-    let mut io = HeadGuard::new(transport, Arc::clone(&status), limits, shared.settings.trim_idle_after);
+    let mut io = HeadGuard::new(transport, Arc::clone(&status), &rules.limits, shared.settings.trim_idle_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
@@ -335,7 +334,7 @@ async fn serve_http1<S: Service>(
                 readable = poll_fn(|cx| io.poll_cleared(cx)) => break readable?,
             }
         }
-        let requests = serve_requests(io, Arc::clone(&status), peer, limits, Arc::clone(&shared), lifecycle.clone());
+        let requests = serve_requests(io, Arc::clone(&status), peer, rules, Arc::clone(&shared), lifecycle.clone());
         let Some(trimmed) = Box::pin(requests).await? else { return Ok(()) };
         io = trimmed;
     }
@@ -347,7 +346,7 @@ async fn serve_requests<S: Service>(
     io: HeadGuard,
     status: Arc<GuardStatus>,
     peer: Peer,
-    limits: &Limits,
+    rules: &ConnectionRules,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
 ) -> Result<Option<HeadGuard>, hyper::Error> {
@@ -355,8 +354,10 @@ async fn serve_requests<S: Service>(
     let mut connection = http1::Builder::new()
         // A client that has closed its sending side still gets its replies.
         .half_close(true)
+        .title_case_headers(true)
+        .preserve_header_case(rules.keeps_field_case)
         // A replacement head is a little longer than the original.
-        .max_buf_size((limits.head + 1024).max(16 * 1024))
+        .max_buf_size((rules.limits.head + 1024).max(16 * 1024))
         .serve_connection(io, service);
     let served = loop {
         let served = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
@@ -444,13 +445,13 @@ mod tests {
     async fn an_idle_connection_drops_hyper_and_continues_with_the_next_request() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
-        let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
-        let limits = rules.gateway.limits.clone();
+        let loaded = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
+        let limits = loaded.gateway.limits.clone();
         let trim_idle_after = Duration::from_millis(1);
-        let connection_rules = ConnectionRules { limits: limits.clone(), tls: None };
+        let rules = ConnectionRules { limits: limits.clone(), tls: None, keeps_field_case: false };
         let settings = ListenerSettings {
-            rules: Arc::new(ArcSwap::from_pointee(connection_rules)),
-            clients: rules.gateway.clients.clone(),
+            rules: Arc::new(ArcSwap::from_pointee(rules.clone())),
+            clients: loaded.gateway.clients.clone(),
             metrics: Arc::default(),
             clock: Arc::new(SystemClock),
             workers: NonZeroUsize::MIN,
@@ -468,12 +469,12 @@ mod tests {
         let mut io = HeadGuard::new(transport, Arc::clone(&status), &limits, trim_idle_after);
         for path in ["/first", "/second", "/third"] {
             let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));
-            let requests = serve_requests(io, Arc::clone(&status), peer, &limits, shared, lifecycle);
+            let requests = serve_requests(io, Arc::clone(&status), peer, &rules, shared, lifecycle);
             let ((), trimmed) = tokio::join!(request(&mut client, path), requests);
             io = trimmed.unwrap().expect("the connection stays open");
         }
         drop(client);
-        let requests = serve_requests(io, status, peer, &limits, shared, Lifecycle::new(lifecycle));
+        let requests = serve_requests(io, status, peer, &rules, shared, Lifecycle::new(lifecycle));
         assert!(requests.await.unwrap().is_none(), "the connection ended");
     }
 

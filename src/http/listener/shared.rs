@@ -467,7 +467,7 @@ mod tests {
         let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
         let mut limits = rules.gateway.limits.clone();
         limits.connections = connections;
-        let rules = ConnectionRules { limits, tls: None };
+        let rules = ConnectionRules { limits, tls: None, keeps_field_case: false };
         ConnectionSlots::new(Arc::new(ArcSwap::from_pointee(rules)), Arc::default())
     }
 

@@ -75,6 +75,7 @@ pub(super) async fn send(
         url: &provider.url,
         trust: &provider.trust,
         headers: &headers,
+        spelled: &[],
         body: Some(Bytes::from(body)),
         timeout: provider.timeout,
         answer: outbound::AnswerBody::Whole(ANSWER_LIMIT),

@@ -12,7 +12,7 @@ use crate::domain::{Algorithm, Encoding, Recipe, Segment, TimestampFormat};
 use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
 use crate::rules::files::FileRole;
 use crate::rules::problems::{FileId, Span};
-use crate::rules::raw::{BoundedDuration, Field, Key, RouteKey, from_words, raw_table};
+use crate::rules::raw::{BoundedDuration, Field, FieldName, Key, RouteKey, from_words, raw_table};
 use crate::rules::{Dialect, Endpoint, Replies, StatusWords};
 
 raw_table! {
@@ -38,11 +38,11 @@ raw_table! {
     struct RawSignature {
         /// The header with the API key. The three headers must differ, and must not be headers with a meaning in HTTP,
         /// proxies or the gateway.
-        api_key: HeaderName = "X-Api-Key" where { "examples": ["X-Api-Key"] },
+        api_key: FieldName = "X-Api-Key" where { "examples": ["X-Api-Key"] },
         /// The header with the signature alone: no scheme, no prefix.
-        signature: HeaderName = "X-Signature",
+        signature: FieldName = "X-Signature",
         /// The header with the timestamp.
-        timestamp: HeaderName = "X-Timestamp" where { "examples": ["X-Timestamp"] },
+        timestamp: FieldName = "X-Timestamp" where { "examples": ["X-Timestamp"] },
         /// The format of the timestamp.
         ///
         /// - `unix`: seconds since 1970
@@ -166,7 +166,7 @@ from_words! {
 
 impl RawSignature {
     /// Returns the headers of the API key, the signature and the timestamp.
-    const fn headers(&self) -> [&Key<HeaderName>; 3] {
+    const fn headers(&self) -> [&Key<FieldName>; 3] {
         [&self.api_key, &self.signature, &self.timestamp]
     }
 }
@@ -184,7 +184,7 @@ const GATEWAY_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandb
 
 /// Headers that a dialect cannot use: those that HTTP, clients, proxies or the gateway read or write, or that replies
 /// echo.
-const RESERVED_HEADERS: &str = "accept accept-encoding cache-control connection content-encoding content-length content-type cookie \
+pub(super) const RESERVED_HEADERS: &str = "accept accept-encoding cache-control connection content-encoding content-length content-type cookie \
     expect forwarded host http2-settings keep-alive proxy-connection range set-cookie te traceparent \
     tracestate trailer transfer-encoding upgrade user-agent via x-forwarded-for x-forwarded-host \
     x-forwarded-proto x-real-ip x-request-id";
@@ -218,6 +218,7 @@ impl Context<'_> {
         Some(Dialect {
             name: name.into(),
             signature: signature?,
+            header_names: raw.signature.headers().map(|key| key.spelled.clone()),
             routes,
             statuses,
             replies,
@@ -263,7 +264,7 @@ impl Context<'_> {
     }
 
     /// Reports whether a dialect can use a header; otherwise notes the problem.
-    pub(super) fn check_header(&mut self, here: FileContext<'_>, key: &Key<HeaderName>) -> bool {
+    pub(super) fn check_header(&mut self, here: FileContext<'_>, key: &Key<FieldName>) -> bool {
         let reserved = RESERVED_HEADERS.split(' ').any(|name| name == key.as_str());
         if reserved {
             let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", key.as_str());

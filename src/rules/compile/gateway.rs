@@ -13,7 +13,7 @@ use super::{Context, FileContext, origin_of};
 use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, service_url};
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
-    BoundedDuration, Cidr, DisplayName, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
+    BoundedDuration, Cidr, DisplayName, FieldName, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
@@ -153,7 +153,7 @@ raw_table! {
     /// `[engine] callback_signature`.
     struct RawCallbackSignature {
         /// The header with the signature.
-        header: HeaderName = "X-Signature",
+        header: FieldName = "X-Signature",
         /// The signed text. It must contain `{body}` or `{body_sha256}`, and may contain the placeholders of a
         /// dialect's payload.
         payload: String = "{body}" where { "pattern": r"\{body(_sha256)?\}" },
@@ -376,7 +376,7 @@ impl Context<'_> {
         self.check_header(here, &raw.header);
         let payload = self.signing_payload(here, "engine.callback_signature.payload", &raw.payload);
         CallbackSignature {
-            header: (*raw.header).clone(),
+            header: HeaderName::clone(&raw.header),
             payload: payload.unwrap_or_default(),
             encoding: *raw.encoding,
         }

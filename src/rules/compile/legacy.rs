@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use http::HeaderName;
+
+use super::dialect::RESERVED_HEADERS;
 use super::{Context, FileContext, origin_of};
 use crate::domain::service_url;
-use crate::rules::raw::{BoundedDuration, List, Size, raw_table};
+use crate::rules::raw::{BoundedDuration, FieldName, List, Size, raw_table};
 use crate::rules::{LegacyRules, ServerRules};
 
 raw_table! {
@@ -23,9 +26,12 @@ raw_table! {
         /// The largest body of a reply: a size such as `"1MiB"`, or a number of bytes, at least 1 KiB. A larger one is
         /// 502.
         reply_limit: Size<1024> = "1MiB",
-        /// Prefixes of further v1 paths that are forwarded, of every merchant. None may be the beginning of a path that
-        /// a dialect names.
+        /// Further v1 paths that are forwarded, of every merchant, with all paths below them: `"/api/v1/refunds"` is one
+        /// with `/api/v1/refunds/7`, not with `/api/v1/refunds-admin`. No path of a dialect may be below one of them.
         paths: List<String> = [] where { "examples": [["/api/v1/refunds"]] },
+        /// Headers that are set to the caller's address in forwarded requests, for an old service that reads it from one
+        /// of them. `X-Forwarded-For` is always set; all other headers that name a client's address are left out.
+        client_address_headers: List<FieldName> = [] where { "examples": [["X-Real-IP"]] },
     }
 }
 
@@ -57,6 +63,10 @@ impl Context<'_> {
             self.problem(here, path.span(), message);
         }
         let paths = raw.paths.0.iter().filter(|path| is_path_prefix(path.get_ref()));
+        for name in raw.client_address_headers.0.iter().filter(|name| has_other_meaning(name.get_ref())) {
+            let message = "`legacy.client_address_headers` cannot name a header that has another meaning";
+            self.problem(here, name.span(), message);
+        }
         self.legacy_paths = paths.map(|path| (here.file, path.clone())).collect();
         LegacyRules {
             url: url.unwrap_or_default(),
@@ -64,8 +74,18 @@ impl Context<'_> {
             timeout: raw.timeout.0,
             reply_limit: raw.reply_limit.0,
             paths: raw.paths.values().map(|path| path.as_str().into()).collect(),
+            client_address_headers: raw.client_address_headers.values().map(|name| HeaderName::clone(name)).collect(),
         }
     }
+}
+
+/// Reports whether a header cannot name a client's address, also as servers read it that take `_` for `-`.
+fn has_other_meaning(name: &HeaderName) -> bool {
+    let name = name.as_str().replace('_', "-");
+    let of_addresses = ["x-forwarded-for", "x-real-ip"].contains(&name.as_str());
+    let of_callers =
+        ["authorization", "proxy-authorization", "x-original-url", "x-rewrite-url"].contains(&name.as_str());
+    of_callers || (!of_addresses && RESERVED_HEADERS.split(' ').any(|reserved| reserved == name))
 }
 
 /// Reports whether a text can be the beginning of a forwarded path, spelled in the only way that there is.

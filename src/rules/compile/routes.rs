@@ -106,12 +106,13 @@ impl Context<'_> {
         }
     }
 
-    /// Notes `[legacy] paths` that a path of a dialect begins with: a create in another spelling would be forwarded there
+    /// Notes `[legacy] paths` that a path of a dialect is below: a create in another spelling would be forwarded there
     /// without a home.
     fn refuse_forwarding(&mut self, dialect: &str, path: &str) {
         for (file, prefix) in &self.legacy_paths {
             let (path_in_lower, prefix_in_lower) = (path.to_ascii_lowercase(), prefix.get_ref().to_ascii_lowercase());
-            if path_in_lower.starts_with(&prefix_in_lower) || prefix_in_lower.trim_end_matches('/') == path_in_lower {
+            let below = path_in_lower.strip_prefix(prefix_in_lower.trim_end_matches('/'));
+            if below.is_some_and(|below| below.is_empty() || below.starts_with('/')) {
                 let message = format!(
                     "`legacy.paths`: {} is the beginning of {path} of the dialect {}, which is forwarded by its merchant's \
                      `v1.mode`",

@@ -1,6 +1,7 @@
 //! Types of single values in rule files: strings, numbers, durations, sizes, addresses and lists.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
 use std::time::Duration;
 
 use http::{HeaderName, Method};
@@ -365,6 +366,29 @@ pub(in crate::rules) fn is_readable(text: &str, most: usize, allowed: &[char]) -
     !text.trim().is_empty() && text.chars().count() <= most && !text.contains(wrong)
 }
 
+/// The name of a header, which HTTP compares without regard to case, and how the file spells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::rules) struct FieldName {
+    name: HeaderName,
+    /// As written.
+    pub spelled: Box<str>,
+}
+
+impl FieldName {
+    fn new(text: &str) -> Option<Self> {
+        let name = text.parse().ok().filter(|_| text.len() <= 128)?;
+        Some(Self { name, spelled: text.into() })
+    }
+}
+
+impl Deref for FieldName {
+    type Target = HeaderName;
+
+    fn deref(&self) -> &HeaderName {
+        &self.name
+    }
+}
+
 /// `METHOD /path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::rules) struct RouteKey {
@@ -416,7 +440,7 @@ from_text! {
         "pattern": r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]+$",
         "examples": ["127.0.0.1:8443", "[::]:8443"],
     };
-    HeaderName, "a header name such as \"X-Signature\"" => |text| text.parse().ok().filter(|_| text.len() <= 128), {
+    FieldName, "a header name such as \"X-Signature\"" => FieldName::new, {
         "type": "string",
         "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$",
         "examples": ["X-Signature"],

@@ -21,8 +21,8 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) use leaf::duration;
 pub(super) use leaf::{
-    BoundedDuration, CURRENCY, Cidr, Date, DisplayName, Entries, LANGUAGE_TAG, List, NAME, RouteKey, Size, Visible,
-    WEB_URL, WholeSeconds, is_readable,
+    BoundedDuration, CURRENCY, Cidr, Date, DisplayName, Entries, FieldName, LANGUAGE_TAG, List, NAME, RouteKey, Size,
+    Visible, WEB_URL, WholeSeconds, is_readable,
 };
 pub(super) use schema::{Absent, SchemaTable, add};
 pub(super) use secret::RawSecrets;

@@ -118,6 +118,7 @@ trust = []
 timeout = "2s"
 reply_limit = "64KiB"
 paths = ["/api/v1/refunds"]
+client_address_headers = ["X-Real-IP"]
 [callbacks]
 timeout = "1s"
 first_retry = "1s"

@@ -126,15 +126,38 @@ fn legacy_errors() {
     }
     let rules = |paths: &str| format!("{url}paths = [{paths}]");
     gateway(
-        &rules("\"/api/v1/payin/status/old\", \"/api/v1/payout/st\""),
+        &rules("\"/api/v1/payin/status/old\", \"/api/v1/payout/status\""),
         "3:38",
         "is the beginning of /api/v1/payout/status",
     );
-    for path in ["/api/v1/payin/", "/API/v1/pay"] {
+    for path in ["/api/v1/payin/", "/API/v1/payOUT", "/api"] {
         let problems = Rules::small().with("gateway.toml", rules(&format!("\"{path}\""))).problems();
-        assert!(problems.iter().all(|problem| problem.contains("is the beginning of /api/v1/pay")), "{problems:?}");
+        assert!(!problems.is_empty(), "{path}");
+        assert!(problems.iter().all(|problem| problem.contains("is the beginning of /api/v1/")), "{problems:?}");
     }
-    Rules::small().with("gateway.toml", rules("\"/api/v1/refunds\"")).load();
+    Rules::small().with("gateway.toml", rules("\"/api/v1/refunds\", \"/api/v1/pay\"")).load();
+    for name in ["X-Real-IP", "True_Client_IP", "x-forwarded-for", "X-Caller"] {
+        Rules::small().with("gateway.toml", format!("{url}client_address_headers = [\"{name}\"]")).load();
+    }
+    let headers = |name: &str| format!("{url}client_address_headers = [\"X-Real-IP\", \"{name}\"]");
+    for name in ["", "X Real", "X-Real-IP:", "é"] {
+        gateway(&headers(name), "3:40", "must be a header name");
+    }
+    for name in [
+        "Host",
+        "content_length",
+        "Connection",
+        "Transfer-Encoding",
+        "Forwarded",
+        "X-Forwarded-Proto",
+        "Via",
+        "Cookie",
+        "X-Request-Id",
+        "X-Original-URL",
+        "Authorization",
+    ] {
+        gateway(&headers(name), "3:40", "`legacy.client_address_headers` cannot name");
+    }
 }
 
 #[test]

@@ -53,6 +53,38 @@ async fn a_request_passes_byte_for_byte() {
 }
 
 #[tokio::test]
+async fn only_the_gateway_names_the_callers_address() {
+    let old = old_service();
+    let gateway = Gateway::start(&rules(&old, "client_address_headers = [\"X-Real-IP\", \"Caller_IP\"]", LEGACY));
+    let request = |id: &str| {
+        let names = [
+            "X-Real-IP",
+            "TRUE-client-ip",
+            "x_real_ip",
+            "CF-Connecting-IP",
+            "WL_Proxy-Client_IP",
+            "Caller-IP",
+            "X-Own",
+        ];
+        names.iter().fold(Request::payin(&ACME, &payin(id)), |request, name| request.header(name, "203.0.113.9"))
+    };
+    for protocol in PROTOCOLS {
+        gateway.client().send_by(protocol, &request("o-1")).await.expect(200);
+        let received = old.received().pop().unwrap();
+        for name in ["x-real-ip", "caller_ip", "x-forwarded-for"] {
+            assert_eq!(received.header(name), "127.0.0.1", "{name}");
+        }
+        let claimed: Vec<_> = received.headers.iter().filter(|(_, value)| value == "203.0.113.9").collect();
+        assert_eq!(claimed, [&("x-own".to_owned(), "203.0.113.9".to_owned())]);
+    }
+    // A reload is enough.
+    gateway.reload_with(&rules(&old, "client_address_headers = [\"True-Client-IP\"]", LEGACY));
+    gateway.client().send(&request("o-2")).await.expect(200);
+    let received = old.received().pop().unwrap();
+    assert_eq!((received.all("x-real-ip"), received.header("true-client-ip")), (vec![], "127.0.0.1"));
+}
+
+#[tokio::test]
 async fn what_belongs_to_a_connection_stays_there() {
     let old = old_service();
     let gateway = Gateway::start(&rules(&old, "", LEGACY));
@@ -170,6 +202,11 @@ async fn headers_of_a_reply_pass_with_the_gateways_own() {
     }
 }
 
+/// A reply of one chunk with these lines about its framing.
+fn framed(lines: &str) -> Play {
+    Play::Bytes(format!("HTTP/1.1 200 OK\r\n{lines}\r\n2\r\nok\r\n0\r\n\r\n").into_bytes())
+}
+
 #[tokio::test]
 async fn what_cannot_be_passed_on_is_502_or_504() {
     let old = Receiver::start(|received, _| match received.json()["external_id"].as_str().unwrap() {
@@ -183,6 +220,18 @@ async fn what_cannot_be_passed_on_is_502_or_504() {
         "upgrade" => Play::Bytes(b"HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n".to_vec()),
         "missing-body" => Play::MissingBody(200),
         "drip" => Play::Drip,
+        "zipped-chunks" => framed("Transfer-Encoding: gzip, chunked\r\n"),
+        "zipped" => framed("Transfer-Encoding: gzip\r\n"),
+        "twice-chunked" => framed("Transfer-Encoding: chunked, chunked\r\n"),
+        "chunked-in-two" => framed("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+        "chunked-and-length" => framed("Transfer-Encoding: chunked\r\nContent-Length: 2\r\n"),
+        "length-and-chunked" => framed("Content-Length: 2\r\nTransfer-Encoding: Chunked\r\n"),
+        "identity" => framed("Transfer-Encoding: identity\r\n"),
+        "two-lengths" => framed("Content-Length: 2\r\nContent-Length: 3\r\n"),
+        "signed-length" => framed("Content-Length: +2\r\n"),
+        "nothing-chunked" => Play::Bytes(b"HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_vec()),
+        "old-chunked" => Play::Bytes(b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_vec()),
+        "chunked" => framed("Transfer-Encoding: ChunKed\r\n"),
         _ => Play::Hang,
     });
     let gateway = Gateway::start(&rules(&old, "timeout = \"3s\"\nreply_limit = \"2KiB\"", LEGACY));
@@ -194,6 +243,18 @@ async fn what_cannot_be_passed_on_is_502_or_504() {
         ("endless-body", 502),
         ("too-long", 502),
         ("upgrade", 502),
+        ("zipped-chunks", 502),
+        ("zipped", 502),
+        ("twice-chunked", 502),
+        ("chunked-in-two", 502),
+        ("chunked-and-length", 502),
+        ("length-and-chunked", 502),
+        ("identity", 502),
+        ("two-lengths", 502),
+        ("signed-length", 502),
+        ("nothing-chunked", 502),
+        ("old-chunked", 502),
+        ("chunked", 200),
         ("missing-body", 504),
         ("drip", 504),
         ("hang", 504),
@@ -217,8 +278,8 @@ async fn what_cannot_be_passed_on_is_502_or_504() {
     let (_, metrics) = gateway.admin_get("/metrics").unwrap();
     for line in [
         "paybridge_legacy_requests_total{outcome=\"timeout\"} 3",
-        "paybridge_legacy_requests_total{outcome=\"success\"} 1",
-        "paybridge_creates_by_home_total{mode=\"legacy\",home=\"legacy\"} 11",
+        "paybridge_legacy_requests_total{outcome=\"success\"} 2",
+        "paybridge_creates_by_home_total{mode=\"legacy\",home=\"legacy\"} 23",
     ] {
         assert!(metrics.lines().any(|known| known == line), "{line} is not in {metrics}");
     }
@@ -249,6 +310,8 @@ async fn further_paths_are_forwarded_and_never_claimed() {
     for (method, target, body) in [
         ("POST", "/api/v1/refunds", "{\"external_id\":\"o-1\"}"),
         ("GET", "/api/v1/refunds/7?full=1&a=%2F", ""),
+        ("GET", "/api/v1/refunds/SO%2F2026%2f12/lines?a=..%2f", ""),
+        ("GET", "/api/v1/refunds/100%25", ""),
         ("PUT", "/api/v1/refunds/7", "{}"),
         ("PATCH", "/api/v1/refunds/7", "{}"),
         ("DELETE", "/api/v1/reports/7", ""),
@@ -264,6 +327,13 @@ async fn further_paths_are_forwarded_and_never_claimed() {
     let count = old.count();
     for (request, expected) in [
         (signed("GET", "/api/v1/reports", ""), 404),
+        (signed("GET", "/api/v1/refunds-admin", ""), 404),
+        (signed("POST", "/api/v1/refunds/..%2fpayin", "{}"), 404),
+        (signed("POST", "/api/v1/refunds/..%252fpayin", "{}"), 404),
+        (signed("POST", "/api/v1/refunds/..%3b/payin", "{}"), 404),
+        (signed("POST", "/api/v1/refunds/..\\payin", "{}"), 404),
+        (signed("POST", "/api/v1/refunds/7%3fa=1", "{}"), 404),
+        (signed("POST", "/api/v1/refunds/7%0d%0a", "{}"), 404),
         (signed("GET", "/api/v1/refunds/../payin/status?external_id=a", ""), 404),
         (signed("POST", "/api/v1/refunds/%2e%2e/payin", "{}"), 404),
         (signed("POST", "/api/v1/refunds//payin", "{}"), 404),

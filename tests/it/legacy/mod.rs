@@ -1,8 +1,10 @@
 //! The old v1 service from outside: what is forwarded to it and how, and where orders are at home (contract section 6,
 //! "Homes and modes").
 
+mod field_case;
 mod forwarding;
 mod homes;
+mod places;
 mod shadow;
 
 use std::process::Command;

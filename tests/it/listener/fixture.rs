@@ -139,7 +139,7 @@ impl Default for Setup {
 impl Setup {
     pub fn start(self) -> Server {
         let probe = Probe { seen: Arc::default(), gate: Arc::new(Semaphore::new(0)), finished: Arc::default() };
-        let rules = ConnectionRules { limits: self.limits, tls: self.tls.map(Arc::new) };
+        let rules = ConnectionRules { limits: self.limits, tls: self.tls.map(Arc::new), keeps_field_case: false };
         let settings = ListenerSettings {
             rules: Arc::new(ArcSwap::from_pointee(rules)),
             clients: self.clients,

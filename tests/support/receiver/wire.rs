@@ -106,6 +106,7 @@ async fn take_request(stream: &mut dyn Stream, buffer: &mut Vec<u8>, connection:
         if let httparse::Status::Complete(start) = head.parse(buffer).expect("an HTTP request") {
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
             let headers: Vec<_> = head.headers.iter().map(|h| (h.name.to_ascii_lowercase(), text(h.value))).collect();
+            let names = head.headers.iter().map(|h| h.name.to_owned()).collect();
             assert!(
                 headers.iter().all(|(name, _)| name != "transfer-encoding"),
                 "a body without its length: {headers:?}"
@@ -116,7 +117,7 @@ async fn take_request(stream: &mut dyn Stream, buffer: &mut Vec<u8>, connection:
                 let (method, target) = (head.method.unwrap().to_owned(), head.path.unwrap().to_owned());
                 let body = buffer[start..end].to_vec();
                 buffer.drain(..end);
-                return Some(Received { method, target, headers, body, ..received_now(connection, false) });
+                return Some(Received { method, target, headers, names, body, ..received_now(connection, false) });
             }
         }
         let mut chunk = [0; 4096];
@@ -130,7 +131,9 @@ async fn take_request(stream: &mut dyn Stream, buffer: &mut Vec<u8>, connection:
 
 /// Serves a connection in HTTP/2: statuses as they are, a reset of the stream for what HTTP/1.1 would break.
 pub async fn http2(stream: impl Stream, connection: usize, state: Arc<State>) {
-    let Ok(mut requests) = h2::server::handshake(stream).await else { return };
+    // As many open requests as most servers allow.
+    let mut builder = h2::server::Builder::new();
+    let Ok(mut requests) = builder.max_concurrent_streams(100).handshake(stream).await else { return };
     let mut under_way = JoinSet::new();
     while let Some(Ok((request, respond))) = requests.accept().await {
         under_way.spawn(http2_request(request, respond, connection, state.clone()));

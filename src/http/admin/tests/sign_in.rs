@@ -63,7 +63,10 @@ impl Running {
 
 fn header<'r>(reply: &'r str, name: &str) -> Option<&'r str> {
     let lines = reply.lines().take_while(|line| !line.is_empty());
-    lines.filter_map(|line| line.split_once(": ")).find(|(known, _)| *known == name).map(|(_, value)| value)
+    lines
+        .filter_map(|line| line.split_once(": "))
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value)
 }
 
 #[tokio::test]
