@@ -30,6 +30,7 @@
 //! | [`error`] | the errors of a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the history of the last hour, each merchant's traffic, the log, access lines |
 //! | [`backoff`] | the wait before the next attempt |
+//! | [`reply_room`] | how many bytes of replies wait on one connection |
 //! | [`clock`] | time and randomness, injected |
 //! | [`domain`] | amounts, ids, URLs, accounts, operations, create requests with their `fields`, fingerprints, ledger accounts, secrets, signature recipes |
 //! | [`json`] | the strict JSON reader, and how strings are written |
@@ -112,6 +113,7 @@ pub mod outbound;
 pub mod pages;
 pub mod provider;
 pub mod remote;
+pub mod reply_room;
 pub mod rules;
 pub mod shadow;
 pub mod store;

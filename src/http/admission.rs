@@ -32,6 +32,7 @@ use crate::error::{AdmissionError, ApiError, AuthenticationFailure};
 use crate::legacy::RequestHead;
 use crate::pages::{Decision, LinkKind, PageRequest};
 use crate::provider::events;
+use crate::reply_room::ReplyRoom;
 use crate::rules::{Limits, RuleSet};
 use crate::store::RelayTarget;
 use crate::telemetry::Stage;
@@ -135,7 +136,7 @@ impl GatewayState {
             Some(_) if !may_be_forwarded => ForwardedHeaders::default(),
             Some(_) | None => context::forwarded_headers(&context.request_id, &head.headers),
         };
-        let head = may_be_forwarded.then(|| Box::new(request_head(head, address)));
+        let head = may_be_forwarded.then(|| Box::new(request_head(head, address, context.reply_room())));
         Ok(Admitted::Merchant(MerchantRequest { caller, route, segment, query, body, signature, forwarded, head }))
     }
 
@@ -308,13 +309,15 @@ fn announced_body<B: Body>(
 }
 
 /// The head of a request that may be forwarded to the old v1 service.
-fn request_head(head: &Parts, address: IpAddr) -> RequestHead {
+fn request_head(head: &Parts, address: IpAddr, room: ReplyRoom) -> RequestHead {
+    let mut extensions = head.extensions.clone();
+    extensions.insert(room);
     let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
     RequestHead {
         method: head.method.clone(),
         target: target.into(),
         headers: head.headers.clone(),
-        extensions: head.extensions.clone(),
+        extensions,
         address,
     }
 }

@@ -15,7 +15,7 @@ use http_body_util::BodyExt as _;
 use ipnet::IpNet;
 use tokio::time::timeout;
 
-use super::listener::{ConnectionInfo, ConnectionState, Protocol, ReservedRoom};
+use super::listener::{ConnectionInfo, ConnectionState, Protocol};
 use super::reply::{self, Envelope, REQUEST_ID, Reply};
 use super::router;
 use crate::auth::callers::client_address;
@@ -27,6 +27,7 @@ use crate::error::{AdmissionError, ApiError};
 use crate::homes::Homes;
 use crate::outbound::Outbound;
 use crate::pages::PageReply;
+use crate::reply_room::{ReplyRoom, ReservedRoom};
 use crate::rules::{CurrentRules, Merchant, RuleSet};
 use crate::shadow::ShadowChecks;
 use crate::store::Store;
@@ -207,6 +208,11 @@ impl RequestContext {
         } else {
             Err(ApiError::Unavailable { cause: "its connection made room for another one".to_owned() })
         }
+    }
+
+    /// Returns the room for replies of its connection.
+    pub(super) fn reply_room(&self) -> ReplyRoom {
+        self.connection.room().clone()
     }
 
     /// Waits until a reply of up to `bytes` may be made: until the client has taken enough of those before it.

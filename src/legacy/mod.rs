@@ -29,7 +29,7 @@ pub struct RequestHead {
     pub target: Box<str>,
     /// Its headers.
     pub headers: HeaderMap,
-    /// What the listener noted of them: over HTTP/1 the case of their names.
+    /// What the listener noted: the room for replies of the connection, over HTTP/1 the case of the headers' names.
     pub extensions: Extensions,
     /// The address of the caller.
     pub address: IpAddr,

@@ -31,6 +31,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::domain::UnixMillis;
+use crate::reply_room::ReplyRoom;
 use client::{Client, ClientOptions, PoolExhausted};
 pub use egress::{EgressPolicy, is_public};
 use lanes::{Lane, Lanes};
@@ -222,22 +223,30 @@ impl Outbound {
 
     /// Sends a request as it is, and reads the whole response, whose body has at most `limit` bytes, within `timeout`.
     /// `Host` is that of the URI. Over HTTP/1 the names of fields keep the case that the extensions of a request hold which
-    /// was received, and the response's extensions hold that of its own.
+    /// was received, and the response's extensions hold that of its own. A body that is not short is read when there is
+    /// room for it, if the request's extensions have a [`ReplyRoom`]; the response's hold the room then.
     ///
     /// # Errors
     /// [`OutboundError`] states why there is no response.
     pub async fn forward(
         &self,
-        request: Request<Bytes>,
+        mut request: Request<Bytes>,
         trust: &Arc<[CertificateDer<'static>]>,
         timeout: Duration,
         limit: usize,
     ) -> Result<Response<Bytes>, OutboundError> {
+        let room = request.extensions_mut().remove::<ReplyRoom>();
         let exchange = async {
             let lane = self.lane(request.uri(), trust, EgressPolicy::Anywhere).await?;
             let (response, framing) = send(&lane.client, request.map(Full::new)).await?;
             framing?;
-            let (head, body) = response.into_parts();
+            let (mut head, body) = response.into_parts();
+            if let Some(room) = room {
+                let most = body.size_hint().upper().and_then(|most| usize::try_from(most).ok()).unwrap_or(limit);
+                let reserved = room.reserve(most.min(limit)).await;
+                let ends = || OutboundError::Unreachable("the caller takes no reply".to_owned());
+                head.extensions.insert(reserved.ok_or_else(ends)?);
+            }
             Ok(Response::from_parts(head, read(body, limit).await?))
         };
         tokio::time::timeout(timeout, exchange).await.unwrap_or(Err(OutboundError::Timeout))

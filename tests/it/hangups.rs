@@ -1,6 +1,7 @@
 //! Callers who hang up in the middle: an operation exists whole or not at all, and the same request sent again gets its
 //! answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,8 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::bodies::with;
 use crate::support::http2::Http2;
+use crate::support::receiver::{Identity, Manner, Play, Receiver};
 use crate::support::reply::assert_same;
-use crate::support::request::ACME;
+use crate::support::request::{ACME, BETA};
 use crate::support::stored::Create;
 use crate::support::{self, Client, Gateway, Request, Rules, text};
 
@@ -159,7 +161,27 @@ async fn take_nothing(client: Client, request: Request) {
 
 #[tokio::test]
 async fn callers_who_take_no_reply_use_little_memory_and_are_gone_soon() {
-    let gateway = Gateway::start(&Rules::default().with("limits", "body_timeout = \"3s\""));
+    // The old service answers with pages of 200 KB, whose length it announces to one caller and not to another.
+    let old = Receiver::on(
+        0,
+        &Arc::new(Identity::new(&["http/1.1"])),
+        |_| Manner::Serve,
+        |received, _| {
+            let page = "x".repeat(200 * 1024);
+            let framed = match received.target.ends_with("chunked") {
+                true => format!("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{page}\r\n0\r\n\r\n", page.len()),
+                false => format!("Content-Length: {}\r\n\r\n{page}", page.len()),
+            };
+            Play::Bytes(format!("HTTP/1.1 200 OK\r\n{framed}").into_bytes())
+        },
+    );
+    let legacy = format!("url = \"{}\"\ntrust = [\"{}\"]", old.url(""), old.ca().display());
+    let rules = Rules::default().with("limits", "body_timeout = \"3s\"").with("legacy", &legacy);
+    let gateway = Gateway::start(&rules.edit(
+        "merchants/beta.toml",
+        "name = \"Beta\"\n",
+        "name = \"Beta\"\nv1.mode = \"legacy\"\n",
+    ));
     let client = gateway.client();
     let mut connection = client.connect().await;
     for number in 0..200 {
@@ -181,7 +203,9 @@ async fn callers_who_take_no_reply_use_little_memory_and_are_gone_soon() {
         });
     }
     takers.join_all().await;
-    for request in [page, Request::new("GET", "/pay/1", ""), Request::new("GET", "/nope", "")] {
+    let forwarded = |query: &str| Request::v1_get(&BETA, &format!("/api/v1/transactions{query}"));
+    let strangers = [Request::new("GET", "/pay/1", ""), Request::new("GET", "/nope", "")];
+    for request in [page, forwarded(""), forwarded("?chunked")].into_iter().chain(strangers) {
         let before = resident(&gateway);
         let callers: Vec<_> = (0..20).map(|_| tokio::spawn(take_nothing(client.clone(), request.clone()))).collect();
         let mut most = before;

@@ -18,10 +18,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::head;
+use super::pace::Pace;
 use super::shared::{ConnectionInfo, ConnectionState, Lifecycle, Peer, Service, Shared};
 use super::transport::{Inbound, Transport};
-use super::waiting::{Pace, ReservedRoom};
 use crate::domain::{UnixMillis, wide};
+use crate::reply_room::ReservedRoom;
 use crate::rules::Limits;
 
 /// The most open streams of one connection.

@@ -11,12 +11,12 @@ mod deadline;
 mod head;
 mod head_guard;
 mod http2;
+mod pace;
 mod proxy_header;
 mod settings;
 mod shared;
 pub mod tls;
 mod transport;
-mod waiting;
 
 use std::convert::Infallible;
 use std::io;
@@ -37,7 +37,6 @@ pub use connection::Watchdog;
 pub use settings::{ConnectionRules, ListenerSettings};
 pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use transport::Inbound;
-pub use waiting::{ReplyRoom, ReservedRoom};
 
 /// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;

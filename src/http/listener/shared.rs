@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::settings::{ConnectionRules, ListenerSettings};
 use super::transport::Inbound;
-use super::waiting::ReplyRoom;
 use crate::error::AdmissionError;
+use crate::reply_room::ReplyRoom;
 use crate::telemetry::{Metrics, Stopwatch};
 
 /// Answers requests. It must refuse a request whose [`HeadCheck`] holds a violation.

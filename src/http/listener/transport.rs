@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::server::TlsStream;
 
 use super::deadline::Deadline;
-use super::waiting::Pace;
+use super::pace::Pace;
 use crate::domain::wide;
 
 /// The most bytes that are discarded from a client after the last reply.
