@@ -27,6 +27,9 @@ impl Default for ReplyRoom {
 }
 
 impl ReplyRoom {
+    /// The length up to which a reply needs no more room than its request has, in bytes.
+    pub const SHORT: usize = 2 * UNIT;
+
     /// Waits for the room that every request needs. `None`: the connection ends.
     pub(crate) async fn enter(&self) -> Option<ReservedRoom> {
         self.acquire(FIRST_UNITS).await

@@ -151,7 +151,7 @@ impl CallbackWorker {
         let watch = Stopwatch::start();
         let listed = self.queues.read(&*self.context.store).await?;
         self.scan = watch.elapsed();
-        if self.correct_waits(&rules, &listed.queues, now).await? {
+        if self.correct_waits(&rules, &listed.queues).await? {
             return Ok(Duration::ZERO);
         }
         self.targets.forget(listed.idle());
@@ -176,16 +176,13 @@ impl CallbackWorker {
     }
 
     /// Makes callbacks due that a wrong clock made wait for too long; returns whether there were any.
-    async fn correct_waits(
-        &self,
-        rules: &RuleSet,
-        queues: &[CallbackQueue],
-        now: UnixMillis,
-    ) -> Result<bool, StoreError> {
+    async fn correct_waits(&self, rules: &RuleSet, queues: &[CallbackQueue]) -> Result<bool, StoreError> {
         let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
+        // Read now: the clock may have been set back since the round began.
+        let now = self.context.clock.now();
         let latest = now.plus(rules.gateway.callbacks.max_retry.max(lease(rules)).max(LONGEST_OTHER_WAIT));
         let waits = match doubtful {
-            DatedWaits::QueuedAfter(after) => MisdatedWaits::QueuedAfter(after),
+            DatedWaits::QueuedAfter(after, _) => MisdatedWaits::QueuedAfter(after),
             DatedWaits::Overlong => {
                 MisdatedWaits::Overlong(queues.iter().map(|queue| (queue.target.as_queue().into(), latest)).collect())
             }

@@ -24,7 +24,8 @@ const BETWEEN_COMPARISONS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatedWaits {
     /// Those of work that was queued after this time: the clock was ahead when they were written.
-    QueuedAfter(UnixMillis),
+    /// The number counts the jumps until then.
+    QueuedAfter(UnixMillis, u64),
     /// Those that end later than the longest wait from now.
     Overlong,
 }
@@ -42,6 +43,8 @@ struct State {
     ahead: i64,
     /// The start or the last jump.
     settled_since: Instant,
+    /// How many jumps there were.
+    jumps: u64,
     /// What [`DatedWaits::QueuedAfter`] is to cover, until [`ClockJumps::corrected`].
     queued_after: Option<UnixMillis>,
     compared_at: Option<Instant>,
@@ -52,8 +55,15 @@ impl ClockJumps {
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let (wall, monotonic) = (clock.now(), clock.monotonic());
-        let state =
-            State { wall, monotonic, ahead: 0, settled_since: monotonic, queued_after: Some(wall), compared_at: None };
+        let state = State {
+            wall,
+            monotonic,
+            ahead: 0,
+            settled_since: monotonic,
+            jumps: 0,
+            queued_after: Some(wall),
+            compared_at: None,
+        };
         Self { clock, state: Mutex::new(state) }
     }
 
@@ -67,6 +77,7 @@ impl ClockJumps {
             tracing::warn!(seconds = jump / 1000, "the wall clock was set");
             state.ahead = state.ahead.saturating_add(jump);
             state.settled_since = monotonic;
+            state.jumps += 1;
             if jump < 0 {
                 // All that was written before the clock was set back may be due too late.
                 state.queued_after = Some(UnixMillis(i64::MIN));
@@ -98,7 +109,7 @@ impl ClockJumps {
     pub fn doubtful(&self) -> Option<DatedWaits> {
         let state = self.read();
         if let Some(after) = state.queued_after {
-            return Some(DatedWaits::QueuedAfter(after));
+            return Some(DatedWaits::QueuedAfter(after, state.jumps));
         }
         let passed = state.compared_at.map(|at| state.monotonic.saturating_duration_since(at));
         passed.is_none_or(|passed| passed >= BETWEEN_COMPARISONS).then_some(DatedWaits::Overlong)
@@ -108,9 +119,9 @@ impl ClockJumps {
     pub fn corrected(&self, waits: DatedWaits) {
         let mut state = self.read();
         match waits {
-            DatedWaits::QueuedAfter(after) if state.queued_after == Some(after) => state.queued_after = None,
-            // The clock was set back meanwhile.
-            DatedWaits::QueuedAfter(_) => {}
+            DatedWaits::QueuedAfter(_, jumps) if state.jumps == jumps => state.queued_after = None,
+            // The clock was set meanwhile.
+            DatedWaits::QueuedAfter(..) => {}
             DatedWaits::Overlong => state.compared_at = Some(state.monotonic),
         }
     }
@@ -189,31 +200,36 @@ mod tests {
             clock.set_ahead(10);
             assert!(jumps.began_until(MINUTE, Duration::ZERO) == Some(ago(clock.now(), MINUTE)));
         }
-        assert!(jumps.doubtful() == Some(DatedWaits::QueuedAfter(START)), "of the start");
+        assert!(matches!(jumps.doubtful(), Some(DatedWaits::QueuedAfter(START, _))), "of the start");
     }
 
     #[test]
     fn waits_are_doubted_at_the_start_after_a_step_back_and_now_and_then() {
         let (clock, jumps) = started();
         let next = || {
-            let waits = jumps.doubtful();
-            waits.inspect(|waits| jumps.corrected(*waits))
+            let waits = jumps.doubtful()?;
+            jumps.corrected(waits);
+            match waits {
+                DatedWaits::QueuedAfter(after, _) => Some(Some(after)),
+                DatedWaits::Overlong => Some(None),
+            }
         };
-        let everything = Some(DatedWaits::QueuedAfter(UnixMillis(i64::MIN)));
-        assert_eq!(jumps.doubtful(), Some(DatedWaits::QueuedAfter(START)));
-        assert_eq!(next(), Some(DatedWaits::QueuedAfter(START)), "until they are corrected");
-        assert_eq!((next(), next()), (Some(DatedWaits::Overlong), None));
+        let (everything, overlong) = (Some(Some(UnixMillis(i64::MIN))), Some(None));
+        assert!(matches!(jumps.doubtful(), Some(DatedWaits::QueuedAfter(START, _))));
+        assert_eq!(next(), Some(Some(START)), "until they are corrected");
+        assert_eq!((next(), next()), (overlong, None));
         clock.advance(BETWEEN_COMPARISONS);
-        assert_eq!((next(), next()), (Some(DatedWaits::Overlong), None));
+        assert_eq!((next(), next()), (overlong, None));
         clock.set_ahead(HOUR);
         assert_eq!(next(), None, "nothing is due too late then");
         clock.set_ahead(-HOUR);
         assert_eq!((next(), next()), (everything, None));
-        clock.set_ahead(-HOUR);
+        clock.set_ahead(-2 * HOUR);
         let waits = jumps.doubtful().unwrap();
-        clock.set_ahead(-HOUR);
+        clock.set_ahead(-3 * HOUR);
         jumps.corrected(waits);
+        assert_eq!((next(), next()), (everything, None), "it was set back again meanwhile");
         clock.advance(BETWEEN_COMPARISONS);
-        assert_eq!((next(), next()), (Some(DatedWaits::Overlong), None));
+        assert_eq!((next(), next()), (overlong, None));
     }
 }

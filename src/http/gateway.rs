@@ -24,7 +24,7 @@ use crate::domain::Direction;
 use crate::error::ApiError;
 use crate::homes::{ByHome, V1Reply};
 use crate::provider::events;
-use crate::rules::Endpoint;
+use crate::rules::{Endpoint, Mode};
 use crate::telemetry::Stage;
 use crate::v2::ServiceCall;
 
@@ -72,9 +72,7 @@ impl Gateway {
             admitted
         };
         let bytes = match &admitted {
-            Ok(Admitted::Merchant(request)) if request.route == MerchantRoute::V1(Endpoint::Transactions) => {
-                Some(HISTORY_BYTES)
-            }
+            Ok(Admitted::Merchant(request)) if is_for_history_here(request) => Some(HISTORY_BYTES),
             _ => context.page_bytes(),
         };
         let room = match bytes {
@@ -108,6 +106,12 @@ impl Service for Gateway {
 fn may_stay_open(failure: &ApiError, head: &Parts) -> bool {
     let of_caller = matches!(failure, ApiError::Refused(refusal) if refusal.is_of_caller());
     of_caller && !head.headers.contains_key(EXPECT)
+}
+
+/// Reports whether a request gets a page of v1's history that is made here: one that is forwarded takes room by itself.
+fn is_for_history_here(request: &MerchantRequest) -> bool {
+    let is_here = request.head.is_none() || request.caller.merchant().v1.mode == Mode::Translate;
+    is_here && request.route == MerchantRoute::V1(Endpoint::Transactions)
 }
 
 async fn perform(state: Arc<GatewayState>, mut context: RequestContext, work: Admitted) -> Reply {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{Extensions, HeaderName, HeaderValue, Method, Request, Response, Uri, Version, header, response};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
@@ -241,13 +241,10 @@ impl Outbound {
             let (response, framing) = send(&lane.client, request.map(Full::new)).await?;
             framing?;
             let (mut head, body) = response.into_parts();
-            if let Some(room) = room {
-                let most = body.size_hint().upper().and_then(|most| usize::try_from(most).ok()).unwrap_or(limit);
-                let reserved = room.reserve(most.min(limit)).await;
-                let ends = || OutboundError::Unreachable("the caller takes no reply".to_owned());
-                head.extensions.insert(reserved.ok_or_else(ends)?);
-            }
-            Ok(Response::from_parts(head, read(body, limit).await?))
+            let Some(room) = room else { return Ok(Response::from_parts(head, read(body, limit).await?)) };
+            let (body, reserved) = read_within(body, limit, &room).await?;
+            head.extensions.extend(reserved);
+            Ok(Response::from_parts(head, body))
         };
         tokio::time::timeout(timeout, exchange).await.unwrap_or(Err(OutboundError::Timeout))
     }
@@ -379,6 +376,28 @@ async fn read(body: Incoming, limit: usize) -> Result<Bytes, OutboundError> {
         Err(error) if error.is::<LengthLimitError>() => Err(OutboundError::TooLong),
         Err(error) => Err(unreachable(error.as_ref())),
     }
+}
+
+/// Reads a body, waiting for room before anything that is not short is kept.
+async fn read_within(mut body: Incoming, limit: usize, room: &ReplyRoom) -> Result<(Bytes, Extensions), OutboundError> {
+    let (mut whole, mut reserved) = (BytesMut::new(), Extensions::new());
+    let length = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
+    if length.is_some_and(|length| length > limit) {
+        return Err(OutboundError::TooLong);
+    }
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| unreachable(&error))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if whole.len() + data.len() > limit {
+            return Err(OutboundError::TooLong);
+        }
+        if whole.len() + data.len() > ReplyRoom::SHORT && reserved.is_empty() {
+            let ends = || OutboundError::Unreachable("the caller takes no reply".to_owned());
+            reserved.insert(room.reserve(length.unwrap_or(limit)).await.ok_or_else(ends)?);
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok((whole.freeze(), reserved))
 }
 
 /// Reads the rest of a body, within bounds, so that the connection can be reused.

@@ -44,11 +44,13 @@ pub(super) struct Forbidden(pub String);
 /// The lookups of a process for one egress policy.
 pub(super) struct Lookups {
     permits: Arc<Permits>,
-    running: Mutex<HashMap<Name, Arc<Lookup>>>,
+    running: Mutex<HashMap<LookupKey, Arc<Lookup>>>,
     resolve: fn(&str) -> io::Result<Vec<SocketAddr>>,
 }
 
 type Found = Result<Vec<SocketAddr>, Arc<io::Error>>;
+/// The merchant that sends, and a name: a request that joined another merchant's lookup would wait for that one's permit.
+type LookupKey = (Arc<str>, Name);
 /// A running lookup; its result goes to all requests that wait for it.
 type Lookup = watch::Sender<Option<Found>>;
 
@@ -70,26 +72,27 @@ impl Lookups {
         found.unwrap_or_else(|| Err(Arc::new(io::Error::other("the lookup was interrupted"))))
     }
 
-    /// Joins the running lookup of this name, or starts one.
+    /// Joins the merchant's running lookup of this name, or starts one.
     fn join(self: &Arc<Self>, name: &Name) -> watch::Receiver<Option<Found>> {
+        let key = (current_merchant(), name.clone());
         let mut running = self.running();
-        if let Some(lookup) = running.get(name) {
+        if let Some(lookup) = running.get(&key) {
             return lookup.subscribe();
         }
         let (lookup, found) = watch::channel(None);
         let lookup = Arc::new(lookup);
-        running.insert(name.clone(), Arc::clone(&lookup));
-        tokio::spawn(Arc::clone(self).look_up(name.clone(), lookup, current_merchant()));
+        running.insert(key.clone(), Arc::clone(&lookup));
+        tokio::spawn(Arc::clone(self).look_up(key, lookup));
         found
     }
 
-    async fn look_up(self: Arc<Self>, name: Name, lookup: Arc<Lookup>, merchant: Arc<str>) {
-        let permit = Arc::clone(&self.permits).acquire(merchant).await;
-        if self.is_abandoned(&name, &lookup) {
+    async fn look_up(self: Arc<Self>, key: LookupKey, lookup: Arc<Lookup>) {
+        let permit = Arc::clone(&self.permits).acquire(Arc::clone(&key.0)).await;
+        if self.is_abandoned(&key, &lookup) {
             return;
         }
-        let found = self.resolve_blocking(name.clone(), permit).await;
-        self.running().remove(&name);
+        let found = self.resolve_blocking(key.1.clone(), permit).await;
+        self.running().remove(&key);
         lookup.send_replace(Some(found));
     }
 
@@ -105,16 +108,16 @@ impl Lookups {
 
     /// Reports whether all callers left while the lookup waited for its permit; if so, removes it, so that no caller
     /// joins it any more.
-    fn is_abandoned(&self, name: &Name, lookup: &Lookup) -> bool {
+    fn is_abandoned(&self, key: &LookupKey, lookup: &Lookup) -> bool {
         let mut running = self.running();
         let abandoned = lookup.receiver_count() == 0;
         if abandoned {
-            running.remove(name);
+            running.remove(key);
         }
         abandoned
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<Name, Arc<Lookup>>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<LookupKey, Arc<Lookup>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -106,7 +106,7 @@ impl ProviderWorker {
         let rules = self.context.rules.load_full();
         let now = self.context.clock.now();
         let queues = self.context.store().provider_queues().await?;
-        if self.correct_waits(&rules, &queues, now).await? {
+        if self.correct_waits(&rules, &queues).await? {
             return Ok(Duration::ZERO);
         }
         let mut wait = LONGEST_WAIT;
@@ -134,16 +134,13 @@ impl ProviderWorker {
     }
 
     /// Makes jobs due that a wrong clock made wait for too long; returns whether there were any.
-    async fn correct_waits(
-        &self,
-        rules: &RuleSet,
-        queues: &[ProviderQueue],
-        now: UnixMillis,
-    ) -> Result<bool, StoreError> {
+    async fn correct_waits(&self, rules: &RuleSet, queues: &[ProviderQueue]) -> Result<bool, StoreError> {
         let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
+        // Read now: the clock may have been set back since the round began.
+        let now = self.context.clock.now();
         let latest = |queue: &ProviderQueue| (queue.shop.as_str().into(), now.plus(longest_wait(rules, &queue.shop)));
         let waits = match doubtful {
-            DatedWaits::QueuedAfter(after) => MisdatedWaits::QueuedAfter(after),
+            DatedWaits::QueuedAfter(after, _) => MisdatedWaits::QueuedAfter(after),
             DatedWaits::Overlong => MisdatedWaits::Overlong(queues.iter().map(latest).collect()),
         };
         let misdated = Misdated { kind: TaskKind::ProviderJob, now, waits, limit: CORRECTED_AT_ONCE };

@@ -300,7 +300,10 @@ async fn send(
             stream.send_data(ReplyBytes { bytes, _open: Arc::clone(open) }, data.is_empty())?;
         }
     }
-    open.request.0.with(|requests| requests.taken_at = Some(Instant::now()));
+    // A head needs no window, and so shows nothing of the client.
+    if length > 0 {
+        open.request.0.with(|requests| requests.taken_at = Some(Instant::now()));
+    }
     Ok(())
 }
 

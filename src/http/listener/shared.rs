@@ -416,11 +416,12 @@ impl Table {
         let authenticated = self.slots.iter().flatten().filter(|state| state.is_authenticated()).count();
         let excess = authenticated.saturating_sub(limit - limit / NEWCOMERS_SHARE);
         let (idle, newcomers): (Vec<_>, Vec<_>) = self.candidates().partition(|candidate| candidate.authenticated);
-        let (mut chosen, most) = match (excess, newcomers.is_empty()) {
-            (1.., _) if !idle.is_empty() => (idle, excess.min(CHOSEN_AT_ONCE)),
-            (_, false) => (newcomers, CHOSEN_AT_ONCE),
-            // One at a time: the next new connection is not authenticated yet, and is evicted before them.
-            (_, true) => (idle, 1),
+        // Authenticated ones are selected one at a time: another may end by itself, and the next new connection, which is
+        // not authenticated yet, may go before them.
+        let (mut chosen, most) = if newcomers.is_empty() || (excess > 0 && !idle.is_empty()) {
+            (idle, 1)
+        } else {
+            (newcomers, CHOSEN_AT_ONCE)
         };
         if chosen.len() > most {
             chosen.select_nth_unstable(most);
