@@ -29,6 +29,7 @@
 //! | [`trust`] | certificates and keys in PEM; which servers' certificates are trusted |
 //! | [`error`] | the errors of a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the history of the last hour, each merchant's traffic, the log, access lines |
+//! | [`build_info`] | version, commit and target of this binary |
 //! | [`backoff`] | the wait before the next attempt |
 //! | [`reply_room`] | how many bytes of replies wait on one connection |
 //! | [`clock`] | time and randomness, injected |
@@ -96,6 +97,7 @@
 pub mod app;
 pub mod auth;
 pub mod backoff;
+pub mod build_info;
 pub mod callback;
 pub mod certs;
 pub mod cli;

@@ -19,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use super::listen::exchange::ListenAnswer;
+use crate::build_info::BUILD;
 use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
 use crate::telemetry::LogFormat;
@@ -28,7 +29,7 @@ use common::merchant_id;
 ///
 /// A v1 order arrives over TLS, becomes a signed v2 request, and is on disk before the reply.
 #[derive(Debug, Parser)]
-#[command(name = "paybridge", version, propagate_version = true, after_help = ROOT_EXAMPLES)]
+#[command(name = "paybridge", version = BUILD.as_str(), propagate_version = true, after_help = ROOT_EXAMPLES)]
 pub struct Arguments {
     /// The subcommand.
     #[command(subcommand)]

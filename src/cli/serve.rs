@@ -9,6 +9,7 @@ use super::args::Serve;
 use super::demo::{demo_curl, relative_to_cwd};
 use super::outcome::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::app::{self, Ended, Start, StartError};
+use crate::build_info;
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
 use crate::rules::{AdminListen, RuleSet};
@@ -74,7 +75,7 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
          \x20 engine    {}\n\
          \x20 store     {}\n\
          \x20 rules     {}, version {}: {merchants} merchant{}, {shops} shop{}\n",
-        env!("CARGO_PKG_VERSION"),
+        build_info::VERSION,
         rules.gateway.engine,
         store,
         directory.display(),

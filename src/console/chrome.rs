@@ -36,6 +36,8 @@ pub struct Chrome {
     pub node: String,
     /// The version of the rules in force.
     pub rules_version: String,
+    /// The version, commit and target of the running binary.
+    pub build: String,
     /// The one-time key of the page's forms, sent in the field `form`. Only one form of a page is sent, because the reply
     /// takes the page's place.
     pub form_key: String,

@@ -23,6 +23,7 @@ use super::labels::{
     STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
 };
 use super::slots::Slots;
+use crate::build_info;
 use crate::domain::{Direction, UnixMillis, wide};
 
 /// The media type of [`Metrics::render`].
@@ -163,7 +164,7 @@ impl Metrics {
     /// Registers every metric under its name, in the order of the output.
     fn register(&mut self, stages: Histograms<StageName>) {
         let registry = &mut self.registry;
-        registry.register("build", "The running version", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register("build", "The running version", Info::new(build_info::labels()));
         let help = "When the process started, since the Unix epoch";
         registry.register_with_unit("process_start_time", help, Unit::Seconds, self.started.clone());
         registry.register("requests", "Requests replied to, by route and status", self.requests.clone());
@@ -564,8 +565,8 @@ mod tests {
         assert!(metrics.render().contains("paybridge_certificate_days_until_expiry NaN\n"));
         metrics.certificate_expires(Some(UnixMillis(1_800_000_000_000)), UnixMillis(1_800_129_600_000));
         let page = metrics.render();
+        assert!(page.contains(r#"paybridge_build_info{version="0.1.0",commit=""#), "{page}");
         for line in [
-            r#"paybridge_build_info{version="0.1.0"} 1"#,
             "paybridge_process_start_time_seconds 1800000000",
             r#"paybridge_stage_duration_seconds_count{stage="engine"} 1"#,
             r#"paybridge_stage_duration_seconds_count{stage="body"} 0"#,

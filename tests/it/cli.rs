@@ -349,7 +349,12 @@ fn help_completions_and_bad_usage() {
         assert!(ran.out.contains("Usage:") && ran.out.len() > 200, "{command} --help teaches nothing:\n{}", ran.out);
         assert!(run(&["--help"]).out.contains(command), "{command} is not in --help");
     }
-    assert!(run(&["--version"]).out.contains(env!("CARGO_PKG_VERSION")));
+    let version = run(&["--version"]).out;
+    let parts = format!(
+        r"^paybridge {} \(([0-9a-f]{{12}}(-dirty)?|unknown) ([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|unknown)\) [a-z0-9_]+-[a-z0-9_-]+\n$",
+        regex::escape(env!("CARGO_PKG_VERSION"))
+    );
+    assert!(regex::Regex::new(&parts).unwrap().is_match(&version), "{version}");
     for shell in ["bash", "zsh", "fish"] {
         let ran = run(&["completions", shell]);
         assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{shell}");

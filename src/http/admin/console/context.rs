@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use crate::build_info::BUILD;
 use crate::console::{self, Chrome, ConsoleError, ErrorView, PageLink, PageMessage, PageView, SignedInUser, Tone};
 use crate::error::RequestError;
 use crate::http::admin::reply::{self, AdminReply};
@@ -116,6 +117,7 @@ impl PageContext<'_> {
             made_at: self.source.now(),
             node: self.source.node(),
             rules_version: rules.version,
+            build: BUILD.clone(),
             form_key: FormKey::draw(self.source.random()).to_string(),
         }
     }
