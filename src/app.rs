@@ -283,17 +283,18 @@ impl Process {
     /// Serves until a signal, then drains (contract section 1).
     async fn serve(mut self, mut signals: Signals, manager: ServiceManager) -> Ended {
         let manager = Arc::new(manager);
-        manager.ready(&self.operations.status()).await;
+        let operations = Arc::clone(&self.operations);
+        manager.ready(|| operations.status()).await;
         self.keep_alive(Arc::clone(&manager));
         while let Received::Reload = signals.next().await {
-            manager.reloading().await;
+            manager.reloading(|| operations.status()).await;
             self.operations.reload(ReloadCause::Signal).await;
-            manager.ready(&self.operations.status()).await;
+            manager.ready(|| operations.status()).await;
         }
         tracing::info!("draining; a second signal ends the process at once");
         self.operations.start_draining();
         self.listener.disconnect_clients();
-        manager.stopping(&self.operations.status()).await;
+        manager.stopping(|| operations.status()).await;
         tokio::select! {
             ended = self.drain() => ended,
             () = signals.next_ending() => {
@@ -310,7 +311,7 @@ impl Process {
             operations: Arc::clone(&self.operations),
             store_is_inside: matches!(self.rules.current().gateway.store.url, StoreUrl::Sqlite(_)),
         };
-        self.tasks.spawn(async move { manager.keep_alive(|| life.proof()).await });
+        self.tasks.spawn(async move { manager.keep_alive(|| life.proof(), || life.operations.status()).await });
     }
 
     async fn drain(mut self) -> Ended {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::operations::Operations;
 use crate::http::listener::Watchdog;
 
-/// How long to wait for a store outside the process before the status line reports that it is silent.
+/// How long to wait for a store outside the process before the status reports that it is silent.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The parts of the process whose progress is checked.
@@ -24,16 +24,12 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Completes with a status line once every part that a restart would repair has made progress. It runs on the main
-    /// runtime, and so proves that one too.
-    pub(super) async fn proof(&self) -> String {
+    /// Completes once every part that a restart would repair has made progress. It runs on the main runtime, and so
+    /// proves that one too.
+    pub(super) async fn proof(&self) {
         let store = store_reply(self.store_is_inside, self.operations.probe());
         let ((), store) = tokio::join!(self.listener.probe(), store);
-        let status = self.operations.status();
-        match store {
-            Ok(()) => status,
-            Err(error) => format!("{status}; the store: {error}"),
-        }
+        self.operations.set_store_problem(store.err());
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -46,6 +47,8 @@ pub struct Operations {
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
     probed: Arc<Mutex<Option<Probed>>>,
+    /// Why the store could not commit when life was last proven.
+    store_problem: ArcSwapOption<String>,
     incomplete_ids: Arc<IncompleteIds>,
     /// Reads the store after a reload, whose thread must not wait for it.
     runtime: Handle,
@@ -87,6 +90,7 @@ impl Operations {
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
             probed: Arc::default(),
+            store_problem: ArcSwapOption::empty(),
             incomplete_ids: Arc::default(),
             runtime: Handle::current(),
         }
@@ -192,14 +196,19 @@ impl Operations {
         probe_shared(&self.probed, &self.store).await
     }
 
-    /// Returns what the process is doing, in one line.
+    /// Records why the store cannot commit, for the status.
+    pub fn set_store_problem(&self, problem: Option<String>) {
+        self.store_problem.store(problem.map(Arc::new));
+    }
+
+    /// Returns what the process is doing, and the first problem: of the store, of the rules on disk, of the certificate.
     pub fn status(&self) -> String {
         if self.draining.load(Ordering::Acquire) {
             return "draining: finishing requests in flight".to_owned();
         }
-        let info = self.reloads.info();
-        let refused = if info.error.is_some() { "; the files on disk are rejected (see the log)" } else { "" };
-        format!("serving rules {}{refused}", info.version)
+        let store = self.store_problem.load().as_ref().map(|problem| format!("the store: {problem}"));
+        let problem = store.or_else(|| self.reloads.first_problem()).map(|problem| format!("; {problem}"));
+        format!("serving rules {}{}", self.rules.current().version, problem.unwrap_or_default())
     }
 }
 

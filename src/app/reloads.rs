@@ -226,6 +226,15 @@ impl Reloads {
         self.metrics.certificate_expires(self.tls.not_after(), self.clock.now());
     }
 
+    /// Returns why the rules or the certificate on disk are not in force: the first error, in one line.
+    pub(super) fn first_problem(&self) -> Option<String> {
+        let refused = self.rules.last_error();
+        let error =
+            refused.iter().flat_map(|problems| problems.iter()).find(|problem| problem.severity == Severity::Error);
+        let rules = error.map(|error| format!("the rules on disk are rejected: {error}"));
+        rules.or_else(|| self.tls.last_error().map(|error| format!("the certificate on disk is rejected: {error}")))
+    }
+
     /// Returns the version of the rules in force, and the problems of those on disk.
     pub(super) fn info(&self) -> RulesInfo {
         let rules = self.rules.current();

@@ -136,6 +136,13 @@ async fn news(manager: &UnixDatagram) -> String {
     }
 }
 
+/// What was sent and not received yet.
+fn received_now(manager: &UnixDatagram) -> Option<String> {
+    let mut buffer = [0; 1024];
+    let length = manager.try_recv(&mut buffer).ok()?;
+    Some(String::from_utf8(buffer[..length].to_vec()).unwrap())
+}
+
 #[tokio::test]
 async fn the_service_manager_is_reported_what_the_process_does() {
     let directory = tempfile::tempdir().unwrap();
@@ -162,13 +169,17 @@ async fn the_service_manager_is_reported_what_the_process_does() {
         assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
         let ready = news(&manager).await;
         assert!(ready.starts_with("READY=1\nSTATUS=serving rules "), "{ready}");
-        assert_eq!(ready.contains("rejected"), refused, "{ready}");
+        let problem = "; the rules on disk are rejected: ";
+        assert_eq!(ready.contains(problem) && ready.contains("shops/card-eur.toml:1:"), refused, "{ready}");
     }
 
     gateway.signal(Signal::TERM);
     let stopping = news(&manager).await;
     assert!(stopping.starts_with("STOPPING=1\nSTATUS=draining"), "{stopping}");
     assert_eq!(gateway.wait().code(), Some(0), "{}", gateway.log());
+    for later in std::iter::from_fn(|| received_now(&manager)) {
+        assert!(later.contains("STATUS=draining"), "what comes later says the same: {later}");
+    }
 }
 
 #[tokio::test]
