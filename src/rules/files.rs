@@ -1,6 +1,6 @@
 //! Finds and reads the files of a rules directory, within bounds on their number and size.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,22 @@ const MOST_ATTEMPTS: usize = 4;
 
 /// The most directory entries of any kind, for each file that may be read.
 const NAMES_PER_FILE: usize = 4;
+
+/// The most files that are not read and reported one by one.
+const MOST_STRAYS: usize = 100;
+
+/// The most entries, and levels of directories, that are searched for strays outside the directories of rule files.
+const MOST_ELSEWHERE: usize = 10_000;
+const DEPTH_ELSEWHERE: usize = 4;
+
+/// The directories of rule files, with the names of files that are read there.
+const DIRECTORIES: [(&str, &str); 5] = [
+    ("dialects", "`<name>.toml`"),
+    ("merchants", "`<id>.toml`"),
+    ("shops", "`<code>.toml`, or `<name>.json` for a schema"),
+    ("lists", "`<name>.txt`"),
+    ("pages", "`<language>.toml`"),
+];
 
 /// The role of a file, given by its directory and name (contract section 2).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,14 +97,30 @@ pub(super) type RuleFiles = BTreeMap<FileRole, RuleFile>;
 pub(super) struct FileListing {
     files: Listing,
     notes: Vec<Note>,
+    /// Files that look like rule files and are not read.
+    strays: BTreeSet<PathBuf>,
 }
 
 impl FileListing {
     /// Lists a rules directory.
     pub(super) fn of(directory: &Path) -> Self {
         let mut notes = Vec::new();
-        let files = listing(directory, &mut notes);
-        Self { files, notes }
+        let mut lister = Lister::new(&mut notes, MOST_FILES);
+        lister.list(directory);
+        let (files, strays) = (lister.listing, lister.strays);
+        Self { files, notes, strays }
+    }
+
+    /// Warns of the files that are not read.
+    fn warn_of_strays(&self, directory: &Path, findings: &mut Diagnostics) {
+        for path in self.strays.iter().take(MOST_STRAYS) {
+            let file = findings.file(path, "");
+            findings.warn(file, 0..0, "the file is not read", Some(expected_name(directory, path)));
+        }
+        if let Some(more) = self.strays.len().checked_sub(MOST_STRAYS).filter(|more| *more > 0) {
+            let file = findings.file(directory, "");
+            findings.warn(file, 0..0, format!("{more} more files are not read"), None);
+        }
     }
 
     /// Returns the stamp of a listed file.
@@ -126,6 +158,7 @@ pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, 
                 findings.distrust(file);
                 findings.add(file, before.len()..before.len(), message);
             }
+            listed.warn_of_strays(directory, findings);
             return (files, listed);
         }
         listed = after;
@@ -166,30 +199,26 @@ impl Note {
     }
 }
 
-/// Lists the rule files, and notes entries that have the name of a rule file and cannot be one.
-fn listing(directory: &Path, notes: &mut Vec<Note>) -> Listing {
-    let mut lister = Lister::new(notes, MOST_FILES);
-    lister.list(directory);
-    lister.listing
-}
-
 /// Finds the rule files. An entry that has the name of one and cannot be one is noted: silently ignored, it would be a
 /// merchant or a shop that is gone.
 struct Lister<'a> {
     listing: Listing,
     notes: &'a mut Vec<Note>,
+    strays: BTreeSet<PathBuf>,
     most: usize,
     bytes: u64,
     /// The number of directory entries seen.
     names: usize,
+    /// The number of entries seen outside the directories of rule files.
+    elsewhere: usize,
     /// The messages that are reported only once.
     noted_once: HashSet<String>,
 }
 
 impl<'a> Lister<'a> {
     fn new(notes: &'a mut Vec<Note>, most: usize) -> Self {
-        let (listing, noted_once) = (Listing::new(), HashSet::new());
-        Self { listing, notes, most, bytes: 0, names: 0, noted_once }
+        let (listing, strays, noted_once) = (Listing::new(), BTreeSet::new(), HashSet::new());
+        Self { listing, notes, strays, most, bytes: 0, names: 0, elsewhere: 0, noted_once }
     }
 
     fn list(&mut self, directory: &Path) {
@@ -212,12 +241,14 @@ impl<'a> Lister<'a> {
         self.add_each(&directory.join("pages"), |name| {
             stem(name, ".toml").map(|stem| FileRole::PageTexts(stem.into()))
         });
+        self.elsewhere(directory, DEPTH_ELSEWHERE);
     }
 
     fn add_each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<FileRole>) {
         for name in self.names(directory) {
-            if let Some(role) = role(&name) {
-                self.add(directory.join(&name), role);
+            match role(&name) {
+                Some(role) => self.add(directory.join(&name), role),
+                None => self.other(directory.join(&name)),
             }
         }
     }
@@ -232,6 +263,44 @@ impl<'a> Lister<'a> {
                     let stem = stem(own, ".txt")?;
                     Some(FileRole::List { merchant: Some(name.clone()), name: stem.into() })
                 });
+            } else {
+                self.other(path);
+            }
+        }
+    }
+
+    /// Takes an entry of a directory of rule files that is no rule file.
+    fn other(&mut self, path: PathBuf) {
+        if !is_stray(&path) {
+            return;
+        }
+        match fs::symlink_metadata(&path) {
+            Ok(meta) if meta.is_dir() => self.elsewhere(&path, DEPTH_ELSEWHERE - 1),
+            // A link to a directory is not followed: it may lead out of the rules.
+            Ok(meta) if meta.is_symlink() && path.is_dir() => {}
+            Ok(_) => drop(self.strays.insert(path)),
+            Err(_) => {}
+        }
+    }
+
+    /// Finds TOML files outside the directories of rule files. What cannot be read there is no problem of the rules.
+    fn elsewhere(&mut self, directory: &Path, depth: usize) {
+        let is_root = depth == DEPTH_ELSEWHERE;
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            self.elsewhere += 1;
+            if self.elsewhere > MOST_ELSEWHERE {
+                return;
+            }
+            let (path, name) = (entry.path(), entry.file_name());
+            let is_known = is_root && (name == "gateway.toml" || DIRECTORIES.iter().any(|(known, _)| name == *known));
+            let Ok(kind) = entry.file_type() else { continue };
+            if is_known || !is_stray(&path) {
+                continue;
+            }
+            if kind.is_dir() && depth > 1 {
+                self.elsewhere(&path, depth - 1);
+            } else if !kind.is_dir() && path.extension().is_some_and(|ending| ending == "toml") {
+                self.strays.insert(path);
             }
         }
     }
@@ -291,7 +360,10 @@ impl<'a> Lister<'a> {
                     self.note(directory, format!("has more than {} entries", self.most));
                     break;
                 }
-                Ok(entry) => names.extend(entry.file_name().into_string()),
+                Ok(entry) => match entry.file_name().into_string() {
+                    Ok(name) => names.push(name),
+                    Err(name) => self.other(directory.join(name)),
+                },
                 Err(error) => {
                     self.note(directory, format!("cannot be read: {error}"));
                     break;
@@ -320,6 +392,35 @@ pub(super) fn is_absent(path: &Path) -> bool {
 /// Reports whether a file of this name, in a directory of rule files, is read.
 pub(super) fn is_rule_name(name: &str) -> bool {
     [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
+}
+
+/// Reports whether a file of this name, in a directory of rule files, is read, or reported when it is not: README, dot-names
+/// and editors' left-overs are neither.
+pub(super) fn is_stray(path: &Path) -> bool {
+    const LEFT_OVERS: [&str; 9] = ["bak", "new", "old", "orig", "part", "rej", "save", "swp", "tmp"];
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().unwrap_or_default();
+    let is_left_over = name.starts_with(['.', '#'])
+        || name.ends_with(['~', '#'])
+        || name.contains("___jb_")
+        || name.chars().all(|c| c.is_ascii_digit())
+        || LEFT_OVERS.iter().any(|left_over| ending == *left_over);
+    !is_left_over && !name.starts_with("README")
+}
+
+/// Returns which names are read where a stray is.
+fn expected_name(directory: &Path, stray: &Path) -> String {
+    let below = stray.strip_prefix(directory).unwrap_or(stray);
+    let parent = below.parent().unwrap_or(Path::new(""));
+    let known =
+        DIRECTORIES.iter().find(|(name, _)| parent == Path::new(name) || *name == "lists" && parent.starts_with(name));
+    match known {
+        Some((name, files)) => {
+            format!("files of `{name}` are named {files}, with letters, digits, `.`, `_` and `-` alone")
+        }
+        None => "rule files are `gateway.toml`, and those in `dialects`, `merchants`, `shops`, `lists` and `pages`"
+            .to_owned(),
+    }
 }
 
 /// Returns the part of a file's name before `ending`, when both have the contract's form. Dot-names and editors'
@@ -391,7 +492,9 @@ mod tests {
             file.set_len(LARGEST_FILE).unwrap();
         }
         let mut notes = Vec::new();
-        let listing = listing(directory.path(), &mut notes);
+        let mut lister = Lister::new(&mut notes, MOST_FILES);
+        lister.list(directory.path());
+        let listing = lister.listing;
         let messages: Vec<_> = notes.into_iter().map(|note| note.message).collect();
         assert_eq!(messages, ["the rule files have more than 256 MiB together"]);
         assert_eq!(listing.len(), 1 + files - 3);

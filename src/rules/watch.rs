@@ -169,7 +169,7 @@ impl State {
             EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Name(RenameMode::Both)) => {}
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
                 let is_file = is_file(path);
-                if places.reads(path) || (places.in_rules(path) && !is_file) {
+                if places.reads(path) || places.notices(path) || (places.in_rules(path) && !is_file) {
                     self.changed(at).gone.remove(path);
                     self.relinked |= !is_file || places.names(path);
                 }
@@ -191,8 +191,8 @@ impl State {
         let is_watched = places.0.contains_key(path);
         if places.reads(path) || is_watched {
             self.changed(at).vanished(path, at);
-        } else if places.in_rules(path) && kind != EventKind::Remove(RemoveKind::File) {
-            // The path may have been a directory of rule files.
+        } else if places.notices(path) || (places.in_rules(path) && kind != EventKind::Remove(RemoveKind::File)) {
+            // The rules warned of the file, or the path may have been a directory of rule files.
             self.changed(at);
         }
         self.relinked |= is_watched || places.names(path);

@@ -57,6 +57,12 @@ impl WatchedPlaces {
         self.at(path).zip(path.file_name()).is_some_and(|(names, name)| names.named.contains(name))
     }
 
+    /// Reports whether the rules warn of a path when they do not read it, so that its appearance matters and its content does
+    /// not.
+    pub(super) fn notices(&self, path: &Path) -> bool {
+        self.in_rules(path) && files::is_stray(path)
+    }
+
     /// Reports whether the content of a path, or of its target, is read.
     pub(super) fn reads(&self, path: &Path) -> bool {
         let is_rule = || path.file_name().and_then(|name| name.to_str()).is_some_and(files::is_rule_name);

@@ -173,12 +173,14 @@ fn other_names_in_the_rules_directory_are_ignored() {
         .file("merchants/.acme.toml.swp", "garbage")
         .file("merchants/acme.toml~", "garbage")
         .file("merchants/#acme.toml#", "garbage")
-        .file("merchants/notes.md", "garbage")
         .file("shops/.hidden.toml", "garbage")
         .file("README.md", "garbage")
         .file("..data/merchants/x.toml", "garbage");
     let ran = run_in(world(&rules).path(), &["check"], "");
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let ran = run_in(world(&rules.file("merchants/my shop.toml", "garbage")).path(), &["check"], "");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("rules/merchants/my shop.toml:1:1: warning: the file is not read"), "{}", ran.err);
 }
 
 #[test]

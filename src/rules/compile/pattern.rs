@@ -14,7 +14,10 @@ const LARGEST_PATTERN: usize = 1 << 20;
 
 impl FromToml for Regex {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        reader.parsed(value, "a regular expression without look-around or back-references", compiled)
+        let text = reader.text(value, "a regular expression without look-around or back-references")?;
+        compiled(text)
+            .map_err(|why| reader.wrong(value.span(), format_args!("is no usable regular expression: {why}")))
+            .ok()
     }
 
     fn schema() -> Value {
@@ -22,8 +25,21 @@ impl FromToml for Regex {
     }
 }
 
-fn compiled(text: &str) -> Option<Regex> {
-    RegexBuilder::new(&with_ascii_classes(text)?).size_limit(LARGEST_PATTERN).build().ok()
+/// Compiles a pattern.
+///
+/// # Errors
+/// Why it cannot be used, in the parser's words.
+fn compiled(text: &str) -> Result<Regex, String> {
+    regex_syntax::parse(text).map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => error.kind().to_string(),
+        regex_syntax::Error::Translate(error) => error.kind().to_string(),
+        error => error.to_string(),
+    })?;
+    let spelled = with_ascii_classes(text).ok_or("it cannot be read")?;
+    RegexBuilder::new(&spelled)
+        .size_limit(LARGEST_PATTERN)
+        .build()
+        .map_err(|_| format!("it takes more than {} KiB of memory", LARGEST_PATTERN >> 10))
 }
 
 /// Spells `\d`, `\w`, `\s` and their negations out in ASCII. The flag that makes them ASCII is not allowed for negations
@@ -112,10 +128,18 @@ mod tests {
     fn all_else_is_as_it_was() {
         for pattern in [r"^[A-Z]{2}[0-9]{10,32}$", r"^\p{Nd}{4}$", r"\bä[a-z&&[^x]]", "", "(?s-u:.)|é|(?P<a>[]a-])"] {
             let is_valid = Regex::new(pattern).is_ok();
-            assert_eq!(compiled(pattern).map(|regex| regex.to_string()), is_valid.then(|| pattern.to_owned()));
+            assert_eq!(compiled(pattern).ok().map(|regex| regex.to_string()), is_valid.then(|| pattern.to_owned()));
         }
-        for invalid in ["(", r"(?=\d)", r"(\d)\1", "[", r"\d{1000}{1000}{1000}"] {
-            assert!(compiled(invalid).is_none(), "{invalid}");
+        for (invalid, why) in [
+            ("(", "unclosed group"),
+            ("[", "unclosed character class"),
+            ("^[A-Z{2}$", "unclosed character class"),
+            (r"(?=\d)", "look-around, including look-ahead and look-behind, is not supported"),
+            (r"(\d)\1", "backreferences are not supported"),
+            (r"\p{Nothing}", "Unicode property not found"),
+            (r"\d{1000}{1000}{1000}", "it takes more than 1024 KiB of memory"),
+        ] {
+            assert_eq!(compiled(invalid).unwrap_err(), why, "{invalid}");
         }
     }
 }

@@ -26,6 +26,9 @@ static URL_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"://([^\s"']*)@|(?i)[?&][^=&\s"']*(?:secret|token|key|password)[^=&\s"']*=([^&\s"']*)"#).ok()
 });
 
+/// Matches the beginning of the URL of a database.
+static DATABASE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)postgres(?:ql)?\s*://").ok());
+
 /// A file, and the parts of it that must not be shown.
 pub(super) struct Source {
     pub path: PathBuf,
@@ -124,13 +127,11 @@ impl Source {
         hidden
     }
 
-    /// Returns what must not be shown of a line of invalid TOML. A line that is valid by itself is hidden by its keys;
-    /// in any other, everything that may be a value is hidden.
+    /// Returns what must not be shown of a line of a file that is not valid TOML. A line that is valid by itself is hidden by
+    /// its keys; in any other, all that follows a key that holds a secret, and all of what continues the value of one.
     fn hidden_in_unread(&self, line: &str, start: usize) -> Vec<Span> {
-        let whole = std::iter::once(0..line.len()).collect();
-        let inside = |quotes| self.text[..start].matches(quotes).count() % 2 == 1;
-        if !self.is_toml() || inside("\"\"\"") || inside("'''") {
-            return whole;
+        if !self.is_toml() || self.continues_secret(line, start) {
+            return std::iter::once(0..line.len()).collect();
         }
         if is_header(line) {
             return Vec::new();
@@ -142,14 +143,26 @@ impl Source {
             hide_named(table.get_ref(), &mut hidden);
             return hidden;
         }
-        let bare = |key: &str| key.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
-        match line.split_once('=') {
-            // Text before a `=` at the end of a line may be the end of a secret in base64.
-            Some((key, value)) if bare(key) && !value.trim_matches([' ', '=', '"', '\'', ',']).is_empty() => {
-                std::iter::once(line.len() - value.trim_start().len()..line.len()).collect()
-            }
-            _ => whole,
+        let database = DATABASE_URL.iter().find_map(|url| url.find(line)).map(|url| url.start());
+        secret_value(line).into_iter().chain(database).min().map(|from| from..line.len()).into_iter().collect()
+    }
+
+    /// Reports whether a line may continue the value of a key that holds a secret: the nearest key above decides, for text
+    /// within quotes of several lines the key before the quotes.
+    fn continues_secret(&self, line: &str, start: usize) -> bool {
+        let above = &self.text[..start];
+        let opened = |quotes| {
+            let mut places = above.match_indices(quotes);
+            let last = places.by_ref().last();
+            last.filter(|_| above.matches(quotes).count() % 2 == 1).map(|(at, _)| at)
+        };
+        let quoted = opened("\"\"\"").max(opened("'''"));
+        if quoted.is_none() && begins_with_key(line) {
+            return false;
         }
+        let above = &above[..quoted.unwrap_or(start)];
+        let decides = |line: &&str| begins_with_key(line) || secret_value(line).is_some() || is_whole_header(line);
+        above.lines().rev().find(decides).is_some_and(|line| secret_value(line).is_some())
     }
 
     /// Returns the line in which `span` starts, its secrets replaced, with the part of `span` in it.
@@ -199,6 +212,47 @@ impl Source {
 fn is_header(line: &str) -> bool {
     let bare = |c: char| c.is_ascii_alphanumeric() || "_.-[] ".contains(c);
     line.trim_start().starts_with('[') && line.trim().chars().all(bare)
+}
+
+fn is_whole_header(line: &str) -> bool {
+    is_header(line) && line.trim().ends_with(']')
+}
+
+/// Reports whether a line begins with a key and a value. Text before a `=` at the end of a line may be the end of a secret in
+/// base64.
+fn begins_with_key(line: &str) -> bool {
+    let bare = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+    let quoted =
+        |key: &str| ['"', '\''].iter().any(|quote| key.len() > 1 && key.starts_with(*quote) && key.ends_with(*quote));
+    line.split_once('=').is_some_and(|(key, value)| {
+        let key = key.trim();
+        (bare(key) || quoted(key)) && !value.trim_matches([' ', '=', '"', '\'', ',']).is_empty()
+    })
+}
+
+/// Returns where the first value begins that a line gives to a key that holds a secret, by its name or its probable correct
+/// spelling.
+fn secret_value(line: &str) -> Option<usize> {
+    let mut key_start = 0;
+    line.char_indices().find_map(|(at, c)| {
+        if matches!(c, ',' | '{' | '}' | '[') {
+            key_start = at + 1;
+        }
+        let key = line.get(key_start..at).filter(|_| c == '=')?.trim();
+        let value = &line[at + 1..];
+        (names_a_secret(key) || is_misspelt_key(key)).then_some(line.len() - value.trim_start().len())
+    })
+}
+
+/// Reports whether the letters of `key` or `keys` are in another order.
+fn is_misspelt_key(name: &str) -> bool {
+    let sorted = |word: &str| {
+        let mut letters = word.to_ascii_lowercase().into_bytes();
+        letters.sort_unstable();
+        letters
+    };
+    name.split(['_', '-', '.', ' '])
+        .any(|part| part.len() <= 4 && ["key", "keys"].iter().any(|key| sorted(part) == sorted(key)))
 }
 
 /// Reports whether a key's name, or its probable correct spelling, means that its value is a secret.

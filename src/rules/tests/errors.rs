@@ -188,7 +188,7 @@ fn shop_errors() {
     shop(&format!("{SHOP}url = \"https://x\""), "4:7", "`provider.url` does not apply to the sandbox");
     shop(&format!("{SHOP}[payout]\naccount = \"iban\""), "5:11", "must be `card`, `mobile` or { pattern");
     shop(&format!("{SHOP}[payout]\naccount = {{}}"), "5:11", "`payout.account.pattern` is required");
-    shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(?=x)\" }}"), "5:23", "must be a regular expression");
+    shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(?=x)\" }}"), "5:23", "is no usable regular expression: look-around");
     shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(a{{999}}){{999}}\" }}"), "5:23", "regular expression");
     shop(&format!("payment_method = \"two words\"\n{SHOP}"), "1:18", "visible ASCII");
     shop(

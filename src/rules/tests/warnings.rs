@@ -67,6 +67,80 @@ fn security_gaps_of_gateways() {
 }
 
 #[test]
+fn files_that_are_not_read() {
+    let warns_of = |name: &str, advice: &str| {
+        let warnings = Rules::small().with(name, "this is no TOML").warnings();
+        assert!(warnings.len() == 1, "{name}: {warnings:#?}");
+        let expected = format!("{name}:1:1: the file is not read (");
+        assert!(warnings[0].starts_with(&expected) && warnings[0].contains(advice), "{name}: {}", warnings[0]);
+    };
+    warns_of("merchants/my shop.toml", "files of `merchants` are named `<id>.toml`");
+    for name in
+        ["merchants/new.tml", "merchants/new", "merchants/new.TOML", "merchants/é.toml", "merchants/new.toml.txt"]
+    {
+        warns_of(name, "`<id>.toml`");
+    }
+    warns_of("shops/my card.json", "`<name>.json` for a schema");
+    warns_of("dialects/x.json", "files of `dialects`");
+    warns_of("lists/banks", "files of `lists` are named `<name>.txt`");
+    warns_of("lists/m/banks.csv", "files of `lists` are named `<name>.txt`");
+    warns_of("pages/en.txt", "`<language>.toml`");
+    for name in ["gateways.toml", "merchant/new.toml", "merchants/old/new.toml", "shops/m/deeper/x.toml"] {
+        warns_of(name, "rule files are `gateway.toml`, and those in");
+    }
+    for name in [
+        "notes.md",
+        "schemas/shop.schema.json",
+        "merchants/README.md",
+        "README.toml",
+        "merchants/.new.toml",
+        "merchants/.git/new.toml",
+        ".git/new.toml",
+        "merchants/m.toml~",
+        "merchants/m.toml.bak",
+        "merchants/4913",
+        "lists/m/README",
+    ] {
+        assert_eq!(Rules::small().with(name, "x").warnings(), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn files_that_are_not_read_are_bounded() {
+    let rules = (0..120).fold(Rules::small(), |rules, number| rules.with(&format!("merchants/{number}.tml"), ""));
+    let warnings = rules.warnings();
+    assert_eq!(warnings.len(), 101, "{warnings:#?}");
+    assert!(warnings.iter().any(|warning| warning.ends_with(": 20 more files are not read")), "{warnings:#?}");
+}
+
+#[test]
+fn a_file_that_is_not_read_makes_the_rules_stale_when_it_comes_and_goes() {
+    let rules = Rules::small();
+    let (mut loader, first) = rules.loader();
+    rules.put("merchants/new.tml", "");
+    assert!(loader.is_stale(UnixMillis(0)));
+    let second = loader.load(UnixMillis(0), Some(&first)).unwrap();
+    assert_eq!((second.warnings.len(), &second.version), (1, &first.version));
+    rules.put("merchants/new.tml", "x");
+    assert!(!loader.is_stale(UnixMillis(4_000_000_000_000)), "its content does not matter");
+}
+
+#[test]
+fn every_rule_file_may_begin_with_a_byte_order_mark() {
+    let mark = |text: &str| format!("\u{feff}{text}");
+    let listed = r#"{"type": "object", "properties": {"a": {"x-allowed-list": "l"}}}"#;
+    let rules = Rules::bare()
+        .with("gateway.toml", mark("[server]\n"))
+        .with("shops/s.toml", mark(&format!("{SHOP}[payin]\nschema = \"s.json\"\n")))
+        .with("shops/s.json", mark(listed))
+        .with("lists/l.txt", mark("a\n"))
+        .with("dialects/d.toml", mark("[replies]\n"))
+        .with("pages/en.toml", mark("# x\n"))
+        .with("merchants/m.toml", mark(MERCHANT));
+    assert_eq!(rules.warnings(), Vec::<String>::new());
+}
+
+#[test]
 fn errors_suppress_warnings() {
     for (text, column) in [("[\"10.0.0.1/8\"]", 16), ("\"::1\"", 15)] {
         let merchant = MERCHANT.replace("[\"203.0.113.0/24\"]", text);
