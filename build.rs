@@ -22,7 +22,7 @@ fn main() {
 }
 
 /// Returns the commit of the checkout whose root is this directory. The sources may lie within a checkout of something
-/// else, which says nothing about them.
+/// else, whose commit is not theirs.
 fn commit() -> Option<String> {
     let is_root = git(&["rev-parse", "--show-prefix"])?.is_empty();
     git(&["rev-parse", "HEAD"]).filter(|commit| is_root && commit.len() >= 12)

@@ -28,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 use self::exchange::{ListenAnswer, Received};
 use super::args::{Format, Listen};
 use super::columns::plain;
-use super::outcome::{CliError, ExitOutcome, on_runtime};
+use super::outcome::{CliError, ExitOutcome, load, on_runtime};
 use super::signals::{stop_signals, stopped};
 use crate::certs;
 use crate::clock::{Clock, SystemClock};
@@ -62,7 +62,13 @@ enum Event {
 ///
 /// # Errors
 /// The address or the certificate cannot be used, or the output cannot be written.
-pub fn run(rules: &RuleSet, args: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+pub fn run(args: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    let mut rules = load(&args.rules.rules, err)?;
+    if !args.plain && certificates(&rules)? {
+        // The rules may trust the authority that was made just now.
+        rules = load(&args.rules.rules, err)?;
+    }
+    let rules = &rules;
     let tls = if args.plain { None } else { Some(acceptor(rules)?) };
     on_runtime(async {
         let mut stop = stop_signals()?;
@@ -83,11 +89,16 @@ pub fn run(rules: &RuleSet, args: &Listen, out: &mut dyn Write, err: &mut dyn Wr
     })
 }
 
-/// Loads the certificate that the rules name, creating it where `serve` would. Client certificates are not required.
+/// Creates the certificate that the rules name where `serve` would. Returns whether it did.
+fn certificates(rules: &RuleSet) -> Result<bool, CliError> {
+    let names = certs::names_of(&rules.gateway.server);
+    let made = certs::ensure(&rules.gateway.tls, &names, SystemClock.now()).map_err(CliError::failed)?;
+    Ok(made.is_some())
+}
+
+/// Loads the certificate that the rules name. Client certificates are not required.
 fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, CliError> {
-    let (tls, names) = (&rules.gateway.tls, certs::names_of(&rules.gateway.server));
-    certs::ensure(tls, &names, SystemClock.now()).map_err(CliError::failed)?;
-    let mut tls = server_tls(&TlsRules { client_ca: None, ..tls.clone() })
+    let mut tls = server_tls(&TlsRules { client_ca: None, ..rules.gateway.tls.clone() })
         .map_err(|error| CliError::failed(format!("{error} (`paybridge certs` creates one; --plain needs none)")))?;
     tls.config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(tls.config)))

@@ -70,7 +70,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
             let rules = load(&args.rules.rules, err)?;
             sign::run(&rules, &args, SystemClock.now(), out, err)
         }
-        Command::Listen(args) => listen::run(&load(&args.rules.rules, err)?, &args, out, err),
+        Command::Listen(args) => listen::run(&args, out, err),
         Command::Certs(args) => certs::run(&args, SystemClock.now(), out, err),
         Command::ImportIds(args) => import_ids::run(&load(&args.rules.rules, err)?, &args, out, err),
         Command::Readiness(args) => readiness::run(&args, out, err),

@@ -6,6 +6,7 @@
 mod database;
 
 use std::collections::HashMap;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::compile::{FileContext, RawGateway, RawShop, RawTls};
 use super::files::{self, FileRole, RuleFile, RuleFiles, read_bounded};
 use super::load::compile_once;
 use super::problems::{Diagnostics, FileId, Problem, Span};
-use super::raw::{self, FromToml, Key, List};
+use super::raw::{self, FromToml, Key, List, OrVariable};
 use super::validity::staleness;
 use super::{LoadOptions, RuleSet, TlsRules};
 use crate::domain::{UnixMillis, host_of};
@@ -227,10 +228,13 @@ impl Inspector<'_> {
     /// Reports when the certificate is not for the host of `public_url`.
     fn name(&mut self, here: FileContext<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
         let url = &raw.server.public_url;
-        if url.is_wrong {
-            return;
-        }
-        let host = host_of(url);
+        let text = match &**url {
+            _ if url.is_wrong => return,
+            OrVariable::Written(url) => url.0.clone(),
+            OrVariable::Variable(_) if !self.options.check_secrets => return,
+            OrVariable::Variable(name) => env::var(name).unwrap_or_default().into(),
+        };
+        let host = host_of(&text);
         let at = url.place().unwrap_or_else(|| pair.certificate_at.clone());
         let (Ok(name), Some(leaf)) = (ServerName::try_from(host), chain.first()) else { return };
         let Ok(parsed) = ParsedCertificate::try_from(leaf) else { return };

@@ -184,6 +184,36 @@ fn other_names_in_the_rules_directory_are_ignored() {
 }
 
 #[test]
+fn addresses_and_the_store_may_come_from_the_environment() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("rules")).unwrap();
+    let gateway = "[server]\nlisten = \"env:PB_LISTEN\"\npublic_url = \"env:PB_URL\"\n[admin]\nlisten = \"env:PB_ADMIN\"\n\
+                   [store]\nurl = \"env:PB_STORE\"\n[tls]\ngenerate = true\n";
+    std::fs::write(root.path().join("rules/gateway.toml"), gateway).unwrap();
+    let check = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut check = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+        check.arg("check").args(arguments).current_dir(root.path()).env_remove("PAYBRIDGE_RULES");
+        let output = check.envs(variables.iter().copied()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let right = [
+        ("PB_LISTEN", "127.0.0.1:9443"),
+        ("PB_URL", "https://localhost:9443"),
+        ("PB_ADMIN", "unix:admin.sock"),
+        ("PB_STORE", "sqlite:../data/x.db"),
+    ];
+    assert_eq!(check(&[], &right).0, Some(0), "{}", check(&[], &right).1);
+    assert_eq!(check(&["--no-secrets"], &[]).0, Some(0), "{}", check(&["--no-secrets"], &[]).1);
+    for (index, (name, _)) in right.into_iter().enumerate() {
+        let mut wrong = right;
+        wrong[index].1 = "hush";
+        let (code, err) = check(&[], &wrong);
+        assert!(code == Some(1) && err.contains(&format!("the environment variable `{name}` must be")), "{err}");
+        assert!(!err.contains("hush"), "{err}");
+    }
+}
+
+#[test]
 fn translate_prints_the_v2_body_or_why_not() {
     let root = world(&Rules::default());
     let arguments = ["translate", "--merchant", "acme", "--kind", "payin"];

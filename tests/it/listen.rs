@@ -120,6 +120,21 @@ impl Listener {
     }
 }
 
+#[test]
+fn a_pair_that_was_made_just_now_is_trusted_as_the_rules_say() {
+    let root = tempfile::tempdir().unwrap();
+    copy(&support::tools::root().join("rules"), &root.path().join("rules"));
+    let mut child = command(root.path()).args(["--address", "127.0.0.1:0"]).spawn().unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut stated = String::new();
+    err.read_line(&mut stated).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    err.read_to_string(&mut stated).unwrap();
+    child.wait().unwrap();
+    assert!(root.path().join("certs/ca.pem").exists());
+    assert!(stated.starts_with("listening at ") && !stated.contains("does not trust"), "{stated}");
+}
+
 async fn http1(
     io: impl hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
     request: http::Request<Full<Bytes>>,

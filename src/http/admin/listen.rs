@@ -52,10 +52,17 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The error of an admin address that cannot be bound.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {listen} ([admin] listen): {cause}")]
+#[error("`admin.listen`: cannot listen on {listen}: {}", why(listen, cause))]
 pub struct BindError {
     listen: AdminListen,
     cause: io::Error,
+}
+
+fn why(listen: &AdminListen, cause: &io::Error) -> String {
+    match (listen, cause.kind()) {
+        (AdminListen::Tcp(_), io::ErrorKind::AddrInUse) => "the port is in use".to_owned(),
+        _ => cause.to_string(),
+    }
 }
 
 /// The TLS configuration for new connections, which a renewed certificate replaces.

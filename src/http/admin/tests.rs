@@ -484,7 +484,7 @@ async fn a_client_that_does_not_read_is_dropped() {
 async fn a_port_in_use_is_stated_in_one_line() {
     let admin = start("").await;
     let message = Admin::bind(&AdminListen::Tcp(admin.address)).await.unwrap_err().to_string();
-    let start = format!("cannot listen on {} ([admin] listen): ", admin.address);
+    let start = format!("`admin.listen`: cannot listen on {}: ", admin.address);
     assert!(message.starts_with(&start) && !message.contains('\n'), "{message}");
 }
 

@@ -82,7 +82,7 @@ impl Listener {
         bound().map_err(|error: io::Error| {
             let in_use = error.kind() == io::ErrorKind::AddrInUse;
             let why = if in_use { "the port is in use".to_owned() } else { error.to_string() };
-            io::Error::new(error.kind(), format!("cannot listen on {address}: {why}"))
+            io::Error::new(error.kind(), format!("`server.listen`: cannot listen on {address}: {why}"))
         })
     }
 

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use super::{Context, FileContext};
 use crate::domain::{Secret, Secrets, is_host};
 use crate::names::quoted;
-use crate::rules::raw::{DisplayName, Field, FromToml, List, RawReader, RawSecrets, from_words, raw_table};
+use crate::rules::raw::{DisplayName, Field, FromToml, List, OrVariable, RawReader, RawSecrets, from_words, raw_table};
 use crate::rules::{AdminListen, AdminRules, AdminUser, Role};
 
 /// The fewest characters of a token.
@@ -31,8 +31,9 @@ raw_table! {
         /// Where the console, `/healthz`, `/readyz`, `/metrics` and `/api/...` are served: an address and port, or
         /// `unix:` and the path of a socket, relative to this file, that only the process's own user can connect to.
         ///
-        /// Beyond loopback, `token` or a user is required, and `tls` or `plain`.
-        listen: RawListen = "127.0.0.1:9090",
+        /// Beyond loopback, `token` or a user is required, and `tls` or `plain`. `"env:NAME"` names the environment variable
+        /// that holds the address.
+        listen: OrVariable<RawListen> = "127.0.0.1:9090",
         /// The bearer token of the user `token`, an operator: a secret or a list of secrets, `"env:NAME"`,
         /// `"file:PATH"` or the secret itself, each of at least 16 characters.
         token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] },
@@ -106,9 +107,11 @@ type SeenTokens = Vec<(Secret, Box<str>)>;
 
 impl Context<'_> {
     pub(super) fn admin(&mut self, here: FileContext<'_>, raw: &RawAdmin) -> AdminRules {
-        let listen = match &*raw.listen {
-            RawListen::Tcp(address) => AdminListen::Tcp(*address),
-            RawListen::Unix(path) => AdminListen::Unix(here.relative(path)),
+        let listen = match self.value(here, "admin.listen", &raw.listen) {
+            Some(RawListen::Tcp(address)) => AdminListen::Tcp(address),
+            Some(RawListen::Unix(path)) => AdminListen::Unix(here.relative(&path)),
+            // What is not read is as if it was left out.
+            None => AdminListen::Tcp(SocketAddr::from(([127, 0, 0, 1], 9090))),
         };
         self.check_exposure(here, raw, &listen);
         for host in raw.hosts.0.iter().filter(|host| !is_host(host.get_ref())) {

@@ -5,15 +5,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::HeaderName;
+use serde_json::{Value, json};
 use toml::Spanned;
+use toml::de::DeValue;
 
 use super::admin::RawAdmin;
 use super::legacy::RawLegacy;
 use super::{Context, FileContext, origin_of};
 use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, service_url};
+use crate::names::quoted;
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
-    BoundedDuration, Cidr, DisplayName, FieldName, LANGUAGE_TAG, List, RawSecrets, Size, WholeSeconds, raw_table,
+    BoundedDuration, Cidr, DisplayName, FieldName, FromToml, LANGUAGE_TAG, List, OrVariable, RawReader, RawSecrets, Size,
+    WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
@@ -71,19 +75,35 @@ raw_table! {
 raw_table! {
     /// `[server]`.
     struct RawServer {
-        /// Address and port of the public listener (TLS).
-        listen: SocketAddr = "127.0.0.1:8443",
+        /// Address and port of the public listener (TLS). `"env:NAME"` names the environment variable that holds them.
+        listen: OrVariable<SocketAddr> = "127.0.0.1:8443",
         /// The address at which customers, and a remote engine's callbacks, reach this gateway: `https://host[:port]`,
-        /// no path.
-        public_url: String = "https://localhost:8443" where {
-            "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^/?#]+/?$",
-            "examples": ["https://pay.example.com"],
-        },
+        /// no path. `"env:NAME"` names the environment variable that holds it.
+        public_url: OrVariable<PublicUrl> = "https://localhost:8443",
         /// How long requests in flight may take after a signal to stop: a span of time.
         shutdown_grace: Duration = "30s",
         /// How long `/readyz` returns 503 before the listeners close, so that load balancers stop sending requests
         /// first: a span of time.
         drain_delay: Duration = "0s",
+    }
+}
+
+/// `[server] public_url`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::rules) struct PublicUrl(pub Box<str>);
+
+impl FromToml for PublicUrl {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
+        let text = reader.text(value, "an https:// URL without a path")?;
+        service_url(text).map(Self).map_err(|invalid| reader.wrong(value.span(), invalid)).ok()
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "string",
+            "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^/?#]+/?$",
+            "examples": ["https://pay.example.com"],
+        })
     }
 }
 
@@ -111,7 +131,7 @@ raw_table! {
         /// `sslrootcert` (a path relative to this file). The tables are created and migrated at start.
         ///
         /// A password in it is never shown. An `@` in a user or a password is written `%40`. `"env:NAME"` and
-        /// `"file:PATH"` name where the whole `postgres://` URL is, as for a secret.
+        /// `"file:PATH"` name where the whole URL is, as for a secret.
         url: String = "sqlite:../data/paybridge.db" where {
             "pattern": "^sqlite:/?[^/?#%][^?#%]*$|^sqlite:/$|^postgres(ql)?://.|^env:[^=]+$|^file:.",
             "examples": [
@@ -300,12 +320,15 @@ impl Context<'_> {
     }
 
     fn server(&mut self, here: FileContext<'_>, raw: &RawServer) -> ServerRules {
-        let public_url = service_url(&raw.public_url).unwrap_or_else(|invalid| {
-            let at = raw.public_url.place().unwrap_or_default();
-            self.problem(here, at, format!("`server.public_url` {invalid}"));
-            Box::default()
-        });
-        let (listen, shutdown_grace, drain_delay) = (*raw.listen, *raw.shutdown_grace, *raw.drain_delay);
+        let listen = self.value(here, "server.listen", &raw.listen);
+        let public_url = self.value(here, "server.public_url", &raw.public_url);
+        if let (Some(listen), Some(PublicUrl(url))) = (listen, &public_url) {
+            self.warn_about_ports(here, raw, listen, url);
+        }
+        let (shutdown_grace, drain_delay) = (*raw.shutdown_grace, *raw.drain_delay);
+        // What is not read is as if it was left out.
+        let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8443)));
+        let public_url = public_url.map_or_else(|| "https://localhost:8443".into(), |url| url.0);
         ServerRules { listen, public_url, shutdown_grace, drain_delay }
     }
 
@@ -332,7 +355,9 @@ impl Context<'_> {
             Ok(reference @ (SecretRef::Environment(_) | SecretRef::File(_))) => {
                 self.url_from_reference(here, &reference)
             }
-            Ok(SecretRef::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
+            Ok(SecretRef::Literal(_)) | Err(_) => {
+                StoreUrl::parse(text, |path| here.relative(path)).map_err(|why| format!(" {why}"))
+            }
         };
         if text.contains("://") && !text.starts_with("sqlite:") || text.contains('?') {
             // The URL of any database, and the parameters of other tools, may contain a password.
@@ -342,19 +367,21 @@ impl Context<'_> {
             Ok(StoreUrl::Postgres(url)) => Some(StoreUrl::Postgres(Box::new(url.with_connections(connections)))),
             Ok(url) => Some(url),
             Err(why) => {
-                self.problem(here, url.span(), format!("`store.url` {why}"));
+                self.problem(here, url.span(), format!("`store.url`{why}"));
                 None
             }
         }
     }
 
-    /// Reads the URL from the environment variable or file that a reference names.
+    /// Reads the URL from the environment variable or file that a reference names. A problem follows the key's name.
     fn url_from_reference(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
-        let text = self.secret_text(here, secret).map_err(|why| format!("cannot be read: {why}"))?;
-        if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
-            return Err("refers to a secret that is no \"postgres://\" URL".to_owned());
-        }
-        StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!("refers to a URL that {why}"))
+        let text = self.secret_text(here, secret).map_err(|why| format!(" cannot be read: {why}"))?;
+        let source = match secret {
+            SecretRef::Environment(name) => format!("the environment variable {}", quoted(name)),
+            SecretRef::File(path) => format!("the file {}", here.relative(path).display()),
+            SecretRef::Literal(_) => "the text".to_owned(),
+        };
+        StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!(": {source} {why}"))
     }
 
     fn engine(

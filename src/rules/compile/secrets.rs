@@ -1,5 +1,6 @@
 //! Reads secrets from the environment, a file or the rule file itself.
 
+use std::env::VarError;
 use std::path::Path;
 
 use toml::Spanned;
@@ -7,8 +8,9 @@ use toml::Spanned;
 use super::{Context, FileContext};
 use crate::clock::{Random, SystemRandomness};
 use crate::domain::{Secret, Secrets};
+use crate::names::quoted;
 use crate::rules::elsewhere::ExternalContent;
-use crate::rules::raw::{Field, RawSecrets};
+use crate::rules::raw::{Field, FromToml, Key, OrVariable, RawSecrets, read_variable};
 use crate::rules::secret::{LARGEST_SECRET, Missing, SecretRef, fetched, store_key};
 use crate::store::StoreKeys;
 
@@ -31,6 +33,30 @@ impl Context<'_> {
                 None
             }
         }
+    }
+
+    /// Returns the value of a key that may name an environment variable; `None` when that cannot be read, or is not
+    /// (`check --no-secrets`).
+    pub(super) fn value<T: FromToml + Clone>(
+        &mut self,
+        here: FileContext<'_>,
+        name: &str,
+        key: &Key<OrVariable<T>>,
+    ) -> Option<T> {
+        let variable = match &**key {
+            OrVariable::Written(value) => return Some(value.clone()),
+            OrVariable::Variable(_) if !self.check_secrets => return None,
+            OrVariable::Variable(variable) => variable,
+        };
+        let read = match std::env::var(variable) {
+            Ok(text) => read_variable(variable, text),
+            Err(VarError::NotPresent) => Err(format!("{} is not set", quoted(variable))),
+            Err(VarError::NotUnicode(_)) => Err(format!("{} is not UTF-8 text", quoted(variable))),
+        };
+        let wrong = |why| {
+            self.problem(here, key.place().unwrap_or_default(), format!("`{name}`: the environment variable {why}"))
+        };
+        read.map_err(wrong).ok()
     }
 
     /// Returns the keys that wrap the store's data keys. Only a single key may be missing: it is generated when the

@@ -1,13 +1,13 @@
 //! Warnings about rules that load, but would fail requests or leave a security gap. Warnings never keep an urgent
 //! change from taking effect.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use toml::Spanned;
 
-use super::gateway::RawGateway;
+use super::gateway::{RawGateway, RawServer};
 use super::merchant::RawMerchant;
-use super::{Context, FileContext};
+use super::{Context, FileContext, origin_of};
 use crate::domain::{host_of, names_loopback};
 use crate::rules::GatewayRules;
 use crate::rules::problems::Span;
@@ -42,6 +42,25 @@ impl Context<'_> {
         {
             let message = "`callbacks.allow_private_addresses` is for development, but `server.public_url` is no loopback \
                            address: merchants could make this gateway send requests to hosts in its own network";
+            self.findings.warn(here.file, at, message, None);
+        }
+    }
+
+    /// Warns when links lead to another port of this machine than the listener's. A proxy in front may have a port of its own.
+    pub(super) fn warn_about_ports(&mut self, here: FileContext<'_>, raw: &RawServer, listen: SocketAddr, url: &str) {
+        let port = origin_of(url).map_or(443, |(_, port)| port);
+        let at = raw.listen.place().or_else(|| raw.public_url.place());
+        if let Some(at) = at
+            && listen.ip().to_canonical().is_loopback()
+            && is_loopback(url)
+            && listen.port() != 0
+            && listen.port() != port
+        {
+            let message = format!(
+                "`server.listen` has port {}, and `server.public_url` port {port} of the same machine: links to customers' pages \
+                 lead to the latter",
+                listen.port()
+            );
             self.findings.warn(here.file, at, message, None);
         }
     }

@@ -10,6 +10,7 @@ mod secret;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod variable;
 mod words;
 
 use std::fmt;
@@ -26,6 +27,7 @@ pub(super) use leaf::{
 };
 pub(super) use schema::{Absent, SchemaTable, add};
 pub(super) use secret::RawSecrets;
+pub(super) use variable::{OrVariable, read_variable};
 pub(super) use words::{from_words, word};
 
 use super::problems::{Diagnostics, FileId, Span, names_a_secret};

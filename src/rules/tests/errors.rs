@@ -50,7 +50,11 @@ fn gateway_errors() {
     gateway("[store]\nurl = \"env:\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"env:PAYBRIDGE_NO_SUCH\"", "2:7", "`store.url` cannot be read: the environment variable");
     gateway("[store]\nurl = \"file:nowhere\"", "2:7", "nowhere does not exist");
-    gateway("[store]\nurl = \"env:CARGO_PKG_NAME\"", "2:7", "refers to a secret that is no \"postgres://\" URL");
+    gateway(
+        "[store]\nurl = \"env:CARGO_PKG_NAME\"",
+        "2:7",
+        "the environment variable `CARGO_PKG_NAME` must be \"sqlite:\"",
+    );
     gateway("[store]\nconnections = 0", "2:15", "must be a whole number from 1");
     gateway("[store]\nconnections = 201", "2:15", "`store.connections` must be 200 at most");
     gateway("[store]\nkeys = [\"c2hvcnQ=\"]", "2:9", "32 bytes in base64");
@@ -188,7 +192,11 @@ fn shop_errors() {
     shop(&format!("{SHOP}url = \"https://x\""), "4:7", "`provider.url` does not apply to the sandbox");
     shop(&format!("{SHOP}[payout]\naccount = \"iban\""), "5:11", "must be `card`, `mobile` or { pattern");
     shop(&format!("{SHOP}[payout]\naccount = {{}}"), "5:11", "`payout.account.pattern` is required");
-    shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(?=x)\" }}"), "5:23", "is no usable regular expression: look-around");
+    shop(
+        &format!("{SHOP}[payout]\naccount = {{ pattern = \"(?=x)\" }}"),
+        "5:23",
+        "is no usable regular expression: look-around",
+    );
     shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(a{{999}}){{999}}\" }}"), "5:23", "regular expression");
     shop(&format!("payment_method = \"two words\"\n{SHOP}"), "1:18", "visible ASCII");
     shop(
@@ -324,4 +332,27 @@ fn tokens_that_are_not_read_are_not_compared() {
     assert_eq!(rules.problems().len(), 2);
     let loaded = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
     assert_eq!(loaded.gateway.admin.users.len(), 2);
+}
+
+#[test]
+fn variables_are_named_when_their_values_are_wrong() {
+    for (key, expected) in [
+        ("[server]\nlisten", "must be an IP address and port such as"),
+        ("[server]\npublic_url", "must be an"),
+        ("[admin]\nlisten", "must be an IP address and port such as"),
+    ] {
+        let gateway = |text: &str, message: &str| {
+            let place = if key.ends_with("url") { "gateway.toml:2:14" } else { "gateway.toml:2:10" };
+            Rules::small().with("gateway.toml", text).one_problem(place, message);
+        };
+        let name = key.replace("[", "").replace("]\n", ".");
+        let wrong = format!("`{name}`: the environment variable `CARGO_PKG_NAME` {expected}");
+        gateway(&format!("{key} = \"env:CARGO_PKG_NAME\""), &wrong);
+        let missing = format!("`{name}`: the environment variable `PAYBRIDGE_NO_SUCH` is not set");
+        gateway(&format!("{key} = \"env:PAYBRIDGE_NO_SUCH\""), &missing);
+        gateway(&format!("{key} = \"env:\""), "must name an environment variable after");
+        let rules = Rules::small().with("gateway.toml", format!("{key} = \"env:PAYBRIDGE_NO_SUCH\""));
+        let unread = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
+        assert_eq!(unread.warnings, Vec::new(), "{key}");
+    }
 }

@@ -120,7 +120,7 @@ fn database_urls_are_read_like_secrets() {
     assert_eq!((url.to_string().as_str(), url.connections()), ("postgres://h:5432/db", 3));
     assert_eq!(url.config().get_password(), Some(&b"TOPSECRET"[..]));
     write("postgres://u:TOPSECRET@h/db?sslmode=x");
-    rules.one_problem("gateway.toml:2:7", "`store.url` refers to a URL that has an sslmode that is none of");
+    rules.one_problem("gateway.toml:2:7", "store.url has an sslmode that is none of");
     assert!(!rules.refused().rendered().contains("TOPSECRET"));
     fs::remove_file(rules.0.path().join("secrets/store.url")).unwrap();
     load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();

@@ -58,7 +58,7 @@ fn security_gaps_of_gateways() {
         "4:27",
         "could make this gateway send requests to hosts in its own network",
     );
-    for host in ["localhost:8443", "LOCALHOST", "127.0.0.7", "[::1]:1"] {
+    for host in ["localhost:8443", "LOCALHOST:8443", "127.0.0.7:8443", "[::1]:8443"] {
         let local = format!("{reached} = true\n").replace("pay.example", host);
         assert_eq!(Rules::small().with("gateway.toml", local).warnings(), Vec::<String>::new(), "{host}");
     }
@@ -138,6 +138,25 @@ fn every_rule_file_may_begin_with_a_byte_order_mark() {
         .with("pages/en.toml", mark("# x\n"))
         .with("merchants/m.toml", mark(MERCHANT));
     assert_eq!(rules.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn links_that_lead_to_another_port_of_this_machine() {
+    let server = |listen: &str, url: &str| format!("[server]\nlisten = \"{listen}\"\npublic_url = \"{url}\"\n");
+    let message = "`server.listen` has port 9443, and `server.public_url` port 8443 of the same machine";
+    warns("gateway.toml", &server("127.0.0.1:9443", "https://localhost:8443"), "2:10", message);
+    warns("gateway.toml", "[server]\nlisten = \"[::1]:9443\"\n", "2:10", message);
+    warns("gateway.toml", "[server]\npublic_url = \"https://127.0.0.1\"\n", "2:14", "`server.public_url` port 443");
+    for (listen, url) in [
+        ("127.0.0.1:9443", "https://localhost:9443/"),
+        ("127.0.0.1:0", "https://localhost:9443"),
+        ("127.0.0.1:9443", "https://pay.example"),
+        ("0.0.0.0:8443", "https://localhost:9443"),
+        ("127.0.0.1:443", "https://localhost"),
+    ] {
+        let rules = Rules::small().with("gateway.toml", server(listen, url));
+        assert_eq!(rules.warnings(), Vec::<String>::new(), "{listen} {url}");
+    }
 }
 
 #[test]

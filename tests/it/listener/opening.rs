@@ -11,7 +11,10 @@ use crate::listener::fixture::{Authority, SHORT, Setup, eventually, limits};
 fn a_port_in_use_is_one_clear_line() {
     let first = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let error = Listener::bind(first.local_addr()).unwrap_err();
-    assert_eq!(error.to_string(), format!("cannot listen on {}: the port is in use", first.local_addr()));
+    assert_eq!(
+        error.to_string(),
+        format!("`server.listen`: cannot listen on {}: the port is in use", first.local_addr())
+    );
 }
 
 #[test]
