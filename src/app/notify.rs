@@ -94,20 +94,20 @@ impl ServiceManager {
     }
 
     /// Sends a notification with the status of the moment in which its turn comes.
-    async fn notify(&self, states: Vec<NotifyState<'static>>, status: impl FnOnce() -> String) {
+    async fn notify(&self, news: Vec<NotifyState<'static>>, status: impl FnOnce() -> String) {
         let Some(send) = self.send.clone() else { return };
-        let sent = async {
+        let notified = async {
             let turn = Arc::clone(&self.turn).lock_owned().await;
             // Notifications consist of lines, so a status must be a single line.
-            let status = status().replace('\n', "; ");
+            let line = status().replace('\n', "; ");
             let send = move || {
                 let _turn = turn;
-                let states: Vec<NotifyState<'_>> = states.into_iter().chain([NotifyState::Status(&status)]).collect();
-                send(&states)
+                let all: Vec<NotifyState<'_>> = news.into_iter().chain([NotifyState::Status(&line)]).collect();
+                send(&all)
             };
             spawn_blocking(send).await.unwrap_or_else(|panic| Err(io::Error::other(panic)))
         };
-        if let Err(error) = timeout(SEND_TIMEOUT, sent).await.unwrap_or_else(|late| Err(late.into())) {
+        if let Err(error) = timeout(SEND_TIMEOUT, notified).await.unwrap_or_else(|late| Err(late.into())) {
             tracing::warn!(%error, "the service manager could not be notified");
         }
     }

@@ -54,7 +54,8 @@ impl Context<'_> {
             Err(VarError::NotUnicode(_)) => Err(format!("{} is not UTF-8 text", quoted(variable))),
         };
         let wrong = |why| {
-            self.problem(here, key.place().unwrap_or_default(), format!("`{name}`: the environment variable {why}"))
+            let at = key.place().unwrap_or_default();
+            self.problem(here, at, format!("`{name}`: the environment variable {why}"));
         };
         read.map_err(wrong).ok()
     }

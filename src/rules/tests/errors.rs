@@ -345,7 +345,7 @@ fn variables_are_named_when_their_values_are_wrong() {
             let place = if key.ends_with("url") { "gateway.toml:2:14" } else { "gateway.toml:2:10" };
             Rules::small().with("gateway.toml", text).one_problem(place, message);
         };
-        let name = key.replace("[", "").replace("]\n", ".");
+        let name = key.replace('[', "").replace("]\n", ".");
         let wrong = format!("`{name}`: the environment variable `CARGO_PKG_NAME` {expected}");
         gateway(&format!("{key} = \"env:CARGO_PKG_NAME\""), &wrong);
         let missing = format!("`{name}`: the environment variable `PAYBRIDGE_NO_SUCH` is not set");
