@@ -28,17 +28,23 @@ pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> Ex
         store.close().await.map_err(CliError::failed)?;
         read?.ok_or_else(|| CliError::failed("there is no such merchant"))
     })?;
-    write_report(&report, args.format, out, err)?;
-    if report.is_ready() { Ok(()) } else { Err(CliError::NotReady) }
+    let report = report.selected(args.shop.as_deref(), args.kind);
+    write_report(&report, args, out, err)?;
+    if report.is_ready(args.merchant.is_some() || is_selected(args)) { Ok(()) } else { Err(CliError::NotReady) }
 }
 
-fn write_report(report: &Readiness, format: Format, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
-    match format {
+const fn is_selected(args: &ReadinessArgs) -> bool {
+    args.shop.is_some() || args.kind.is_some()
+}
+
+fn write_report(report: &Readiness, args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    match args.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string(report).map_err(CliError::failed)?)?,
         Format::Text => write_text(report, out)?,
     }
     if report.merchants.is_empty() {
-        writeln!(err, "no merchant to report on: all are in mode translate")?;
+        let why = if is_selected(args) { "none has such a shop and kind" } else { "all are in mode translate" };
+        writeln!(err, "no merchant to report on: {why}")?;
     }
     if let Some(note) = report.note {
         writeln!(err, "note: {note}")?;
@@ -142,9 +148,21 @@ mod tests {
 
     /// Runs the command on the world's store, which stays open; returns the exit code and the output.
     async fn report(world: &World, merchant: Option<&str>, min_creates: u64, format: Format) -> (u8, String) {
+        report_on(world, merchant, None, min_creates, format).await
+    }
+
+    async fn report_on(
+        world: &World,
+        merchant: Option<&str>,
+        shop: Option<&str>,
+        min_creates: u64,
+        format: Format,
+    ) -> (u8, String) {
         let args = ReadinessArgs {
             rules: Rules { rules: world.rules_directory() },
             merchant: merchant.map(|id| MerchantId::new(id).unwrap()),
+            shop: shop.map(str::to_owned),
+            kind: None,
             min_creates,
             min_days: 7,
             format,
@@ -190,7 +208,9 @@ mod tests {
             .await
             .unwrap();
         let (code, text) = report(&world, acme, 1000, Format::Text).await;
-        assert!(code == 4 && text.contains("card  payin  not enough  -"), "{text}");
+        assert!(code == 4 && text.contains("card  payin  no traffic  -"), "{text}");
+        let (code, text) = report_on(&world, acme, Some("nothing"), 0, Format::Text).await;
+        assert_eq!((code, text.as_str()), (4, "no merchant to report on: none has such a shop and kind\n"));
         add(&world, CheckClass::WouldCreate, "card", 999, [""; 4]).await;
         add(&world, CheckClass::WouldRefuse, "card", 1, [""; 4]).await;
         let (code, text) = report(&world, acme, 1000, Format::Text).await;
@@ -226,7 +246,7 @@ mod tests {
         // A change of the rules that creates are checked by starts new counts.
         world.replace("lists/banks.txt", "b2", "b3");
         let (code, text) = report(&world, acme, 1000, Format::Text).await;
-        assert!(code == 4 && text.contains("not enough") && !text.contains("Blockers"), "{text}");
+        assert!(code == 4 && text.contains("no traffic") && !text.contains("Blockers"), "{text}");
         assert_eq!(report(&world, Some("nothing"), 0, Format::Text).await.0, 1);
     }
 }

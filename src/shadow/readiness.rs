@@ -48,10 +48,30 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Reports whether every merchant is ready.
+    /// Reports whether every merchant is ready. Merchants without traffic count only if the report was `asked` for by name,
+    /// and so does a report without rows.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.merchants.iter().all(|merchant| merchant.verdict == ReadinessVerdict::Ready)
+    pub fn is_ready(&self, asked: bool) -> bool {
+        let counts = |verdict| asked || verdict != ReadinessVerdict::NoTraffic;
+        let mut verdicts = self.merchants.iter().map(|merchant| merchant.verdict).filter(|verdict| counts(*verdict));
+        verdicts.all(|verdict| verdict == ReadinessVerdict::Ready) && !(asked && self.merchants.is_empty())
+    }
+
+    /// Keeps the rows of a shop and of a direction, where these are named, and the merchants that have such a row.
+    #[must_use]
+    pub fn selected(mut self, shop: Option<&str>, direction: Option<Direction>) -> Self {
+        if shop.is_none() && direction.is_none() {
+            return self;
+        }
+        for merchant in &mut self.merchants {
+            merchant.rows.retain(|row| {
+                shop.is_none_or(|shop| *row.shop == *shop)
+                    && direction.is_none_or(|direction| row.kind == direction.as_str())
+            });
+            merchant.verdict = worst(&merchant.rows, self.note.is_none());
+        }
+        self.merchants.retain(|merchant| !merchant.rows.is_empty());
+        self
     }
 }
 
@@ -64,7 +84,7 @@ const REMOTE: &str =
 pub struct MerchantReadiness {
     /// Its id.
     pub merchant: Box<str>,
-    /// The worst verdict of its rows.
+    /// The worst verdict of its rows with traffic.
     pub verdict: ReadinessVerdict,
     /// A row for each shop and direction that is enabled, or has counts.
     pub rows: Vec<ReadinessRow>,
@@ -73,6 +93,9 @@ pub struct MerchantReadiness {
 /// The conclusion for a row or a merchant; the later is the worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ReadinessVerdict {
+    /// There was no create: the row does not count.
+    #[serde(rename = "no traffic")]
+    NoTraffic,
     /// Nothing is known that speaks against v2.
     #[serde(rename = "ready")]
     Ready,
@@ -89,6 +112,7 @@ impl ReadinessVerdict {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::NoTraffic => "no traffic",
             Self::Ready => "ready",
             Self::NotEnough => "not enough",
             Self::NotReady => "not ready",
@@ -170,10 +194,15 @@ pub fn readiness(
                 row(shop, direction, checks, minimums, now)
             })
             .collect();
-        let verdict = rows.iter().map(|row| row.verdict).max().unwrap_or(ReadinessVerdict::NotEnough);
-        MerchantReadiness { merchant: merchant.id.as_str().into(), verdict, rows }
+        MerchantReadiness { merchant: merchant.id.as_str().into(), verdict: worst(&rows, embedded), rows }
     };
     Readiness { merchants: merchants.iter().map(report).collect(), note: (!embedded).then_some(REMOTE) }
+}
+
+/// Returns the worst verdict of the rows that count. Creates that name shops that do not exist make no merchant ready.
+fn worst(rows: &[ReadinessRow], embedded: bool) -> ReadinessVerdict {
+    let counts = |row: &&ReadinessRow| !(embedded && row.shop.is_empty() && row.verdict == ReadinessVerdict::Ready);
+    rows.iter().filter(counts).map(|row| row.verdict).max().unwrap_or(ReadinessVerdict::NoTraffic)
 }
 
 /// Returns the shops and directions that are enabled, or have counts.
@@ -205,6 +234,8 @@ fn row(shop: &str, direction: Direction, checks: &MerchantChecks, minimums: Mini
     let long_enough = minimums.days == 0 || since.is_some_and(|since| since.until(now) >= least);
     let verdict = if !blockers.is_empty() || !ids_complete {
         ReadinessVerdict::NotReady
+    } else if creates == 0 && total(CheckClass::NotChecked) == 0 {
+        ReadinessVerdict::NoTraffic
     } else if creates.saturating_sub(total(CheckClass::NotCompared)) < minimums.creates || !long_enough {
         ReadinessVerdict::NotEnough
     } else {
@@ -324,14 +355,16 @@ mod tests {
     #[test]
     fn verdicts_have_thresholds() {
         use CheckClass::{Blocker, NotChecked, WouldCreate, WouldRefuse};
-        use ReadinessVerdict::{NotEnough, NotReady, Ready};
+        use ReadinessVerdict::{NoTraffic, NotEnough, NotReady, Ready};
         let enough = || vec![count("card", WouldCreate, 990), count("card", WouldRefuse, 10)];
         let and = |more: Vec<CheckCount>| [enough(), more].concat();
         for (counts, complete, after, expected) in [
             (enough(), true, 7 * DAY, Ready),
             (enough(), true, 7 * DAY - 1, NotEnough),
             (vec![count("card", WouldCreate, 999)], true, 7 * DAY, NotEnough),
-            (Vec::new(), true, 0, NotEnough),
+            (Vec::new(), true, 0, NoTraffic),
+            (vec![count("", WouldRefuse, 1)], true, 7 * DAY, NoTraffic),
+            (vec![count("card", NotChecked, 1)], true, 7 * DAY, NotEnough),
             (Vec::new(), false, 0, NotReady),
             (enough(), false, 7 * DAY, NotReady),
             (and(vec![count("card", Blocker, 1)]), true, 7 * DAY, NotReady),
@@ -344,23 +377,49 @@ mod tests {
         ] {
             let report = report("", counts, complete, after);
             assert_eq!(report.merchants[0].verdict, expected, "{report:?}");
-            assert_eq!((report.is_ready(), report.note), (expected == Ready, None));
+            assert_eq!((report.is_ready(true), report.note), (expected == Ready, None));
+            assert_eq!(report.is_ready(false), matches!(expected, Ready | NoTraffic));
         }
         let remote = "[engine]\nurl = \"https://v2.example\"\n";
         let unknown = report(remote, and(vec![count("", WouldCreate, 1)]), true, 7 * DAY);
         assert_eq!((unknown.merchants[0].verdict, unknown.note), (NotEnough, Some(REMOTE)));
         let none = Readiness { merchants: Vec::new(), note: None };
-        assert!(none.is_ready());
+        assert!(none.is_ready(false) && !none.is_ready(true));
     }
 
     #[test]
-    fn a_merchant_without_a_shop_is_not_enough() {
+    fn rows_are_selected_by_shop_and_direction() {
+        use ReadinessVerdict::{NotEnough, NotReady, Ready};
+        let counts = vec![
+            count("card", CheckClass::WouldCreate, 1000),
+            count("idle", CheckClass::WouldCreate, 1),
+            CheckCount { direction: Direction::Payout, ..count("card", CheckClass::WouldCreate, 1000) },
+        ];
+        let report = report("", counts, true, 7 * DAY);
+        assert_eq!((report.merchants[0].verdict, report.merchants[0].rows.len()), (NotReady, 3));
+        for (shop, direction, expected) in [
+            (Some("card"), Some(Direction::Payin), Some((Ready, 1))),
+            (Some("card"), None, Some((NotReady, 2))),
+            (Some("idle"), None, Some((NotEnough, 1))),
+            (None, Some(Direction::Payin), Some((NotEnough, 2))),
+            (None, Some(Direction::Payout), Some((NotReady, 1))),
+            (Some("idle"), Some(Direction::Payout), None),
+        ] {
+            let selected = report.clone().selected(shop, direction);
+            let found = selected.merchants.first().map(|merchant| (merchant.verdict, merchant.rows.len()));
+            assert_eq!(found, expected, "{shop:?} {direction:?}");
+            assert_eq!(selected.is_ready(true), expected.is_some_and(|(verdict, _)| verdict == Ready));
+        }
+    }
+
+    #[test]
+    fn a_merchant_without_a_shop_has_no_traffic() {
         let files = RuleFixture::new();
         files.put("merchants/acme.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"b\"\n");
         let rules = files.load();
         let merchant = &*rules.merchants[&MerchantId::new("acme").unwrap()];
         let report = readiness(&rules, &[(merchant, MerchantChecks::default())], Minimums::default(), SINCE);
-        assert_eq!((report.merchants[0].verdict, report.merchants[0].rows.len()), (ReadinessVerdict::NotEnough, 0));
+        assert_eq!((report.merchants[0].verdict, report.merchants[0].rows.len()), (ReadinessVerdict::NoTraffic, 0));
     }
 
     #[test]

@@ -142,6 +142,14 @@ async fn the_command_reports_readiness_and_exits_accordingly() {
     }
     let (code, out, err) = run(&least);
     assert_eq!(code, Some(0), "{out}{err}");
+    // Shops and directions without a create do not count, unless they are asked for.
+    assert!(out.contains("no traffic"), "{out}");
+    let payins: Vec<&str> = [&least[..], &["--kind", "payin", "--shop", "card-eur"]].concat();
+    let (code, out, err) = run(&payins);
+    assert_eq!((code, out.lines().count()), (Some(0), 2), "{out}{err}");
+    let payouts: Vec<&str> = [&least[..], &["--kind", "payout"]].concat();
+    let (code, out, _) = run(&payouts);
+    assert!(code == Some(4) && out.contains("no traffic") && !out.contains("payin"), "{out}");
     let (code, out, _) = run(&["--merchant", "acme"]);
     assert_eq!(code, Some(4), "three creates are not enough: {out}");
     assert!(out.contains("not enough"), "{out}");
