@@ -16,7 +16,7 @@ use crate::engine::{CreateError, Engine};
 use crate::error::{ApiError, RequestError};
 use crate::names::Nameable;
 use crate::rules::ApiKey;
-use crate::store::V1Request;
+use crate::store::{OrderHome, V1Request};
 use crate::wire::v2 as wire;
 
 /// The future of a call of a v2 service.
@@ -116,10 +116,15 @@ pub trait V2Service: Send + Sync + 'static {
     fn balances<'a>(&'a self, call: ServiceCall<'a>) -> ServiceFuture<'a, Vec<(Currency, Balance)>>;
 }
 
-/// Returns the error about an order id that names an operation of the old v1 service.
+/// Returns the error about an order id whose order is at home elsewhere.
 #[must_use]
-pub fn reserved(order_id_name: &'static str) -> RequestError {
-    RequestError::member(order_id_name, "is reserved: it was used with the old v1 service")
+pub fn reserved(order_id_name: &'static str, home: OrderHome) -> RequestError {
+    let reason = match home {
+        OrderHome::Legacy => "is reserved: it was used with the old v1 service",
+        OrderHome::Native | OrderHome::Entry => "is reserved: it was used with another v2 engine",
+        OrderHome::Operation => "is reserved",
+    };
+    RequestError::member(order_id_name, reason)
 }
 
 /// Returns the error about an order id whose operation was made through the other API version.
@@ -266,7 +271,7 @@ fn in_v2_words(refusal: CreateError) -> ApiError {
         CreateError::Invalid(error) => ApiError::Invalid(error),
         CreateError::OtherData(paths) => ApiError::Conflict(conflict("order_id", paths)),
         CreateError::OtherBody(_) | CreateError::OtherVersion => ApiError::Conflict(of_other_version("order_id", "v1")),
-        CreateError::Reserved => ApiError::Conflict(reserved("order_id")),
+        CreateError::Reserved(home) => ApiError::Conflict(reserved("order_id", home)),
         CreateError::Failed(error) => error,
     }
 }

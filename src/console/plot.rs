@@ -157,8 +157,9 @@ impl Plot {
         let (title, subtitle) = (escaped(&self.title), escaped(&self.subtitle));
         write!(out, "<figure class=\"panel plot\"><figcaption><h3>{title}</h3><p>{subtitle}</p></figcaption>")?;
         if self.series.iter().all(|series| series.figures().next().is_none()) {
-            return out
-                .write_str("<p class=\"empty\">No figures yet. They appear with the first requests.</p></figure>");
+            let is_new = self.series.iter().all(|series| series.points.is_empty());
+            let why = if is_new { "The first figures come within seconds." } else { "No figure in the last hour." };
+            return write!(out, "<p class=\"empty\">{why}</p></figure>");
         }
         let top = scale(self.series().map(|(_, series)| series.most()).fold(0.0, f64::max));
         self.write_drawing(out, number, top)?;
@@ -302,6 +303,7 @@ mod tests {
         ] {
             assert!(figure.contains(part), "{part} in {figure}");
         }
-        assert!(plot(&[None]).figure(0).contains("No figures yet"));
+        assert!(plot(&[None]).figure(0).contains("No figure in the last hour."));
+        assert!(plot(&[]).figure(0).contains("The first figures come within seconds."));
     }
 }

@@ -80,7 +80,11 @@ impl Engine {
                 InsertOutcome::Existing(stored) => {
                     return self.answer_from(*stored, Compared::of(request, plan.v1.as_ref())).await;
                 }
-                InsertOutcome::Reserved => return Err(CreateError::Reserved),
+                InsertOutcome::Reserved => {
+                    return Err(self
+                        .reserved(&caller.merchant().id, request.kind.direction(), &request.order_id)
+                        .await);
+                }
                 InsertOutcome::IdTaken => {}
             }
         }

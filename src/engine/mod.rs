@@ -17,7 +17,7 @@ use crate::clock::{Clock, Random};
 use crate::domain::{Operation, UnixMillis};
 use crate::error::{ApiError, RequestError};
 use crate::rules::ProviderRules;
-use crate::store::{OpeningBalances, Store, StoreError};
+use crate::store::{OpeningBalances, OrderHome, Store, StoreError};
 use crate::telemetry::Metrics;
 
 pub use customer::NextAction;
@@ -84,8 +84,8 @@ pub enum CreateError {
     OtherBody(Box<EarlierRequest>),
     /// The order was created through the other API version.
     OtherVersion,
-    /// The `order_id` is reserved for an operation of the old v1 service.
-    Reserved,
+    /// The order is at home elsewhere.
+    Reserved(OrderHome),
     /// Nothing was decided.
     Failed(ApiError),
 }

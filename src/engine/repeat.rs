@@ -18,7 +18,7 @@ use crate::domain::{
     RequestKind, SchemaFields, ShopCode, Withdrawal,
 };
 use crate::json::{self, Node, Object};
-use crate::store::{OrderLookup, StoreError, Stored, V1Request};
+use crate::store::{OrderHome, OrderLookup, StoreError, Stored, V1Request};
 
 /// What a create is compared by.
 #[derive(Clone, Copy)]
@@ -61,8 +61,22 @@ impl Engine {
     ) -> Result<Option<CreateReply>, CreateError> {
         match self.store.by_order(merchant, direction, order_id).await? {
             OrderLookup::Free => Ok(None),
-            OrderLookup::Reserved => Err(CreateError::Reserved),
+            OrderLookup::Reserved => Err(self.reserved(merchant, direction, order_id).await),
             OrderLookup::Operation(stored) => self.answer_from(*stored, sent).await.map(Some),
+        }
+    }
+
+    /// Returns the refusal of a create whose order is at home elsewhere.
+    pub(super) async fn reserved(
+        &self,
+        merchant: &MerchantId,
+        direction: Direction,
+        order_id: &OrderId,
+    ) -> CreateError {
+        match self.store.order_home(merchant, direction, order_id).await {
+            // A claim that was taken back a moment ago was the old service's.
+            Ok(home) => CreateError::Reserved(home.unwrap_or(OrderHome::Legacy)),
+            Err(error) => error.into(),
         }
     }
 

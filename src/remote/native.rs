@@ -62,7 +62,7 @@ impl Remote {
         };
         match home {
             Some(OrderHome::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
-            Some(OrderHome::Legacy) => Err(ApiError::Conflict(reserved("order_id"))),
+            Some(home @ OrderHome::Legacy) => Err(ApiError::Conflict(reserved("order_id", home))),
             Some(OrderHome::Operation | OrderHome::Native) | None => Ok(()),
         }
     }

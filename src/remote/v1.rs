@@ -73,7 +73,7 @@ impl Remote {
                         Resolution::Declined(declined) => Err(refused(declined)),
                     };
                 }
-                JournalOutcome::Reserved => return Err(CreateError::Reserved),
+                JournalOutcome::Reserved => return Err(CreateError::Reserved(OrderHome::Legacy)),
                 JournalOutcome::Native => return Err(CreateError::OtherVersion),
                 JournalOutcome::Existing(entry) => {
                     let same = entry.intent.fingerprint == intent.fingerprint;
@@ -111,7 +111,7 @@ impl Remote {
         let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
             return match self.parts.store.order_home(merchant, direction, external_id).await? {
-                Some(OrderHome::Legacy) => Err(CreateError::Reserved),
+                Some(home @ OrderHome::Legacy) => Err(CreateError::Reserved(home)),
                 Some(OrderHome::Operation | OrderHome::Native) => Err(CreateError::OtherVersion),
                 // An entry that was cancelled or made a moment ago.
                 Some(OrderHome::Entry) | None => Ok(None),

@@ -95,7 +95,7 @@ impl V1Frontend {
                 ApiError::Conflict(conflict(ORDER, create.differing(&self.fingerprint_key, &earlier)))
             }
             CreateError::OtherVersion => ApiError::Conflict(of_other_version(ORDER, "v2")),
-            CreateError::Reserved => ApiError::Conflict(reserved(ORDER)),
+            CreateError::Reserved(home) => ApiError::Conflict(reserved(ORDER, home)),
             CreateError::Failed(error) => error,
         }
     }

@@ -1,6 +1,7 @@
 //! Order ids of the old v1 service.
 
 use super::*;
+use crate::store::{HomeClaim, OrderHome};
 
 const RESERVED: &str = "409 order_id: is reserved: it was used with the old v1 service";
 
@@ -21,6 +22,22 @@ async fn a_reserved_id_is_refused_for_every_request() {
     assert!(world.create_with("o", Direction::Payin, &deposit("")).await.is_ok());
     // A reservation is no operation.
     assert!(world.deposit("\"order_id\":\"O\"").await.is_ok(), "text is compared as it is");
+}
+
+#[tokio::test]
+async fn a_refusal_says_where_the_order_is_at_home() {
+    let world = World::new();
+    let order = OrderId::new("o").unwrap();
+    for direction in [Direction::Payin, Direction::Payout] {
+        let claimed = world.store().claim(&acme(), direction, &order, HomeClaim::Native, UnixMillis(0)).await;
+        assert_eq!(claimed.unwrap(), OrderHome::Native);
+    }
+    const NATIVE: &str = "is reserved: it was used with another v2 engine";
+    for sent in ["", "\"currency\":\"USD\""] {
+        assert_eq!(world.deposit(sent).await, Err(format!("409 order_id: {NATIVE}")), "{sent}");
+    }
+    let body = r#"{"external_id":"o","amount":"10","currency":"EUR","card_number":"4111111111111111"}"#;
+    assert_eq!(world.v1(Direction::Payout, body).await, Err(format!("409 external_id: {NATIVE}")));
 }
 
 // keeps D050
