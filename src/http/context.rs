@@ -382,8 +382,11 @@ pub(super) fn request_id_of(headers: &HeaderMap, random: &dyn Random) -> HeaderV
     {
         return sent.clone();
     }
-    let mut bytes = [0; 16];
+    let mut bytes = [0_u8; 16];
     random.fill(&mut bytes);
+    // Two of the 32 digits are letters, so that no run of decimal digits is as long as a card number.
+    bytes[5] |= 0xc0;
+    bytes[10] |= 0x0c;
     HeaderValue::try_from(hex::encode(bytes)).expect("digits are a header's value")
 }
 
@@ -516,7 +519,8 @@ mod tests {
         }
     }
 
-    const NEW: &str = "77777777777777777777777777777777";
+    /// Letters cut the digits into pieces that are shorter than a card number.
+    const NEW: &str = "7777777777f7777777777f7777777777";
 
     fn headers(name: &HeaderName, values: &[&[u8]]) -> HeaderMap {
         values.iter().map(|value| (name.clone(), HeaderValue::from_bytes(value).unwrap())).collect()

@@ -85,7 +85,7 @@ mod tests {
             ("my_order_id, order_id_ and order_ids stay", "my_order_id, order_id_ and order_ids stay"),
             ("see https://a.example/fields.x", "see https://a.example/paymentData.x"),
             ("account 4111111111111111 is closed", "account 411111******1111 is closed"),
-            ("account 4111-1111 1111.1111 is closed", "account 4111-11** ****.1111 is closed"),
+            ("account 4111-1111 1111-1111 is closed", "account 4111-11** ****-1111 is closed"),
         ] {
             assert_eq!(translated(original), shown);
         }

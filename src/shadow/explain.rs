@@ -315,7 +315,7 @@ mod tests {
         let lines: Vec<_> = explained.members.iter().map(line).collect();
         let url = "\"https://localhost:8443/relay/acme.payin.00000000000000000000000000000000\"";
         let expected = [
-            "Forwarded external_id | order_id | - | \"4111 11** **** 1111\"",
+            "Forwarded external_id | order_id | - | \"4111 1111 1111 1111\"",
             "Forwarded amount | amount | - | 10.5",
             "Forwarded currency | currency | - | \"EUR\"",
             &format!("Forwarded - | callback_url | {relay} | {url}"),
@@ -332,7 +332,7 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!(explained.verdict, ExplainedVerdict::Accepted { shop: "card".into(), failure: None });
-        assert!(!format!("{explained:?}").contains("1111111") && explained.body.contains("4111 11** **** 1111"));
+        assert!(!format!("{explained:?}").contains("1111111") && explained.body.contains("4111-11**-****-1111"));
     }
 
     #[test]

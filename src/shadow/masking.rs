@@ -12,6 +12,9 @@ use crate::wire::v1::payment_data;
 /// The members that hold an account, which is masked like a card number even if its check digit is wrong.
 const ACCOUNTS: [&str; 2] = ["card_number", "account_number"];
 
+/// The member that holds the merchant's own id, in v1 and in v2.
+const ORDER_IDS: [&str; 2] = ["external_id", "order_id"];
+
 /// Masks card numbers in a body of any shape. The rest is shown as it was sent, except for escapes that JSON does not need.
 pub(super) fn masked_body(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
@@ -22,13 +25,18 @@ pub(super) fn masked_body(body: &[u8]) -> String {
     let accounts = members.filter(|member| ACCOUNTS.contains(&&*member.name));
     let text =
         accounts.fold(text, |text, account| text.replace(account.value.raw, &masked_account(&account.value)).into());
-    masked_json(&text)
+    // Merchants look their ids up, so that these are shown whole.
+    match top.and_then(|top| top.get(ORDER_IDS[0])).filter(|id| id.as_str().is_some()) {
+        Some(id) => text.split(id.raw).map(masked_json).collect::<Vec<_>>().join(id.raw),
+        None => masked_json(&text),
+    }
 }
 
 /// Masks card numbers in the value of a member, both as JSON text.
 pub(super) fn masked_value(name: &str, raw: &str) -> String {
     match json::read(raw.as_bytes()) {
         Ok(value) if ACCOUNTS.contains(&name) => masked_json(&masked_account(&value)),
+        Ok(_) if ORDER_IDS.contains(&name) => without_escapes(raw).into_owned(),
         _ => masked_json(raw),
     }
 }
@@ -96,7 +104,7 @@ mod tests {
                 r#"{"4111111111111111":[{"y":"a4111111111111111b"}]}"#,
                 r#"{"411111******1111":[{"y":"a411111******1111b"}]}"#,
             ),
-            (r#"{"x":"\u0034111\u0031111111\u002d11111"}"#, r#"{"x":"411111*****-*1111"}"#),
+            (r#"{"x":"\u0034111\u0031111111\u00311111"}"#, r#"{"x":"411111******1111"}"#),
             (r#"{"x":"\\u0034111"}"#, r#"{"x":"\\u0034111"}"#),
             (r#"{"x":"https:\/\/a.example\/4111111111111111"}"#, r#"{"x":"https://a.example/411111******1111"}"#),
             // No card number by its check digit.
@@ -108,6 +116,7 @@ mod tests {
                 r#"{"paymentData":{"account_number":"123456**9012"}}"#,
             ),
             (r#"{"card_number":"wallet-7"}"#, r#"{"card_number":"wallet-7"}"#),
+            (r#"{"external_id":"4111111111111111"}"#, r#"{"external_id":"4111111111111111"}"#),
             // No JSON.
             (r#"{"x":"4111111111111111","#, r#"{"x":"411111******1111","#),
             ("\\", "\\"),

@@ -94,8 +94,7 @@ impl fmt::Display for FormKey {
 }
 
 /// An action that is about to take effect. Its texts hold no secret, signed link or value of `fields`. In `request_id`
-/// and in the values of `parameters`, digits that could be a card number are masked when the row is written, and texts
-/// of more than [`ActionRecord::MAX_TEXT`] bytes are cut.
+/// and in the values of `parameters` that are no ids, card numbers are masked when the row is written, and texts of more than [`ActionRecord::MAX_TEXT`] bytes are cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAction {
     /// When it begins.
@@ -125,8 +124,12 @@ impl NewAction {
     fn into_record(self, id: ActionId) -> ActionRecord {
         let text = |text: &str| bounded(text, ActionRecord::MAX_TEXT);
         let parameters = self.parameters.iter().take(ActionRecord::MAX_PARAMETERS);
-        let parameters =
-            parameters.map(|(name, value)| ((*name).to_owned(), String::from(text(&without_cards(value))).into()));
+        let value = |name: &str, value: &str| match name {
+            // Ids are for looking up.
+            "order_id" | "transaction_id" => text(value),
+            _ => text(&without_cards(value)),
+        };
+        let parameters = parameters.map(|(name, given)| ((*name).to_owned(), String::from(value(name, given)).into()));
         ActionRecord {
             id,
             at: self.at,

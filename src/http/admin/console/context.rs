@@ -13,7 +13,6 @@ use crate::http::admin::request::AdminRequest;
 use crate::http::admin::source::AdminSource;
 use crate::rules::Role;
 use crate::store::{ActionRecord, FormKey, StoreError};
-use crate::telemetry::without_cards;
 use crate::v1::query::parameter;
 
 /// How many rows a list shows.
@@ -139,13 +138,9 @@ impl PageContext<'_> {
     }
 }
 
-/// Returns a parameter as it is used: order ids may begin and end with spaces, and what pages show again has no card number.
+/// Returns a parameter as it is used: order ids may begin and end with spaces.
 fn cleaned(name: &str, text: &str) -> String {
-    match name {
-        "order_id" => text.to_owned(),
-        "transaction_id" | "after" | "url" => text.trim().to_owned(),
-        _ => without_cards(text.trim()).into_owned(),
-    }
+    if name == "order_id" { text.to_owned() } else { text.trim().to_owned() }
 }
 
 /// Returns the beginning of a text that others choose: a page has a bound.

@@ -13,7 +13,6 @@ use crate::store::{
     CallbackRecord, CallbackState, CallbackSubject, CallbackTry, EntryProgress, JournalEntry, OrderHome, OrderLookup,
     ProviderJobState, StoreError, Stored,
 };
-use crate::telemetry::without_cards;
 use crate::v1::query::decoded;
 
 /// An operation of the embedded engine, or an entry of the journal.
@@ -37,24 +36,8 @@ pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
             Err(error) => return Err(error),
         }
     }
-    view.search = OperationSearch {
-        transaction_id: without_cards_but_ids(&search.transaction_id),
-        order_id: without_cards(&search.order_id).into_owned(),
-        ..search
-    };
+    view.search = search;
     Ok(context.form_page(PageView::Operations(&view), view.problem.is_some()).await)
-}
-
-/// The most digits of card numbers in use. Transaction ids have more.
-const LONGEST_CARD: usize = 16;
-
-/// Masks what is no transaction id.
-fn without_cards_but_ids(text: &str) -> String {
-    if text.len() > LONGEST_CARD && TransactionId::parse(text).is_ok() {
-        text.to_owned()
-    } else {
-        without_cards(text).into_owned()
-    }
 }
 
 /// Returns the operations that a search finds, and where the order is otherwise.
@@ -135,7 +118,7 @@ fn item(found: &Found) -> OperationItem {
             OperationItem {
                 transaction_id: operation.id.to_string(),
                 merchant: operation.merchant.to_string(),
-                order_id: without_cards(operation.order_id.as_str()).into_owned(),
+                order_id: operation.order_id.as_str().to_owned(),
                 direction: operation.direction().as_str().to_owned(),
                 status: operation.state.status().as_str().to_owned(),
                 amount: operation.amount.to_string(),
@@ -152,7 +135,7 @@ fn item(found: &Found) -> OperationItem {
             OperationItem {
                 transaction_id,
                 merchant: intent.merchant.to_string(),
-                order_id: without_cards(intent.order_id.as_str()).into_owned(),
+                order_id: intent.order_id.as_str().to_owned(),
                 direction: intent.direction.as_str().to_owned(),
                 status: status.as_str().to_owned(),
                 amount: intent.amount.to_string(),
