@@ -48,13 +48,13 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Reports whether every merchant is ready. Merchants without traffic count only if the report was `asked` for by name,
+    /// Reports whether every merchant is ready. Merchants without traffic count only if the report is `limited` to some,
     /// and so does a report without rows.
     #[must_use]
-    pub fn is_ready(&self, asked: bool) -> bool {
-        let counts = |verdict| asked || verdict != ReadinessVerdict::NoTraffic;
+    pub fn is_ready(&self, limited: bool) -> bool {
+        let counts = |verdict| limited || verdict != ReadinessVerdict::NoTraffic;
         let mut verdicts = self.merchants.iter().map(|merchant| merchant.verdict).filter(|verdict| counts(*verdict));
-        verdicts.all(|verdict| verdict == ReadinessVerdict::Ready) && !(asked && self.merchants.is_empty())
+        verdicts.all(|verdict| verdict == ReadinessVerdict::Ready) && !(limited && self.merchants.is_empty())
     }
 
     /// Keeps the rows of a shop and of a direction, where these are named, and the merchants that have such a row.
