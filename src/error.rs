@@ -25,7 +25,7 @@ pub enum ApiError {
         reason: &'static str,
     },
     /// The caller sent other data under an `order_id` that exists.
-    Conflict(RequestError),
+    Conflict(Conflict),
     /// Does not exist for the caller. There is one message for every kind of absence.
     NotFound,
     /// This gateway does not offer it: its name, for the caller.
@@ -254,31 +254,9 @@ impl AuthenticationFailure {
 }
 
 impl ApiError {
-    /// Returns the reason in access lines; `None` where the status is enough.
+    /// Returns the word for why the request was refused or failed, in access lines and in metrics.
     #[must_use]
-    pub const fn reason(&self) -> Option<&'static str> {
-        match self {
-            Self::Refused(refusal) => Some(refusal.reason()),
-            Self::BadEngineReply { .. } => Some("engine_reply"),
-            Self::EngineUnreachable { .. } => Some("engine_unreachable"),
-            Self::EngineTimeout => Some("engine_timeout"),
-            Self::EngineBusy { .. } => Some("engine_busy"),
-            Self::Unavailable { .. } => Some("unavailable"),
-            Self::Legacy(error) | Self::LegacyPath(error) => Some(error.reason()),
-            Self::Invalid(_)
-            | Self::Untranslatable { .. }
-            | Self::Conflict(_)
-            | Self::NotFound
-            | Self::NotOffered(_)
-            | Self::EngineReply(_)
-            | Self::Internal { .. } => None,
-        }
-    }
-
-    /// Returns the word by which a merchant's failed requests are counted: the reason in access lines or of the translation,
-    /// otherwise the kind of the error.
-    #[must_use]
-    pub const fn counted_as(&self) -> &'static str {
+    pub const fn reason(&self) -> &'static str {
         match self {
             Self::Refused(refusal) => refusal.reason(),
             Self::Invalid(_) => "invalid",
@@ -286,19 +264,92 @@ impl ApiError {
             Self::Conflict(_) => "conflict",
             Self::NotFound => "not_found",
             Self::NotOffered(_) => "not_offered",
-            Self::EngineReply(_) => "engine_refusal",
-            Self::BadEngineReply { .. }
+            Self::BadEngineReply { .. } => "engine_reply",
+            Self::EngineUnreachable { .. } => "engine_unreachable",
+            Self::EngineTimeout => "engine_timeout",
+            Self::EngineBusy { .. } => "engine_busy",
+            Self::EngineReply(answered) => match answered.error {
+                EngineError::Invalid => "invalid",
+                EngineError::NotFound => "not_found",
+                EngineError::Conflict => "conflict",
+                EngineError::Busy(_) => "engine_busy",
+            },
+            Self::Unavailable { .. } => "unavailable",
+            Self::Legacy(error) | Self::LegacyPath(error) => error.reason(),
+            Self::Internal { .. } => "internal",
+        }
+    }
+
+    /// Returns the member at fault, in the caller's words, fit for the log; all that differ for a conflict.
+    #[must_use]
+    pub fn member(&self) -> Option<&str> {
+        let error = match self {
+            Self::Invalid(error) | Self::Untranslatable { error, .. } => error,
+            Self::Conflict(conflict) => match &conflict.differing {
+                Some(differing) => return Some(differing),
+                None => &conflict.error,
+            },
+            Self::Refused(_)
+            | Self::NotFound
+            | Self::NotOffered(_)
+            | Self::Unavailable { .. }
+            | Self::BadEngineReply { .. }
             | Self::EngineUnreachable { .. }
             | Self::EngineTimeout
             | Self::EngineBusy { .. }
-            | Self::Unavailable { .. }
+            | Self::EngineReply(_)
             | Self::Legacy(_)
             | Self::LegacyPath(_)
-            | Self::Internal { .. } => match self.reason() {
-                Some(reason) => reason,
-                None => "internal",
-            },
+            | Self::Internal { .. } => return None,
+        };
+        error.path().map(|path| Nameable(path).shown())
+    }
+
+    /// Returns the id of the operation that the request conflicts with, if it is known.
+    #[must_use]
+    pub fn transaction_id(&self) -> Option<&str> {
+        match self {
+            Self::Conflict(conflict) => conflict.transaction_id.as_deref(),
+            Self::Refused(_)
+            | Self::Invalid(_)
+            | Self::Untranslatable { .. }
+            | Self::NotFound
+            | Self::NotOffered(_)
+            | Self::Unavailable { .. }
+            | Self::BadEngineReply { .. }
+            | Self::EngineUnreachable { .. }
+            | Self::EngineTimeout
+            | Self::EngineBusy { .. }
+            | Self::EngineReply(_)
+            | Self::Legacy(_)
+            | Self::LegacyPath(_)
+            | Self::Internal { .. } => None,
         }
+    }
+}
+
+/// A request that contradicts an operation, or names an order that is at home elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// For the caller.
+    pub error: RequestError,
+    /// The members that differ, by commas, for the log; `None`: the error's own.
+    pub differing: Option<Box<str>>,
+    /// The engine's id of the operation, where it is known.
+    pub transaction_id: Option<Box<str>>,
+}
+
+impl Conflict {
+    /// Names the operation.
+    #[must_use]
+    pub fn with(self, transaction_id: impl Into<Box<str>>) -> Self {
+        Self { transaction_id: Some(transaction_id.into()), ..self }
+    }
+}
+
+impl From<RequestError> for Conflict {
+    fn from(error: RequestError) -> Self {
+        Self { error, differing: None, transaction_id: None }
     }
 }
 

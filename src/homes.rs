@@ -11,7 +11,7 @@ use http::Response;
 
 use crate::auth::SignedBody;
 use crate::clock::Clock;
-use crate::domain::{Direction, OrderId};
+use crate::domain::{Answer, Direction, OrderId};
 use crate::error::{ApiError, LegacyError};
 use crate::legacy::{Legacy, RequestHead};
 use crate::outbound::Outbound;
@@ -51,8 +51,8 @@ impl Homes {
 
 /// The reply to a v1 request.
 pub enum V1Reply {
-    /// Made here: the body of a 200.
-    Here(Bytes),
+    /// Made here.
+    Here(Answer),
     /// The old v1 service's.
     Forwarded(Response<Bytes>),
 }
@@ -167,7 +167,7 @@ impl ByHome<'_> {
     /// The engine could not answer, or has no balances; or the old service gave no reply.
     pub async fn balance(self) -> Result<V1Reply, ApiError> {
         match self.mode() {
-            Mode::Translate => self.frontend.balance(self.call).await.map(V1Reply::Here),
+            Mode::Translate => self.frontend.balance(self.call).await.map(|body| V1Reply::Here(body.into())),
             Mode::Legacy | Mode::Shadow | Mode::Staged(_) => self.forward().await,
         }
     }
@@ -178,7 +178,9 @@ impl ByHome<'_> {
     /// A malformed parameter; or the old service gave no reply.
     pub async fn transactions(self, query: Option<&str>) -> Result<V1Reply, ApiError> {
         match self.mode() {
-            Mode::Translate => self.frontend.transactions(self.call, query).await.map(V1Reply::Here),
+            Mode::Translate => {
+                self.frontend.transactions(self.call, query).await.map(|body| V1Reply::Here(body.into()))
+            }
             Mode::Legacy | Mode::Shadow | Mode::Staged(_) => self.forward().await,
         }
     }

@@ -9,11 +9,11 @@ use http::HeaderValue;
 
 use crate::auth::{Caller, SignedBody, callers, signatures};
 use crate::domain::{
-    Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page, RedirectUrl,
-    TransactionId,
+    Answer, Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
+    RedirectUrl, TransactionId,
 };
 use crate::engine::{CreateError, Engine};
-use crate::error::{ApiError, RequestError};
+use crate::error::{ApiError, Conflict, RequestError};
 use crate::names::Nameable;
 use crate::rules::ApiKey;
 use crate::store::{OrderHome, V1Request};
@@ -56,7 +56,7 @@ pub trait V2Service: Send + Sync + 'static {
         direction: Direction,
         body: &'a SignedBody,
         signature: HeaderValue,
-    ) -> ServiceFuture<'a, Bytes>;
+    ) -> ServiceFuture<'a, Answer>;
 
     /// Answers a native status request: the status record of an operation that the caller's merchant created through v2.
     ///
@@ -67,7 +67,7 @@ pub trait V2Service: Send + Sync + 'static {
         call: ServiceCall<'a>,
         transaction_id: &'a str,
         signature: HeaderValue,
-    ) -> ServiceFuture<'a, Bytes>;
+    ) -> ServiceFuture<'a, Answer>;
 
     /// Creates an operation from a body that was translated from v1, signed with the caller's v2 secret over exactly these
     /// bytes. `v1` is stored in the same commit; for a remote engine, before the request leaves.
@@ -118,41 +118,43 @@ pub trait V2Service: Send + Sync + 'static {
 
 /// Returns the error about an order id whose order is at home elsewhere.
 #[must_use]
-pub fn reserved(order_id_name: &'static str, home: OrderHome) -> RequestError {
+pub fn reserved(order_id_name: &'static str, home: OrderHome) -> Conflict {
     let reason = match home {
         OrderHome::Legacy => "is reserved: it was used with the old v1 service",
         OrderHome::Native | OrderHome::Entry => "is reserved: it was used with another v2 engine",
         OrderHome::Operation => "is reserved",
     };
-    RequestError::member(order_id_name, reason)
+    RequestError::member(order_id_name, reason).into()
 }
 
 /// Returns the error about an order id whose operation was made through the other API version.
 #[must_use]
-pub fn of_other_version(order_id_name: &'static str, made_through: &str) -> RequestError {
+pub fn of_other_version(order_id_name: &'static str, made_through: &str) -> Conflict {
     let reason = format!(
         "exists already and was created through {made_through}: another API version is not a way to send it again"
     );
-    RequestError::member(order_id_name, reason)
+    RequestError::member(order_id_name, reason).into()
 }
 
 /// Returns the error about an order id that exists with other data. It names members, never values.
 #[must_use]
-pub fn conflict(order_id_name: &'static str, mut paths: Vec<String>) -> RequestError {
+pub fn conflict(order_id_name: &'static str, mut paths: Vec<String>) -> Conflict {
     /// A body may differ in thousands of members; the first few are enough.
     const NAMED: usize = 12;
+    /// In the log fewer are.
+    const LOGGED: usize = 8;
     if paths.is_empty() {
-        return RequestError::member(order_id_name, "exists already and was created from other data");
+        return RequestError::member(order_id_name, "exists already and was created from other data").into();
     }
     paths.dedup();
     let rest = paths.len().saturating_sub(NAMED);
     paths.truncate(NAMED);
-    let names = paths.iter().map(|path| Nameable(path).to_string()).collect::<Vec<_>>().join(", ");
+    let names: Vec<_> = paths.iter().map(|path| Nameable(path).shown()).collect();
+    let differing = names.iter().take(LOGGED).copied().collect::<Vec<_>>().join(",");
+    let names = names.join(", ");
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    RequestError::member(
-        order_id_name,
-        format!("exists already and was created from other data; differs in: {names}{more}"),
-    )
+    let reason = format!("exists already and was created from other data; differs in: {names}{more}");
+    Conflict { differing: Some(differing.into()), ..RequestError::member(order_id_name, reason).into() }
 }
 
 /// Signs a v2 body with a key's secret.
@@ -195,11 +197,12 @@ impl V2Service for Embedded {
         direction: Direction,
         body: &'a SignedBody,
         _: HeaderValue,
-    ) -> ServiceFuture<'a, Bytes> {
+    ) -> ServiceFuture<'a, Answer> {
         Box::pin(async move {
             let created = self.create_operation(call.caller, direction, body, None).await.map_err(in_v2_words)?;
             let redirect_url = created.redirect_url.as_ref().map(RedirectUrl::expose);
-            Ok(wire::create_reply(&created.transaction_id, redirect_url).into())
+            let body = wire::create_reply(&created.transaction_id, redirect_url).into();
+            Ok(Answer { body, transaction_id: Some(created.transaction_id) })
         })
     }
 
@@ -208,12 +211,13 @@ impl V2Service for Embedded {
         call: ServiceCall<'a>,
         transaction_id: &'a str,
         _: HeaderValue,
-    ) -> ServiceFuture<'a, Bytes> {
+    ) -> ServiceFuture<'a, Answer> {
         Box::pin(async move {
             // Unknown, foreign and malformed ids, and those of v1, are the same to the caller.
             let id = TransactionId::parse(transaction_id).map_err(|_| ApiError::NotFound)?;
             let record = self.0.v2_status(&call.caller.merchant().id, id).await?;
-            Ok(wire::status_reply(&record).into())
+            let transaction_id = Some(transaction_id.into());
+            Ok(Answer { body: wire::status_reply(&record).into(), transaction_id })
         })
     }
 
@@ -269,8 +273,15 @@ impl V2Service for Embedded {
 fn in_v2_words(refusal: CreateError) -> ApiError {
     match refusal {
         CreateError::Invalid(error) => ApiError::Invalid(error),
-        CreateError::OtherData(paths) => ApiError::Conflict(conflict("order_id", paths)),
-        CreateError::OtherBody(_) | CreateError::OtherVersion => ApiError::Conflict(of_other_version("order_id", "v1")),
+        CreateError::OtherData { transaction_id, paths } => {
+            ApiError::Conflict(conflict("order_id", paths).with(transaction_id))
+        }
+        CreateError::OtherBody(earlier) => {
+            ApiError::Conflict(of_other_version("order_id", "v1").with(earlier.transaction_id))
+        }
+        CreateError::OtherVersion(transaction_id) => {
+            ApiError::Conflict(Conflict { transaction_id, ..of_other_version("order_id", "v1") })
+        }
         CreateError::Reserved(home) => ApiError::Conflict(reserved("order_id", home)),
         CreateError::Failed(error) => error,
     }

@@ -47,7 +47,7 @@ pub use preparation::{Detail, Instructions, Preparation};
 pub use quota::Quota;
 pub use request::{CreateRequest, RequestKind};
 pub use secret::{Secret, Secrets};
-pub use shown::{CreateReply, OperationView, StatusRecord};
+pub use shown::{Answer, CreateReply, OperationView, StatusRecord};
 pub use signature::{Algorithm, CallbackSignature, Encoding, Recipe, Segment, TimestampFormat};
 pub use time::{UnixDay, UnixMillis};
 pub use url::{BrowserUrl, CallbackUrl, host_of, is_host, names_loopback, service_url};

@@ -1,5 +1,7 @@
 //! Operations as replies to merchants show them.
 
+use bytes::Bytes;
+
 use super::{Amount, Currency, Direction, Kind, Operation, OrderId, RedirectUrl, Status, TransactionId, UnixMillis};
 
 /// The reply to a create, of either API version.
@@ -24,6 +26,21 @@ impl From<&Operation> for CreateReply {
             order_id: operation.order_id.clone(),
             redirect_url,
         }
+    }
+}
+
+/// The body of a reply, and the operation that it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The body of a 200.
+    pub body: Bytes,
+    /// The engine's id of the operation, for the log; `None`: the reply is about none, or about many.
+    pub transaction_id: Option<Box<str>>,
+}
+
+impl From<Bytes> for Answer {
+    fn from(body: Bytes) -> Self {
+        Self { body, transaction_id: None }
     }
 }
 

@@ -79,11 +79,16 @@ pub enum CreateError {
     /// A rule refuses it.
     Invalid(RequestError),
     /// The order was created by a v2 request with other data: the members that differ, as v2 paths, where they are known.
-    OtherData(Vec<String>),
+    OtherData {
+        /// The id of the operation.
+        transaction_id: Box<str>,
+        /// The members.
+        paths: Vec<String>,
+    },
     /// The order was created by another v1 body.
     OtherBody(Box<EarlierRequest>),
-    /// The order was created through the other API version.
-    OtherVersion,
+    /// The order was created through the other API version: its operation's id, where it is known.
+    OtherVersion(Option<Box<str>>),
     /// The order is at home elsewhere.
     Reserved(OrderHome),
     /// Nothing was decided.

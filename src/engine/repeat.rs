@@ -88,7 +88,9 @@ impl Engine {
                 fingerprint(self.store.fingerprint_key(), request, &stored.comparison.kept)
             }
             // "Switching shop or API version is not a way to retry" (merchant-api-v2), even with the same data.
-            (Compared::V1Body(_), None) | (Compared::V2Request(_), Some(_)) => return Err(CreateError::OtherVersion),
+            (Compared::V1Body(_), None) | (Compared::V2Request(_), Some(_)) => {
+                return Err(CreateError::OtherVersion(Some(stored.operation.id.digits().as_str().into())));
+            }
         };
         if fingerprint == stored.comparison.fingerprint {
             return Ok(CreateReply::from(&stored.operation));
@@ -98,7 +100,8 @@ impl Engine {
             Compared::V2Request(request) => {
                 let fields = self.store.fields(stored.operation.id).await?;
                 let sent_fields = fields.as_ref().map_or("{}", |fields| &fields.sent);
-                Err(CreateError::OtherData(differences(request, &stored, sent_fields)))
+                let paths = differences(request, &stored, sent_fields);
+                Err(CreateError::OtherData { transaction_id: stored.operation.id.digits().as_str().into(), paths })
             }
         }
     }
@@ -112,6 +115,7 @@ impl Engine {
             Kind::Withdrawal(withdrawal) => (None, Some(withdrawal.account_number)),
         };
         Ok(EarlierRequest {
+            transaction_id: operation.id.digits().as_str().into(),
             amount: operation.amount,
             currency: operation.currency,
             shop_code: operation.method.map(|shop| shop.as_str().into()),
@@ -130,6 +134,8 @@ impl Engine {
 /// members that differ.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EarlierRequest {
+    /// The engine's id of the operation.
+    pub transaction_id: Box<str>,
     /// The amount.
     pub amount: Amount,
     /// The currency.

@@ -24,7 +24,8 @@ use crate::auth::signatures::PageSecret;
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{Clock as _, ManualClock, SystemClock, SystemRandomness};
 use crate::domain::{
-    CreateReply, Direction, MerchantId, OrderId, ProviderKind, Secret, ShopCode, Status, TransactionId, UnixMillis,
+    Answer, CreateReply, Direction, MerchantId, OrderId, ProviderKind, Secret, ShopCode, Status, TransactionId,
+    UnixMillis,
 };
 use crate::error::ApiError;
 use crate::provider::Providers;
@@ -224,7 +225,7 @@ impl World {
         let caller = self.caller();
         let (id, signature) = (id(reply).to_string(), HeaderValue::from_static(""));
         let record = self.service().status(call(&caller), &id, signature).await.unwrap();
-        String::from_utf8(record.to_vec()).unwrap()
+        String::from_utf8(record.body.to_vec()).unwrap()
     }
 
     async fn report(&self, reply: &str, report: Report) -> Reported {
@@ -266,11 +267,11 @@ fn signed(caller: &Caller, body: &str) -> SignedBody {
     verify_forwarded(caller, body, &signature).unwrap()
 }
 
-fn reported(answer: Result<Bytes, ApiError>) -> Result<String, String> {
+fn reported(answer: Result<Answer, ApiError>) -> Result<String, String> {
     match answer {
-        Ok(reply) => Ok(String::from_utf8(reply.to_vec()).unwrap()),
+        Ok(reply) => Ok(String::from_utf8(reply.body.to_vec()).unwrap()),
         Err(ApiError::Invalid(error) | ApiError::Untranslatable { error, .. }) => Err(format!("400 {error}")),
-        Err(ApiError::Conflict(error)) => Err(format!("409 {error}")),
+        Err(ApiError::Conflict(conflict)) => Err(format!("409 {}", conflict.error)),
         Err(other) => Err(format!("{other:?}")),
     }
 }

@@ -21,7 +21,7 @@ use super::router;
 use crate::auth::callers::client_address;
 use crate::auth::{Interface, PerAddress};
 use crate::clock::{Clock, Random};
-use crate::domain::{CallbackSignature, UnixMillis, wide};
+use crate::domain::{Answer, CallbackSignature, UnixMillis, wide};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
 use crate::homes::Homes;
@@ -118,10 +118,19 @@ impl GatewayState {
 
 /// What a handler returns for the reply.
 pub(super) enum HandlerOutput {
-    Json(Bytes),
+    Json(Answer),
     /// A reply of the old v1 service.
     Forwarded(Response<Bytes>),
     Page(PageReply),
+}
+
+/// How a request ended, for its access line.
+#[derive(Default)]
+struct Ended {
+    failure: Option<ApiError>,
+    /// The reason of a status from 400 that is no failure of the gateway's.
+    otherwise: &'static str,
+    transaction_id: Option<Box<str>>,
 }
 
 /// A request and what is known of it. It is counted and logged once: when it is replied to, or when its caller is gone.
@@ -247,17 +256,24 @@ impl RequestContext {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.is_proven && self.interface == Some(Interface::V1));
         let hsts = self.rules.gateway.server.is_public();
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close, hsts };
-        let reason = outcome.as_ref().err().and_then(ApiError::reason);
-        let refused = outcome.as_ref().err().map(ApiError::counted_as);
+        let mut ended = Ended::default();
         let hints = self.client_hints.as_ref();
         let reply = match outcome {
-            Ok(HandlerOutput::Json(body)) => reply::success(body, &envelope),
-            Ok(HandlerOutput::Forwarded(answer)) => reply::forwarded(answer, &envelope),
+            Ok(HandlerOutput::Json(answer)) => {
+                ended.transaction_id = answer.transaction_id;
+                reply::success(answer.body, &envelope)
+            }
+            Ok(HandlerOutput::Forwarded(answer)) => {
+                ended.otherwise = "legacy_refusal";
+                reply::forwarded(answer, &envelope)
+            }
             Ok(HandlerOutput::Page(answer)) => {
                 let accept_language = hints.map_or("", |hints| &hints.accept_language);
                 let reply = reply::step(&answer.step, self.page_format(accept_language), &envelope);
                 self.gateway.deps.metrics.page(answer.step.name());
                 self.merchant = self.rules.merchants.get(&answer.merchant).cloned();
+                ended.transaction_id = Some(answer.transaction_id.digits().as_str().into());
+                ended.otherwise = "conflict";
                 reply
             }
             Err(failure) => {
@@ -266,6 +282,7 @@ impl RequestContext {
                     Some(hints) => reply::failure_page(&failure, self.page_format(&hints.accept_language), &envelope),
                     None => reply::failure(&failure, &envelope),
                 };
+                ended.failure = Some(failure);
                 match hints {
                     Some(_) => reply::for_customers(reply),
                     None => reply,
@@ -273,7 +290,7 @@ impl RequestContext {
             }
         };
         self.answered = true;
-        self.record(reply.status().as_u16(), reason, refused);
+        self.record(reply.status().as_u16(), &ended);
         reply
     }
 
@@ -281,9 +298,16 @@ impl RequestContext {
         reply::ErrorFormat { pages: &self.rules.pages, accept_language }
     }
 
-    fn record(&self, status: u16, reason: Option<&'static str>, refused: Option<&'static str>) {
+    fn record(&self, status: u16, ended: &Ended) {
+        let failure = ended.failure.as_ref();
+        let reason = (status >= 400).then(|| failure.map_or(ended.otherwise, ApiError::reason));
         let (gateway, duration, time) = (&self.gateway, self.whole.elapsed(), self.gateway.deps.clock.now());
         gateway.deps.metrics.request(self.route, status, duration);
+        // A caller that is gone was not refused.
+        let refused = reason.filter(|_| status != reply::CALLER_GONE);
+        if let Some(reason) = refused {
+            gateway.deps.metrics.refused(reason);
+        }
         self.count_for_merchant(refused, time);
         gateway.deps.access_log.line(&AccessLine {
             request_id: self.request_id.to_str().unwrap_or_default(),
@@ -292,6 +316,8 @@ impl RequestContext {
             method: method_name(&self.method),
             status,
             reason,
+            member: failure.and_then(ApiError::member),
+            transaction_id: failure.and_then(ApiError::transaction_id).or(ended.transaction_id.as_deref()),
             duration,
             rules_version: &self.rules.version,
             peer: self.address,
@@ -314,11 +340,10 @@ impl RequestContext {
         }
     }
 
-    /// Counts refusals, and logs private causes, which the caller is not shown.
+    /// Logs private causes, which the caller is not shown.
     fn report(&self, failure: &ApiError) {
         let request_id = || loggable(self.request_id.to_str().unwrap_or_default());
         match failure {
-            ApiError::Refused(refusal) => self.gateway.deps.metrics.refused(refusal.reason()),
             ApiError::BadEngineReply { cause } => {
                 if let Some(left_out) = self.gateway.bad_replies.due(()) {
                     tracing::error!(request_id = %request_id(), route = self.route, %cause, left_out,
@@ -344,7 +369,8 @@ impl RequestContext {
                         "a request was refused for now");
                 }
             }
-            ApiError::EngineTimeout
+            ApiError::Refused(_)
+            | ApiError::EngineTimeout
             | ApiError::Invalid(_)
             | ApiError::Untranslatable { .. }
             | ApiError::Conflict(_)
@@ -359,7 +385,7 @@ impl RequestContext {
 impl Drop for RequestContext {
     fn drop(&mut self) {
         if !self.answered {
-            self.record(reply::CALLER_GONE, None, None);
+            self.record(reply::CALLER_GONE, &Ended { otherwise: "caller_gone", ..Ended::default() });
         }
     }
 }

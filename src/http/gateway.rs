@@ -20,7 +20,7 @@ use super::listener::{ConnectionInfo, Inbound, Service};
 use super::reply::Reply;
 use super::router::MerchantRoute;
 use crate::callback::relay;
-use crate::domain::Direction;
+use crate::domain::{Answer, Direction};
 use crate::error::ApiError;
 use crate::homes::{ByHome, V1Reply};
 use crate::provider::events;
@@ -130,9 +130,9 @@ impl GatewayState {
             Admitted::Provider(engine, shop, body) => {
                 Box::pin(events::take(&engine, &shop, &body)).await.map(HandlerOutput::Json)
             }
-            Admitted::Relayed(target, body) => {
-                relay::take(&*self.deps.store, &*self.deps.clock, &target, &body).await.map(HandlerOutput::Json)
-            }
+            Admitted::Relayed(target, body) => relay::take(&*self.deps.store, &*self.deps.clock, &target, &body)
+                .await
+                .map(|body| HandlerOutput::Json(body.into())),
             Admitted::Customer(engine, page) => Box::pin(page.answer(&engine)).await.map(HandlerOutput::Page),
         }
     }
@@ -151,8 +151,10 @@ impl GatewayState {
             MerchantRoute::V1(Endpoint::Payout) => self.v1.create(call, Direction::Payout, &body).await,
             MerchantRoute::V1(Endpoint::PayinStatus) => self.v1.status(call, Direction::Payin, query).await,
             MerchantRoute::V1(Endpoint::PayoutStatus) => self.v1.status(call, Direction::Payout, query).await,
-            MerchantRoute::V1(Endpoint::Balance) => self.v1.balance(call).await,
-            MerchantRoute::V1(Endpoint::Transactions) => Box::pin(self.v1.transactions(call, query)).await,
+            MerchantRoute::V1(Endpoint::Balance) => self.v1.balance(call).await.map(Answer::from),
+            MerchantRoute::V1(Endpoint::Transactions) => {
+                Box::pin(self.v1.transactions(call, query)).await.map(Answer::from)
+            }
             // Without an old v1 service there is no such route.
             MerchantRoute::Legacy => Err(ApiError::NotFound),
         };
@@ -177,7 +179,7 @@ impl GatewayState {
             MerchantRoute::V2Create(_) | MerchantRoute::V2Status => Err(ApiError::NotFound),
         };
         Ok(match reply? {
-            V1Reply::Here(body) => HandlerOutput::Json(body),
+            V1Reply::Here(answer) => HandlerOutput::Json(answer),
             V1Reply::Forwarded(reply) => HandlerOutput::Forwarded(reply),
         })
     }

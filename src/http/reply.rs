@@ -180,7 +180,7 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
         ApiError::Invalid(error) | ApiError::Untranslatable { error, .. } => {
             ErrorReply::new(StatusCode::BAD_REQUEST, error.sentence())
         }
-        ApiError::Conflict(error) => ErrorReply::new(StatusCode::CONFLICT, error.sentence()),
+        ApiError::Conflict(conflict) => ErrorReply::new(StatusCode::CONFLICT, conflict.error.sentence()),
         ApiError::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         ApiError::NotOffered(what) => {
             ErrorReply::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
@@ -451,7 +451,7 @@ mod tests {
             (AdmissionError::FailedTooOften { retry_after: second }.into(), 429),
             (ApiError::Invalid(RequestError::member("amount", "is required")), 400),
             (ApiError::Untranslatable { error: RequestError::body("is wrong"), reason: "shape" }, 400),
-            (ApiError::Conflict(RequestError::member("order_id", "exists already")), 409),
+            (ApiError::Conflict(RequestError::member("order_id", "exists already").into()), 409),
             (ApiError::NotFound, 404),
             (ApiError::NotOffered("the balance"), 501),
             (ApiError::Unavailable { cause: cause() }, 503),
@@ -515,7 +515,7 @@ mod tests {
             ApiError::Refused(AdmissionError::UnknownPath),
             ApiError::Invalid(RequestError::body("is wrong")),
             ApiError::Untranslatable { error: RequestError::body("is wrong"), reason: "shape" },
-            ApiError::Conflict(RequestError::body("exists")),
+            ApiError::Conflict(RequestError::body("exists").into()),
             ApiError::NotFound,
             ApiError::NotOffered("the balance"),
             ApiError::Unavailable { cause: cause() },

@@ -36,6 +36,6 @@ impl PageRequest {
             (LinkKind::Sandbox, None) => sandbox::page(engine, &self, opened).await?,
             (LinkKind::Sandbox, Some(decision)) => sandbox::decide(engine, &self, opened, decision).await?,
         };
-        Ok(PageReply { merchant, step })
+        Ok(PageReply { merchant, transaction_id: self.link.id, step })
     }
 }

@@ -7,7 +7,7 @@ use super::decision::Decision;
 use crate::auth::signatures::{self, Link};
 use crate::domain::{
     Amount, BrowserUrl, Currency, Deposit, Instructions, Kind, MerchantId, Operation, OrderId, RedirectUrl, Status,
-    UnixMillis,
+    TransactionId, UnixMillis,
 };
 use crate::engine::{Engine, NextAction};
 use crate::error::{AdmissionError, ApiError};
@@ -90,6 +90,8 @@ impl PageRequest {
 pub struct PageReply {
     /// The merchant that created the deposit.
     pub merchant: MerchantId,
+    /// The deposit's id.
+    pub transaction_id: TransactionId,
     /// The answer.
     pub step: PageResponse,
 }

@@ -25,7 +25,7 @@ impl World {
         let rules = self.rules();
         let target = link.strip_prefix(&*rules.gateway.server.public_url).unwrap_or(link);
         let request = PageRequest::verified(&self.engine, &rules, kind, target, self.clock.now())?;
-        let PageReply { merchant, step } = PageRequest { decision, ..request }.answer(&self.engine).await?;
+        let PageReply { merchant, step, .. } = PageRequest { decision, ..request }.answer(&self.engine).await?;
         assert_eq!(merchant.as_str(), "acme");
         Ok(step)
     }

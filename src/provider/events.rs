@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use super::http::reply;
 use crate::auth::SignedBody;
-use crate::domain::{Operation, ProviderKind, ShopCode, Status, TransactionId};
+use crate::domain::{Answer, Operation, ProviderKind, ShopCode, Status, TransactionId};
 use crate::engine::{Engine, Reported};
-use crate::error::{ApiError, RequestError};
+use crate::error::{ApiError, Conflict, RequestError};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::wire::v2::{read_object, required_parsed};
 
@@ -27,7 +27,7 @@ pub fn provider_of<'r>(rules: &'r RuleSet, shop: &str) -> Option<(&'r ShopCode, 
 /// # Errors
 /// The report is malformed, names an operation of another shop ([`ApiError::NotFound`]) or contradicts the operation's
 /// result ([`ApiError::Conflict`]), or the store is unavailable: then nothing was recorded.
-pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result<Bytes, ApiError> {
+pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result<Answer, ApiError> {
     let report = read_object(body.bytes())?;
     let id = required_parsed("transaction_id", &report, |text| Ok(text.to_owned()))?;
     // A malformed id names no operation.
@@ -37,12 +37,13 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
     match engine.report(ProviderKind::Http, shop, id, report).await? {
         Reported::Taken | Reported::Repeated => {
             let status = self::operation(engine, shop, id).await?.state.status();
-            Ok(reply(id, status))
+            Ok(Answer { body: reply(id, status), transaction_id: Some(id.digits().as_str().into()) })
         }
-        Reported::Contradicts(status) => Err(ApiError::Conflict(RequestError::member(
-            "status",
-            format!("contradicts the operation's final status {}, which is kept", status.as_str()),
-        ))),
+        Reported::Contradicts(status) => {
+            let reason = format!("contradicts the operation's final status {}, which is kept", status.as_str());
+            let conflict = Conflict::from(RequestError::member("status", reason));
+            Err(ApiError::Conflict(conflict.with(id.digits().as_str())))
+        }
         Reported::Unknown => Err(ApiError::NotFound),
     }
 }

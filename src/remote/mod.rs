@@ -31,7 +31,7 @@ pub use v1::{is_final, shown};
 
 use crate::auth::SignedBody;
 use crate::domain::{
-    Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
+    Answer, Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
 };
 use crate::engine::CreateError;
 use crate::error::ApiError;
@@ -45,7 +45,7 @@ impl V2Service for Remote {
         direction: Direction,
         body: &'a SignedBody,
         signature: HeaderValue,
-    ) -> ServiceFuture<'a, Bytes> {
+    ) -> ServiceFuture<'a, Answer> {
         let remote = self.for_call(call);
         Box::pin(async move { remote.pass_create(call.caller, direction, body, signature).await })
     }
@@ -55,7 +55,7 @@ impl V2Service for Remote {
         call: ServiceCall<'a>,
         transaction_id: &'a str,
         signature: HeaderValue,
-    ) -> ServiceFuture<'a, Bytes> {
+    ) -> ServiceFuture<'a, Answer> {
         let remote = self.for_call(call);
         Box::pin(async move { remote.pass_status(call.caller, transaction_id, signature).await })
     }

@@ -1,6 +1,5 @@
 //! Native v2 requests: the same bytes are forwarded with the caller's own signature, and the engine's response is passed back.
 
-use bytes::Bytes;
 use http::HeaderValue;
 
 use super::client::Remote;
@@ -8,8 +7,9 @@ use super::exchange::{EngineCredentials, EngineResponse, RequestResult};
 use super::resolve::not_found;
 use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
-use crate::domain::Direction;
+use crate::domain::{Answer, Direction};
 use crate::error::{ApiError, EngineError, EngineReply};
+use crate::json::{Object, Value};
 use crate::rules::Mode;
 use crate::store::{HomeClaim, OrderHome};
 use crate::v2::{of_other_version, reserved};
@@ -25,7 +25,7 @@ impl Remote {
         direction: Direction,
         body: &SignedBody,
         signature: HeaderValue,
-    ) -> Result<Bytes, ApiError> {
+    ) -> Result<Answer, ApiError> {
         self.claim_order(caller, direction, body).await?;
         let credentials = EngineCredentials::signed(&caller.merchant().id, caller.api_key(), signature)?;
         let RequestResult { outcome, unsure } =
@@ -74,7 +74,7 @@ impl Remote {
         caller: &Caller,
         transaction_id: &str,
         signature: HeaderValue,
-    ) -> Result<Bytes, ApiError> {
+    ) -> Result<Answer, ApiError> {
         // Any other text is no transaction, and must not become part of a URL.
         if !is_transaction_id(transaction_id) {
             return Err(ApiError::NotFound);
@@ -87,11 +87,17 @@ impl Remote {
     }
 }
 
-fn passed_on(outcome: EngineResponse) -> Result<Bytes, ApiError> {
+/// Reads the id of the operation that a reply is about.
+fn transaction_id(read: &Object<'_>) -> Option<Box<str>> {
+    let id = read.get("transaction_id").and_then(Value::as_str).filter(|id| is_transaction_id(id))?;
+    Some(id.into())
+}
+
+fn passed_on(outcome: EngineResponse) -> Result<Answer, ApiError> {
     let (error, retry_after, body) = match outcome {
         EngineResponse::Done(body) => {
             return match read_object(&body) {
-                Ok(_) => Ok(body),
+                Ok(read) => Ok(Answer { transaction_id: transaction_id(&read), body: body.clone() }),
                 Err(_) => Err(ApiError::BadEngineReply { cause: "its 200 is no JSON object".to_owned() }),
             };
         }

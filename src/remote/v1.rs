@@ -74,7 +74,7 @@ impl Remote {
                     };
                 }
                 JournalOutcome::Reserved => return Err(CreateError::Reserved(OrderHome::Legacy)),
-                JournalOutcome::Native => return Err(CreateError::OtherVersion),
+                JournalOutcome::Native => return Err(CreateError::OtherVersion(None)),
                 JournalOutcome::Existing(entry) => {
                     let same = entry.intent.fingerprint == intent.fingerprint;
                     if !same {
@@ -112,7 +112,7 @@ impl Remote {
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
             return match self.parts.store.order_home(merchant, direction, external_id).await? {
                 Some(home @ OrderHome::Legacy) => Err(CreateError::Reserved(home)),
-                Some(OrderHome::Operation | OrderHome::Native) => Err(CreateError::OtherVersion),
+                Some(OrderHome::Operation | OrderHome::Native) => Err(CreateError::OtherVersion(None)),
                 // An entry that was cancelled or made a moment ago.
                 Some(OrderHome::Entry) | None => Ok(None),
             };
@@ -293,6 +293,7 @@ fn earlier(entry: JournalEntry) -> Result<EarlierRequest, ApiError> {
         RequestKind::Withdrawal { account_number, .. } => (None, Some(account_number)),
     };
     Ok(EarlierRequest {
+        transaction_id: passed(entry.progress)?.answer.transaction_id,
         amount,
         currency,
         shop_code: request.method,
@@ -328,7 +329,7 @@ fn refused(declined: Declined) -> CreateError {
     match declined {
         Declined::Invalid(error) => CreateError::Invalid(error),
         Declined::Conflict(error) => {
-            CreateError::Failed(ApiError::Conflict(error.renamed(|path| v1_name(path, false))))
+            CreateError::Failed(ApiError::Conflict(error.renamed(|path| v1_name(path, false)).into()))
         }
     }
 }

@@ -26,8 +26,12 @@ pub struct AccessLine<'a> {
     pub method: &'a str,
     /// The reply's status.
     pub status: u16,
-    /// Why admission rejected the request, if it did; more precise than the reply.
+    /// Why the request was refused or failed, of a status from 400; more precise than the reply.
     pub reason: Option<&'static str>,
+    /// The member at fault, in the caller's words; of a conflict all that differ, by commas.
+    pub member: Option<&'a str>,
+    /// The operation that was created, found or in conflict. Never masked.
+    pub transaction_id: Option<&'a str>,
     /// The time from the head to the reply.
     pub duration: Duration,
     /// The version of the rule set that served the request.
@@ -88,6 +92,10 @@ impl AccessLine<'_> {
         out.push_str(itoa::Buffer::new().format(self.status));
         out.push_str(r#","reason":"#);
         write_json_option(out, self.reason);
+        out.push_str(r#","member":"#);
+        write_json_option(out, self.member.map(without_cards).as_deref());
+        out.push_str(r#","transaction_id":"#);
+        write_json_option(out, self.transaction_id);
         out.push_str(r#","duration_ms":"#);
         write_milliseconds(out, self.duration);
         out.push_str(r#","rules_version":"#);
@@ -114,6 +122,14 @@ impl AccessLine<'_> {
         if let Some(reason) = self.reason {
             out.push_str(" reason=");
             write_word(out, reason);
+        }
+        if let Some(member) = self.member {
+            out.push_str(" member=");
+            write_word(out, &without_cards(member));
+        }
+        if let Some(transaction_id) = self.transaction_id {
+            out.push_str(" transaction_id=");
+            write_word(out, transaction_id);
         }
         out.push_str(" duration_ms=");
         write_milliseconds(out, self.duration);
@@ -272,6 +288,8 @@ mod tests {
             method: "POST",
             status: 200,
             reason: None,
+            member: None,
+            transaction_id: None,
             duration: Duration::from_micros(12_034),
             rules_version: "00aa11bb22cc33dd",
             peer: "203.0.113.9".parse().unwrap(),
@@ -293,7 +311,19 @@ mod tests {
         );
         let refused = AccessLine { status: 401, reason: Some("timestamp"), ..line() };
         assert!(text_of(&refused, LogFormat::Text).contains(" status=401 reason=timestamp duration_ms="));
-        assert!(text_of(&refused, LogFormat::Json).contains(r#""status":401,"reason":"timestamp","duration_ms":"#));
+        assert!(text_of(&refused, LogFormat::Json).contains(r#""status":401,"reason":"timestamp","member":null,"#));
+        let conflict = AccessLine {
+            status: 409,
+            reason: Some("conflict"),
+            member: Some("amount,currency"),
+            transaction_id: Some("4111111111111111"),
+            ..line()
+        };
+        let expected =
+            " status=409 reason=conflict member=amount,currency transaction_id=4111111111111111 duration_ms=";
+        assert!(text_of(&conflict, LogFormat::Text).contains(expected));
+        let expected = r#""reason":"conflict","member":"amount,currency","transaction_id":"4111111111111111","#;
+        assert!(text_of(&conflict, LogFormat::Json).contains(expected));
         let unknown = AccessLine { merchant: None, trace: Some("4bf92f3577b34da6"), ..line() };
         let text = text_of(&unknown, LogFormat::Text);
         assert!(text.contains(" merchant=- ") && text.ends_with(" trace=4bf92f3577b34da6\n"), "{text}");
@@ -306,7 +336,7 @@ mod tests {
             concat!(
                 r#"{"timestamp":"2026-03-02T00:00:00.007Z","level":"INFO","target":"paybridge::access","#,
                 r#""request_id":"5f0e2a","merchant":"acme","route":"payin","method":"POST","status":200,"reason":null,"#,
-                r#""duration_ms":12.034,"rules_version":"00aa11bb22cc33dd","peer":"203.0.113.9","trace":null}"#,
+                r#""member":null,"transaction_id":null,"duration_ms":12.034,"rules_version":"00aa11bb22cc33dd","peer":"203.0.113.9","trace":null}"#,
                 "\n"
             )
         );

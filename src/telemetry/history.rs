@@ -175,11 +175,8 @@ impl Totals {
                 _ => totals.callbacks_failed += attempts.get(),
             }
         }
-        for counters in [&metrics.refusals, &metrics.translations_refused] {
-            for (reason, count) in counters.handles.iter(OTHER) {
-                add(&mut totals.refusals, RefusalCount { reason, count: count.get() });
-            }
-        }
+        let refusals = metrics.refusals.handles.iter(OTHER);
+        totals.refusals = refusals.map(|(reason, count)| RefusalCount { reason, count: count.get() }).collect();
         totals
     }
 
@@ -315,7 +312,8 @@ mod tests {
             metrics.refused(reason);
         }
         metrics.translation_refused("callback_url");
-        metrics.translation_refused("callback_url");
+        metrics.refused("callback_url");
+        metrics.refused("callback_url");
         metrics.commit(3, Duration::from_millis(1));
         metrics.commit(4, Duration::from_millis(1));
         for outcome in ["delivered", "refused", "engine"] {

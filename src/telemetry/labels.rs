@@ -132,7 +132,7 @@ pub(super) struct RouteHandles {
 pub(super) struct LabelCounters<L> {
     pub(super) label: fn(&'static str) -> L,
     pub(super) family: Family<L, Counter>,
-    pub(super) handles: Slots<&'static str, Counter, 32>,
+    pub(super) handles: Slots<&'static str, Counter, 64>,
 }
 
 impl<L: Clone + Eq + std::hash::Hash> LabelCounters<L> {

@@ -261,6 +261,8 @@ mod tests {
             method: "POST",
             status: 200,
             reason: None,
+            member: None,
+            transaction_id: None,
             duration: Duration::ZERO,
             rules_version: "v",
             peer: [127, 0, 0, 1].into(),

@@ -176,7 +176,7 @@ impl Metrics {
             Unit::Seconds,
             stages,
         );
-        registry.register("refusals", "Requests that admission rejected, by reason", self.refusals.family.clone());
+        registry.register("refusals", "Requests that were refused or failed, by reason", self.refusals.family.clone());
         let help = "v1 bodies that have no v2 equivalent, by reason";
         registry.register("translations_refused", help, self.translations_refused.family.clone());
         let help = "Requests by customers' links, by the page shown or the destination";
@@ -296,7 +296,7 @@ impl Metrics {
         histogram.observe(duration.as_secs_f64());
     }
 
-    /// Counts a rejected request, by reason (`signature`, `unknown_key`, `address`, `rate_limit`, ...).
+    /// Counts a request that was refused or failed, by the reason of its access line.
     pub fn refused(&self, reason: &'static str) {
         self.refusals.count(reason);
     }

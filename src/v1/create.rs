@@ -13,12 +13,12 @@ use super::V1Frontend;
 use super::translate::{TranslateError, translate};
 use crate::auth::SignedBody;
 use crate::domain::{
-    AccountNumber, CallbackSender, CallbackUrl, CreateReply, CustomerIp, Direction, Fingerprint, FingerprintInput,
-    FingerprintKey, MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId,
+    AccountNumber, Answer, CallbackSender, CallbackUrl, CreateReply, CustomerIp, Direction, Fingerprint,
+    FingerprintInput, FingerprintKey, MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId,
     RETURN_USER_URL as RETURN_URL, RedirectUrl, SchemaFields, canonical, dropped_members,
 };
 use crate::engine::{CreateError, EarlierRequest};
-use crate::error::{ApiError, RequestError};
+use crate::error::{ApiError, Conflict, RequestError};
 use crate::json::{self, Member, Node, Object, Value};
 use crate::rules::{CallbackStyle, Dialect, Merchant};
 use crate::store::V1Request;
@@ -39,7 +39,7 @@ impl V1Frontend {
         call: ServiceCall<'_>,
         direction: Direction,
         body: &SignedBody,
-    ) -> Result<Bytes, ApiError> {
+    ) -> Result<Answer, ApiError> {
         let create = read_create(direction, body.bytes()).map_err(|error| self.refused(error, "shape"))?;
         let fingerprint = create.fingerprint(&self.fingerprint_key);
         let created = match self.translate(call, &create, fingerprint) {
@@ -54,7 +54,8 @@ impl V1Frontend {
             }
         };
         let created = created.map_err(|refusal| self.in_v1_words(refusal, &create))?;
-        Ok(created_reply(&call.caller.merchant().v1.dialect, direction, &created))
+        let body = created_reply(&call.caller.merchant().v1.dialect, direction, &created);
+        Ok(Answer { body, transaction_id: Some(created.transaction_id) })
     }
 
     /// Counts a body that has no v2 equivalent, by reason.
@@ -90,11 +91,16 @@ impl V1Frontend {
         let named = |paths: Vec<String>| paths.iter().map(|path| create.v1_name(path).into_owned()).collect();
         match refusal {
             CreateError::Invalid(error) => ApiError::Invalid(error.renamed(|path| create.v1_name(path))),
-            CreateError::OtherData(paths) => ApiError::Conflict(conflict(ORDER, named(paths))),
-            CreateError::OtherBody(earlier) => {
-                ApiError::Conflict(conflict(ORDER, create.differing(&self.fingerprint_key, &earlier)))
+            CreateError::OtherData { transaction_id, paths } => {
+                ApiError::Conflict(conflict(ORDER, named(paths)).with(transaction_id))
             }
-            CreateError::OtherVersion => ApiError::Conflict(of_other_version(ORDER, "v2")),
+            CreateError::OtherBody(earlier) => {
+                let differing = create.differing(&self.fingerprint_key, &earlier);
+                ApiError::Conflict(conflict(ORDER, differing).with(earlier.transaction_id))
+            }
+            CreateError::OtherVersion(transaction_id) => {
+                ApiError::Conflict(Conflict { transaction_id, ..of_other_version(ORDER, "v2") })
+            }
             CreateError::Reserved(home) => ApiError::Conflict(reserved(ORDER, home)),
             CreateError::Failed(error) => error,
         }
@@ -396,6 +402,7 @@ mod tests {
         let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
         let return_url = BrowserUrl::new("https://a.example/r").unwrap();
         let held = EarlierRequest {
+            transaction_id: "7".into(),
             amount: Amount::from_hundredths(1050).unwrap(),
             currency: Currency::new("EUR").unwrap(),
             shop_code: None,

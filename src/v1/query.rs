@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::{V1Frontend, reply};
-use crate::domain::{Balance, Currency, Direction, OrderId};
+use crate::domain::{Answer, Balance, Currency, Direction, OrderId};
 use crate::error::{ApiError, RequestError};
 use crate::rules::Merchant;
 use crate::v2::ServiceCall;
@@ -47,7 +47,7 @@ impl V1Frontend {
         call: ServiceCall<'_>,
         direction: Direction,
         query: Option<&str>,
-    ) -> Result<Bytes, ApiError> {
+    ) -> Result<Answer, ApiError> {
         let external_id = parameter(query, "external_id")?
             .ok_or_else(|| RequestError::member("external_id", "is required as a query parameter"))?;
         let external_id =
@@ -58,7 +58,8 @@ impl V1Frontend {
         if shop_code.is_some_and(|code| code != *operation.shop_code) {
             return Err(ApiError::NotFound);
         }
-        Ok(reply::status(&call.caller.merchant().v1.dialect, &operation))
+        let body = reply::status(&call.caller.merchant().v1.dialect, &operation);
+        Ok(Answer { body, transaction_id: Some(operation.transaction_id) })
     }
 }
 

@@ -35,6 +35,7 @@ mod postgres_server;
 mod process;
 mod promise;
 mod provider;
+mod refusals;
 mod reload;
 mod remote;
 mod store_backup;
