@@ -116,6 +116,8 @@ pub enum Busy {
 pub struct EngineReply {
     /// What it reports.
     pub error: EngineError,
+    /// The member at fault, for the log.
+    pub member: Option<Box<str>>,
     /// When to try again, where the engine named a time.
     pub retry_after: Option<Duration>,
     /// Its body, a JSON object; `None`: it cannot be passed on.
@@ -289,6 +291,7 @@ impl ApiError {
                 Some(differing) => return Some(differing),
                 None => &conflict.error,
             },
+            Self::EngineReply(answered) => return answered.member.as_deref(),
             Self::Refused(_)
             | Self::NotFound
             | Self::NotOffered(_)
@@ -297,7 +300,6 @@ impl ApiError {
             | Self::EngineUnreachable { .. }
             | Self::EngineTimeout
             | Self::EngineBusy { .. }
-            | Self::EngineReply(_)
             | Self::Legacy(_)
             | Self::LegacyPath(_)
             | Self::Internal { .. } => return None,

@@ -409,7 +409,7 @@ mod tests {
     use crate::rules::{LoadOptions, reply_samples};
 
     fn answered(error: EngineError) -> ApiError {
-        ApiError::EngineReply(EngineReply { error, retry_after: None, body: None })
+        ApiError::EngineReply(EngineReply { error, member: None, retry_after: None, body: None })
     }
 
     #[test]
@@ -419,8 +419,10 @@ mod tests {
         let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
         let retry_after = Some(Duration::from_secs(7));
         let error = EngineError::Busy(Busy::TooManyRequests);
-        let reply =
-            failure(&ApiError::EngineReply(EngineReply { error, retry_after, body: Some(body.clone()) }), &envelope);
+        let reply = failure(
+            &ApiError::EngineReply(EngineReply { error, member: None, retry_after, body: Some(body.clone()) }),
+            &envelope,
+        );
         assert_eq!((reply.status().as_u16(), &reply.headers()[header::RETRY_AFTER]), (429, &HeaderValue::from(7)));
         assert_eq!(format!("{:?}", reply.body()), format!("{:?}", Full::new(body)));
         let silent = failure(&answered(EngineError::Conflict), &envelope);

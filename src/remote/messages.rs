@@ -3,6 +3,7 @@
 use crate::domain::is_deceptive;
 use crate::error::RequestError;
 use crate::json::Node;
+use crate::names::Nameable;
 use crate::telemetry::without_cards;
 use crate::wire::v1::v1_name;
 use crate::wire::v2::{object, read_object};
@@ -23,6 +24,18 @@ pub(super) fn error(body: &[u8]) -> RequestError {
         }
         _ => RequestError::body(in_v1_words(&message)),
     }
+}
+
+/// Returns the member that an engine's message begins with, by its v2 name; of a conflict all that differ, by commas.
+pub(super) fn member(body: &[u8]) -> Option<Box<str>> {
+    differing(&message(body)?).or_else(|| Some(Nameable(error(body).path()?).shown().into()))
+}
+
+/// Reads the members that differ from the message of a conflict: the first eight, by commas.
+pub(super) fn differing(message: &str) -> Option<Box<str>> {
+    let (_, names) = message.split_once("differs in: ")?;
+    let names = names.split(", ").filter_map(|name| name.split(' ').next()).map(|name| Nameable(name).shown());
+    Some(names.take(8).collect::<Vec<_>>().join(",").into())
 }
 
 /// Returns the message of an error body `{"error":{"code":...,"message":"..."}}`, if it may be shown.
@@ -89,6 +102,23 @@ mod tests {
         ] {
             assert_eq!(translated(original), shown);
         }
+    }
+
+    #[test]
+    fn members_at_fault_are_read_for_the_log() {
+        for (message, expected) in [
+            ("amount: must be positive", Some("amount")),
+            (
+                "order_id: exists already and was created from other data; differs in: amount, fields.a",
+                Some("amount,fields.a"),
+            ),
+            ("order_id: exists; differs in: a, b, c, d, e, f, g, h, i and 3 more", Some("a,b,c,d,e,f,g,h")),
+            ("the order is taken", None),
+        ] {
+            let body = serde_json::json!({ "error": { "code": 409, "message": message } }).to_string();
+            assert_eq!(member(body.as_bytes()).as_deref(), expected, "{message}");
+        }
+        assert_eq!(member(b"no JSON"), None);
     }
 
     #[test]

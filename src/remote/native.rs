@@ -4,6 +4,7 @@ use http::HeaderValue;
 
 use super::client::Remote;
 use super::exchange::{EngineCredentials, EngineResponse, RequestResult};
+use super::messages;
 use super::resolve::not_found;
 use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
@@ -108,6 +109,7 @@ fn passed_on(outcome: EngineResponse) -> Result<Answer, ApiError> {
         EngineResponse::Busy(busy, retry_after, body) => (EngineError::Busy(busy), retry_after, body),
     };
     // A body that is not JSON, such as a proxy's page, is not the engine's: the gateway's own message replaces it.
+    let member = messages::member(&body);
     let body = read_object(&body).is_ok().then_some(body);
-    Err(ApiError::EngineReply(EngineReply { error, retry_after, body }))
+    Err(ApiError::EngineReply(EngineReply { error, member, retry_after, body }))
 }

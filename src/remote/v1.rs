@@ -7,12 +7,13 @@ use bytes::Bytes;
 use super::client::Remote;
 use super::deadline::RequestDeadline;
 use super::exchange::{EngineCredentials, EngineResponse};
+use super::messages::differing;
 use super::resolve::{Declined, Resolution, Signer};
 use super::responses;
 use crate::auth::Caller;
 use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, RequestKind, SchemaFields, Status};
 use crate::engine::{CreateError, EarlierRequest};
-use crate::error::ApiError;
+use crate::error::{ApiError, Conflict};
 use crate::rules::ApiKey;
 use crate::store::{
     EngineAnswer, EntryProgress, JournalEntry, JournalOutcome, OrderHome, PendingCreate, RemoteOperation, V1Request,
@@ -329,7 +330,9 @@ fn refused(declined: Declined) -> CreateError {
     match declined {
         Declined::Invalid(error) => CreateError::Invalid(error),
         Declined::Conflict(error) => {
-            CreateError::Failed(ApiError::Conflict(error.renamed(|path| v1_name(path, false)).into()))
+            let differing = differing(error.reason());
+            let conflict = Conflict { differing, ..error.renamed(|path| v1_name(path, false)).into() };
+            CreateError::Failed(ApiError::Conflict(conflict))
         }
     }
 }
