@@ -96,7 +96,8 @@ const fn is_of_scheme(first_four: u32, length: usize) -> bool {
 fn luhn_holds(digits: impl Iterator<Item = u32>, length: usize) -> bool {
     let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
     let values = digits.enumerate();
-    let sum: u32 = values.map(|(place, digit)| if (length - place) % 2 == 0 { doubled(digit) } else { digit }).sum();
+    let sum: u32 =
+        values.map(|(place, digit)| if (length - place).is_multiple_of(2) { doubled(digit) } else { digit }).sum();
     sum.is_multiple_of(10)
 }
 

@@ -26,13 +26,13 @@ async fn a_reserved_id_is_refused_for_every_request() {
 
 #[tokio::test]
 async fn a_refusal_says_where_the_order_is_at_home() {
+    const NATIVE: &str = "is reserved: it was used with another v2 engine";
     let world = World::new();
     let order = OrderId::new("o").unwrap();
     for direction in [Direction::Payin, Direction::Payout] {
         let claimed = world.store().claim(&acme(), direction, &order, HomeClaim::Native, UnixMillis(0)).await;
         assert_eq!(claimed.unwrap(), OrderHome::Native);
     }
-    const NATIVE: &str = "is reserved: it was used with another v2 engine";
     for sent in ["", "\"currency\":\"USD\""] {
         assert_eq!(world.deposit(sent).await, Err(format!("409 order_id: {NATIVE}")), "{sent}");
     }
