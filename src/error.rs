@@ -272,7 +272,6 @@ impl ApiError {
             Self::EngineBusy { .. } => "engine_busy",
             Self::EngineReply(answered) => match answered.error {
                 EngineError::Invalid => "invalid",
-                EngineError::NotFound => "not_found",
                 EngineError::Conflict => "conflict",
                 EngineError::Busy(_) => "engine_busy",
             },

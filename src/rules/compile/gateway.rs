@@ -16,8 +16,8 @@ use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, service_url
 use crate::names::quoted;
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
-    BoundedDuration, Cidr, DisplayName, FieldName, FromToml, LANGUAGE_TAG, List, OrVariable, RawReader, RawSecrets, Size,
-    WholeSeconds, raw_table,
+    BoundedDuration, Cidr, DisplayName, FieldName, FromToml, LANGUAGE_TAG, List, OrVariable, RawReader, RawSecrets,
+    Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
