@@ -21,6 +21,7 @@ use http_body::Body;
 
 use super::context::{self, GatewayState, RequestContext};
 use super::listener::HeadCheck;
+use super::request_ids::forwarded_headers;
 use super::router::{self, MerchantRoute, Route, RouteMatch};
 use crate::auth::callers::{verify_callback, verify_signed_by};
 use crate::auth::signatures::V1Input;
@@ -134,7 +135,7 @@ impl GatewayState {
         let signature = v2_signature(head);
         let forwarded = match self.deps.engine {
             Some(_) if !may_be_forwarded => ForwardedHeaders::default(),
-            Some(_) | None => context::forwarded_headers(&context.request_id, &head.headers),
+            Some(_) | None => forwarded_headers(&context.request_id, &head.headers),
         };
         let head = may_be_forwarded.then(|| Box::new(request_head(head, address, context.reply_room())));
         Ok(Admitted::Merchant(MerchantRequest { caller, route, segment, query, body, signature, forwarded, head }))

@@ -6,4 +6,5 @@ mod context;
 pub mod gateway;
 pub mod listener;
 pub mod reply;
+mod request_ids;
 pub mod router;

@@ -23,7 +23,6 @@ use super::labels::{
     STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
 };
 use super::slots::Slots;
-use crate::build_info;
 use crate::domain::{Direction, UnixMillis, wide};
 
 /// The media type of [`Metrics::render`].
@@ -164,7 +163,7 @@ impl Metrics {
     /// Registers every metric under its name, in the order of the output.
     fn register(&mut self, stages: Histograms<StageName>) {
         let registry = &mut self.registry;
-        registry.register("build", "The running version", Info::new(build_info::labels()));
+        registry.register("build", "The running version", Info::new(crate::build_info::labels()));
         let help = "When the process started, since the Unix epoch";
         registry.register_with_unit("process_start_time", help, Unit::Seconds, self.started.clone());
         registry.register("requests", "Requests replied to, by route and status", self.requests.clone());

@@ -19,9 +19,9 @@ use super::routes::{AdminEndpoint, AdminRoute, ApiCall, Located, RouteKind, Verb
 use super::source::AdminSource;
 use super::{callbacks, console, readiness, rules};
 use crate::clock::Random;
-use crate::http::context::request_id_of;
 use crate::http::listener::ConnectionState;
 use crate::http::reply::REQUEST_ID;
+use crate::http::request_ids::request_id_of;
 use crate::rules::Role;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{classic, metrics};
