@@ -31,7 +31,7 @@ impl ReplyRoom {
     pub const SHORT: usize = 2 * UNIT;
 
     /// Waits for the room that every request needs. `None`: the connection ends.
-    pub(crate) async fn enter(&self) -> Option<ReservedRoom> {
+    pub(crate) async fn enter(&self) -> Option<OwnedSemaphorePermit> {
         self.acquire(FIRST_UNITS).await
     }
 
@@ -40,7 +40,7 @@ impl ReplyRoom {
         let units = u32::try_from(bytes.div_ceil(UNIT).min(UNITS)).unwrap_or(MORE_UNITS);
         match units.saturating_sub(FIRST_UNITS).min(MORE_UNITS) {
             0 => Some(ReservedRoom(None)),
-            more => self.acquire(more).await,
+            more => Some(ReservedRoom(Some(Arc::new(self.acquire(more).await?)))),
         }
     }
 
@@ -49,9 +49,8 @@ impl ReplyRoom {
         self.0.close();
     }
 
-    async fn acquire(&self, units: u32) -> Option<ReservedRoom> {
-        let permit = Arc::clone(&self.0).acquire_many_owned(units).await.ok()?;
-        Some(ReservedRoom(Some(Arc::new(permit))))
+    async fn acquire(&self, units: u32) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).acquire_many_owned(units).await.ok()
     }
 }
 

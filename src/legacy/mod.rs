@@ -55,8 +55,8 @@ impl Legacy {
         Self { outbound, metrics, places: RequestPlaces::new(IN_FLIGHT), pseudonym }
     }
 
-    /// Sends a request of a merchant once, and returns the reply of any status: redirects are not followed. It is sent again only when
-    /// none of its bytes had left.
+    /// Sends a request of a merchant once, and returns the reply of any status: redirects are not followed. It is sent
+    /// again only when none of its bytes had left.
     ///
     /// # Errors
     /// There is no whole reply; there is no place, and nothing was sent; or the request was forwarded by this gateway before.

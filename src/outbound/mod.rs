@@ -235,13 +235,12 @@ impl Outbound {
         timeout: Duration,
         limit: usize,
     ) -> Result<Response<Bytes>, OutboundError> {
-        let room = request.extensions_mut().remove::<ReplyRoom>();
+        let room = request.extensions_mut().remove::<ReplyRoom>().unwrap_or_default();
         let exchange = async {
             let lane = self.lane(request.uri(), trust, EgressPolicy::Anywhere).await?;
             let (response, framing) = send(&lane.client, request.map(Full::new)).await?;
             framing?;
             let (mut head, body) = response.into_parts();
-            let Some(room) = room else { return Ok(Response::from_parts(head, read(body, limit).await?)) };
             let (body, reserved) = read_within(body, limit, &room).await?;
             head.extensions.extend(reserved);
             Ok(Response::from_parts(head, body))

@@ -14,7 +14,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, DATE, EXPECT};
 use http::{HeaderValue, Method, Request, Response};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::head;
@@ -209,7 +209,7 @@ async fn answer<S: Service>(
         more
     };
     let pace = Pace::over(shared.settings.rules.load().limits.body_timeout);
-    let open = Arc::new(OpenReply { request: open, _room: [first, more] });
+    let open = Arc::new(OpenReply { request: open, _room: (first, more) });
     if let Err(error) = send(reply, is_head, shared.settings.clock.now(), respond, &open, pace).await {
         tracing::debug!(%error, "a reply could not be sent");
     }
@@ -330,7 +330,7 @@ impl Buf for ReplyBytes {
 /// A reply of which the client has not taken the last byte.
 struct OpenReply {
     request: OpenRequest,
-    _room: [ReservedRoom; 2],
+    _room: (OwnedSemaphorePermit, ReservedRoom),
 }
 
 /// Returns the current time as a `Date` header value.
