@@ -61,7 +61,7 @@ async fn every_link_leads_to_a_page() {
         crawl(&gateway, &["/", &format!("/operations?merchant=acme&order_id={CARD}&direction="), "/merchants/acme"]);
     for (path, html) in &pages {
         assert!(html.len() <= 40 * 1024, "{path} has {} bytes", html.len());
-        assert!(html.contains("<h1>"), "{path}: {html}");
+        assert!(html.contains("</h1>"), "{path}: {html}");
     }
     for expected in PAGES {
         assert!(pages.contains_key(expected), "{expected}");
@@ -145,5 +145,5 @@ async fn without_the_store_the_console_says_so() {
     assert_eq!(gateway.console_post("/rules/reload", "", "form=").0, 503);
     server.start_again();
     eventually("no banner", async || (!page(&gateway, "/rules").contains(banner)).then_some(())).await;
-    assert_eq!(gateway.console_post("/rules/reload", "", "form=").0, 200);
+    gateway.console_act("/rules/reload", "form=");
 }

@@ -52,6 +52,11 @@ pub(super) fn moment(name: &'static str, text: &str, now: UnixMillis) -> Result<
 /// The most characters of parameters, and of an outcome, in the list.
 const SHOWN: usize = 120;
 
+/// Reports whether an outcome is a failure.
+pub(super) fn is_failed(outcome: &str) -> bool {
+    outcome.starts_with("failed") || outcome.starts_with("not ")
+}
+
 fn item(row: ActionRecord) -> AuditItem {
     let outcome = row.end.map(|end| end.outcome.into_string());
     AuditItem {
@@ -63,7 +68,7 @@ fn item(row: ActionRecord) -> AuditItem {
         action: row.action.into(),
         target: row.target.into(),
         parameters: if &*row.parameters == "{}" { String::new() } else { shortened(&row.parameters, SHOWN) },
-        is_failed: outcome.as_ref().is_some_and(|outcome| outcome.starts_with("failed") || outcome.starts_with("not ")),
+        is_failed: outcome.as_deref().is_some_and(is_failed),
         outcome: outcome.map(|outcome| shortened(&outcome, SHOWN)),
         rules_version: row.rules_version.into(),
     }
