@@ -159,7 +159,7 @@ export async function accessible(page, what) {
 
 // The Tab key alone reaches everything that can be used, in the order of the text, and each shows that it was reached.
 export async function reachable(page, what, leastHeight = 44) {
-  const controls = page.locator("a[href], button, input:not([type=hidden], [hidden]), select, textarea, pre[tabindex]");
+  const controls = page.locator("a[href], button, input:not([type=hidden], [hidden]), select, textarea, main [tabindex='0']");
   const usable = await controls.evaluateAll((all) => all.map((one) => one.name || one.textContent.trim()));
   const reached = [];
   for (let step = 0; step < usable.length; step++) {
