@@ -130,7 +130,8 @@ fn query(filter: &Value, after: Option<&str>) -> Result<String, Error> {
     for name in filter.try_iter()? {
         members.push((filter.get_item(&name)?, name));
     }
-    let texts = members.iter().map(|(value, name)| (name.as_str().unwrap_or_default(), value.as_str().unwrap_or_default()));
+    let texts =
+        members.iter().map(|(value, name)| (name.as_str().unwrap_or_default(), value.as_str().unwrap_or_default()));
     let members: Vec<_> = texts.chain([("after", after.unwrap_or_default())]).collect();
     let query = address("", &members);
     Ok(if query.is_empty() { "?".to_owned() } else { query })

@@ -96,8 +96,9 @@ impl Rejection {
     }
 
     /// Returns what its page shows: the error, and what exactly is wrong.
-    pub(super) fn page(&self) -> (ConsoleError, String) {
-        (self.page_error(), format!("{}.", self.message()))
+    pub(super) fn page(&self) -> (ConsoleError, Option<String>) {
+        let error = self.page_error();
+        (error, (error != ConsoleError::NotFound).then(|| format!("{}.", self.message())))
     }
 
     const fn page_error(&self) -> ConsoleError {
@@ -147,7 +148,7 @@ impl Rejection {
 
     fn page_without_user(&self) -> String {
         let (error, detail) = self.page();
-        let view = ErrorView { error, detail: Some(detail), request_id: String::new() };
+        let view = ErrorView { error, detail, request_id: String::new() };
         console::render(PageView::Error(&view), &Chrome::default())
     }
 

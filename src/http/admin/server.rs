@@ -190,9 +190,7 @@ impl Server {
             (AdminEndpoint::SignIn, _) => self.access.sign_in(head, &form, &*self.random),
             (AdminEndpoint::SignOut, Some(user)) => self.access.sign_out(head, &request(user, form)),
             (AdminEndpoint::Api(call), Some(user)) => self.api(call, &request(user, form), head.headers).await,
-            (AdminEndpoint::Page(page), Some(user)) => {
-                console::answer(page, &self.context(&request(user, form))).await
-            }
+            (AdminEndpoint::Page(page), Some(user)) => console::answer(page, &self.context(&request(user, form))).await,
             (AdminEndpoint::SignOut | AdminEndpoint::Api(_) | AdminEndpoint::Page(_), None) => {
                 return Err(Rejection::Unauthorized);
             }

@@ -290,7 +290,7 @@ async fn a_user_s_error_pages_have_the_navigation() {
         assert!(status == expected && reply.contains("<nav aria-label=\"Console\">"), "{line}: {reply}");
     }
     let (status, reply) = admin.send("GET /rules", &["Host: evil.example", html]).await;
-    assert!(status == 403 && !reply.contains("<nav") && !reply.contains("<b>local</b>"), "a name of somebody else: {reply}");
+    assert!(status == 403 && !reply.contains("<nav") && !reply.contains("<b>local</b>"), "another name: {reply}");
 }
 
 #[tokio::test]

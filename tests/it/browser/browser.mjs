@@ -114,7 +114,8 @@ export async function fits(page, what) {
   assert.ok(whole <= window, `${what}: ${whole} px in a window of ${window} px`);
 }
 
-// Amounts, states, modes, times and ids are on one line each, no word is broken, and no row of a phone has to be scrolled.
+// Amounts, states, modes, times and ids are on one line each, no word is broken, no fact covers another, and no row of a phone
+// has to be scrolled.
 export async function whole(page, what) {
   const faults = await page.evaluate(() => {
     const main = document.querySelector("main");
@@ -136,13 +137,14 @@ export async function whole(page, what) {
     const broken = texts(main)
       .filter((text) => !text.parentElement.closest("pre, textarea, option, thead, .hidden"))
       .flatMap((text) => [...text.data.matchAll(/\S+/g)]
-        .filter((piece) => piece[0].length <= 24)
+        .filter((piece) => piece[0].length <= (text.parentElement.closest("h1, .dot") ? 40 : 24))
         .flatMap((piece) => [...piece[0].matchAll(/[\p{L}\p{N}]+/gu)].map((word) => [piece.index + word.index, word[0]]))
         .filter(([from, word]) => lines(text, from, from + word.length) > 1)
         .map(([, word]) => word));
+    const facts = [...main.querySelectorAll("dd")].filter((fact) => fact.scrollWidth > fact.clientWidth);
     const boxes = innerWidth > 480 ? [] : [...main.querySelectorAll(".panel")];
     const scrolled = boxes.filter((box) => box.scrollWidth > box.clientWidth);
-    return [...wrapped, ...scrolled].map((one) => one.textContent.trim()).concat(broken);
+    return [...wrapped, ...facts, ...scrolled].map((one) => one.textContent.trim()).concat(broken);
   });
   assert.deepEqual(faults, [], what);
 }

@@ -69,7 +69,10 @@ async fn forms_act_once_and_leave_rows() {
     let done = gateway.console_act("/callbacks/sample", &sample);
     assert!(done.starts_with("/callbacks/sample?merchant=acme&kind=v2&result=") && !done.contains("hush"), "{done}");
     let sampled = page(&gateway, &done);
-    assert!(sampled.contains("Sent: HTTP 200") && sampled.contains("sample-") && !sampled.contains("hush"), "{sampled}");
+    assert!(
+        sampled.contains("Sent: HTTP 200") && sampled.contains("sample-") && !sampled.contains("hush"),
+        "{sampled}"
+    );
     assert_eq!(receiver.got("/sample?token=hush", 1).await.len(), 1);
     assert_eq!(gateway.console_act("/callbacks/sample", &sample), done);
     assert_eq!(page(&gateway, &done).matches("sample-").count(), sampled.matches("sample-").count(), "the same body");

@@ -5,7 +5,7 @@ use crate::callback::listing::Moment;
 use crate::console::{AuditItem, AuditSearch, AuditView, PageView};
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
-use crate::store::{ActionId, ActionQuery, ActionRecord};
+use crate::store::{ActionEnd, ActionId, ActionQuery, ActionRecord};
 
 /// Answers `GET /audit`.
 pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
@@ -52,13 +52,7 @@ pub(super) fn moment(name: &'static str, text: &str, now: UnixMillis) -> Result<
 /// The most characters of parameters, and of an outcome, in the list.
 const SHOWN: usize = 120;
 
-/// Reports whether an outcome is a failure.
-pub(super) fn is_failed(outcome: &str) -> bool {
-    outcome.starts_with("failed") || outcome.starts_with("not ")
-}
-
 fn item(row: ActionRecord) -> AuditItem {
-    let outcome = row.end.map(|end| end.outcome.into_string());
     AuditItem {
         at: row.at,
         user: row.user.into(),
@@ -68,8 +62,8 @@ fn item(row: ActionRecord) -> AuditItem {
         action: row.action.into(),
         target: row.target.into(),
         parameters: if &*row.parameters == "{}" { String::new() } else { shortened(&row.parameters, SHOWN) },
-        is_failed: outcome.as_deref().is_some_and(is_failed),
-        outcome: outcome.map(|outcome| shortened(&outcome, SHOWN)),
+        is_failed: row.end.as_ref().is_some_and(ActionEnd::is_failure),
+        outcome: row.end.map(|end| shortened(&end.outcome, SHOWN)),
         rules_version: row.rules_version.into(),
     }
 }

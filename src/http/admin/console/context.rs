@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::build_info::BUILD;
-use super::audit::is_failed;
 use super::samples::RecentSamples;
+use crate::build_info::BUILD;
 use crate::console::{self, Chrome, ConsoleError, ErrorView, PageLink, PageMessage, PageView, SignedInUser, Tone};
 use crate::error::RequestError;
 use crate::http::admin::reply::{self, AdminReply};
@@ -145,8 +144,10 @@ impl PageContext<'_> {
         };
         let (tone, text) = match &row {
             Some(ActionRecord { end: Some(end), user, .. }) => {
-                let tone = if is_failed(&end.outcome) { Tone::Bad } else { Tone::Good };
-                (tone, format!("{} ({user}, {}).", capitalized(&end.outcome), rfc3339(end.at)))
+                let tone = if end.is_failure() { Tone::Bad } else { Tone::Good };
+                let ended = rfc3339(end.at);
+                let ended = ended.get(..19).unwrap_or_default().replace('T', " ");
+                (tone, format!("{} ({user}, {ended}).", capitalized(&end.outcome)))
             }
             Some(_) => {
                 (Tone::Warn, "The action has not ended: it takes long, or its process stopped. Look again.".to_owned())

@@ -20,8 +20,8 @@ use super::reply::{AdminReply, Rejection};
 use super::routes::ConsolePage as Route;
 use crate::store::StoreError;
 
-pub(super) use self::context::PageContext;
 pub(super) use self::actions::{Audited, reload, resend, resend_slice, sample};
+pub(super) use self::context::PageContext;
 pub(super) use self::samples::RecentSamples;
 
 /// How long a page waits for the store: with the probe for its banner, less than a connection may take.
@@ -40,7 +40,7 @@ pub(super) async fn answer(route: Route, context: &PageContext<'_>) -> AdminRepl
 /// Answers the request of a user that does not reach its handler: with a page that has the navigation.
 pub(super) async fn refused(context: &PageContext<'_>, rejection: &Rejection) -> AdminReply {
     let (error, detail) = rejection.page();
-    rejection.reply_with(context.error_page(error, Some(detail)).await)
+    rejection.reply_with(context.error_page(error, detail).await)
 }
 
 async fn handle(route: Route, context: &PageContext<'_>) -> PageResult {
