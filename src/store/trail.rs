@@ -208,7 +208,7 @@ pub struct ActionEnd {
 }
 
 impl ActionEnd {
-    /// Reports whether the action failed, which its outcome says first.
+    /// Reports whether the action failed, which its outcome states first.
     #[must_use]
     pub fn is_failure(&self) -> bool {
         self.outcome.starts_with("failed") || self.outcome.starts_with("not ")
