@@ -202,9 +202,9 @@ pub struct Translate {
     /// The merchant whose rules apply
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: MerchantId,
-    /// The kind of operation that the body creates
-    #[arg(long, value_enum)]
-    pub kind: Direction,
+    /// The direction of the operation that the body creates
+    #[arg(long = "kind", value_enum, value_name = "DIRECTION")]
+    pub direction: Direction,
     /// Show where every member came from, and what was dropped or filled in
     #[arg(long)]
     pub explain: bool,
@@ -329,10 +329,10 @@ pub struct ImportIds {
     /// The merchant that the ids belong to
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: MerchantId,
-    /// The kind of operation that the ids belong to
-    #[arg(long, value_enum)]
-    pub kind: Direction,
-    /// Mark the merchant's list of this kind as complete: FILE, which may be empty, ends it
+    /// The direction of the operations that the ids belong to
+    #[arg(long = "kind", value_enum, value_name = "DIRECTION")]
+    pub direction: Direction,
+    /// Mark the merchant's list of this direction as complete: FILE, which may be empty, ends it
     #[arg(long)]
     pub complete: bool,
     /// The external ids, one per line, in UTF-8; - for standard input
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
         assert!(diff.exit_code && diff.format == Format::Json);
         let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
-        assert_eq!((import.kind, import.file, import.complete), (Direction::Payout, PathBuf::from("-"), false));
+        assert_eq!((import.direction, import.file, import.complete), (Direction::Payout, PathBuf::from("-"), false));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
         assert_eq!(check.rules.rules, PathBuf::from("r"));
         let Ok(Command::Store(StoreCommand::Rekey(rekey))) = parsed("store rekey --rules r") else { panic!() };

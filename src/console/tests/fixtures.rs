@@ -267,9 +267,9 @@ impl Fixtures {
             samples: vec![serde_json::json!({ self.text("amount"): "string(5)" })],
             rule: rule.map(|(file, key)| RulePlace { file: self.text(file).into(), key: self.text(key).into() }),
         };
-        let readiness = |kind: &'static str, verdict, blockers| ReadinessRow {
+        let readiness = |direction: &'static str, verdict, blockers| ReadinessRow {
             shop: self.text("card-eur").into(),
-            kind,
+            direction,
             verdict,
             since: Some("2026-11-17T13:31:05.000Z".into()),
             creates: 41_250,
@@ -277,7 +277,7 @@ impl Fixtures {
             would_refuse: 311,
             not_checked: 2,
             not_compared: 19,
-            ids_complete: kind == "payin",
+            ids_complete: direction == "payin",
             blockers,
             widenings: vec![finding("amount", "more than two decimals", 4, None)],
             losses: vec![finding("paymentData.note", "the shop's schema does not name it", 812, None)],
