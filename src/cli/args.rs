@@ -19,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use super::listen::exchange::ListenAnswer;
+use super::stub::Stub;
 use crate::build_info::BUILD;
 use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
@@ -83,6 +84,9 @@ pub enum Command {
     /// Print the manual page of a command, or write all of them
     #[command(after_help = MAN_EXAMPLES)]
     Man(Man),
+    /// Run a small service to try the gateway with: an old v1 service, or a provider
+    #[command(subcommand, hide = true)]
+    Stub(Stub),
 }
 
 const COMPLETIONS_EXAMPLES: &str = "\

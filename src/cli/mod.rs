@@ -21,6 +21,7 @@ pub mod serve;
 pub mod sign;
 pub mod signals;
 pub mod store;
+pub mod stub;
 mod trail;
 pub mod translate;
 
@@ -83,6 +84,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
             Ok(out.write_all(&script)?)
         }
         Command::Man(args) => man::run(&args, out),
+        Command::Stub(stub) => stub::run(stub, out),
     }
 }
 
