@@ -14,12 +14,20 @@ use super::outcome::{ExitOutcome, on_runtime};
 
 /// The services.
 #[derive(Debug, Subcommand)]
+#[command(after_help = STUB_EXAMPLES)]
 pub enum Stub {
     /// Answer as an old v1 service
     Legacy(legacy::LegacyArgs),
     /// Answer as an HTTP provider
     Provider(provider::ProviderArgs),
 }
+
+const STUB_EXAMPLES: &str = "\
+They move no money, and keep everything in memory until they are ended. A gateway that has started has made the certificates.
+
+Examples:
+  paybridge stub legacy
+  PROVIDER_SECRET=hush paybridge stub provider";
 
 /// Serves until the process is ended.
 ///

@@ -36,6 +36,7 @@ use crate::wire::time::rfc3339;
 
 /// `paybridge stub legacy`.
 #[derive(Debug, Args)]
+#[command(after_help = LEGACY_EXAMPLES)]
 pub struct LegacyArgs {
     /// The address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8444")]
@@ -47,6 +48,14 @@ pub struct LegacyArgs {
     #[arg(long, value_name = "FILE", default_value = "certs/server.key", value_hint = ValueHint::FilePath)]
     key: PathBuf,
 }
+
+const LEGACY_EXAMPLES: &str = "\
+Prints a line for each request. Name it in gateway.toml: [legacy] url = \"https://localhost:8444\", with \
+trust = [\"../certs/ca.pem\"].
+
+Examples:
+  paybridge stub legacy
+  paybridge stub legacy --listen 127.0.0.1:8445";
 
 /// An order that this service has made.
 struct Order {

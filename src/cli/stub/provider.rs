@@ -61,6 +61,7 @@ use crate::cli::outcome::{CliError, ExitOutcome};
 
 /// `paybridge stub provider`.
 #[derive(Args)]
+#[command(after_help = PROVIDER_EXAMPLES)]
 pub struct ProviderArgs {
     /// The address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9100")]
@@ -75,6 +76,14 @@ pub struct ProviderArgs {
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     delay: u64,
 }
+
+const PROVIDER_EXAMPLES: &str = "\
+The cents of an amount decide the result of an operation: .01 fails, .04 succeeds and .05 fails after the delay. With \
+most others a deposit gets a page with Pay and Decline, and a withdrawal succeeds.
+
+Examples:
+  PROVIDER_SECRET=hush paybridge stub provider
+  PROVIDER_SECRET=hush paybridge stub provider --listen 127.0.0.1:9101 --delay 5000";
 
 /// Shows no secret.
 impl fmt::Debug for ProviderArgs {
