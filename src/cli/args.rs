@@ -345,8 +345,9 @@ pub struct ImportIds {
 }
 
 const IMPORT_IDS_EXAMPLES: &str = "\
-Reserves the external ids that the old v1 service has used: from then on a create with such an id gets \
-409, in v1 and in v2, so that nothing is paid twice. Run it before a merchant's v1 traffic is sent here.
+Reserves the external ids that the old v1 service has used, so that nothing is paid twice: a v1 create with \
+such an id is forwarded to that service, or gets 409 without [legacy]; a v2 create gets 409. Run it before \
+orders of the merchant are made here.
 
 It may run while a gateway serves, and may be repeated: reserved ids stay reserved. Ids of operations \
 that exist here are skipped and counted. Every line is checked first, and if one is invalid, nothing is \
