@@ -11,7 +11,7 @@ use super::super::rules::RulesInfo;
 use super::super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::listing::filter_parameters;
-use crate::store::{ActionRecord, BeginOutcome, CallbackId, CallbackQuery, FormKey, NewAction, Resent, StoreError};
+use crate::store::{ActionRecord, BeginOutcome, CallbackId, CallbackQuery, NewAction, Resent, StoreError};
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
 const PATIENCE: Duration = Duration::from_secs(11);
@@ -44,7 +44,8 @@ impl<'a> Requested<'a> {
         target: &str,
         parameters: Vec<(&'static str, Box<str>)>,
     ) -> Self {
-        let key = request.form.get("form").and_then(FormKey::parse);
+        let key = request.form.key();
+        let scope = (&*request.user.name, kind, target);
         let action = NewAction {
             at: source.now(),
             user: request.user.name.clone(),
@@ -55,7 +56,7 @@ impl<'a> Requested<'a> {
             target: target.into(),
             parameters,
             rules_version: source.rules().version.into(),
-            form: key.map(|key| key.scoped(&request.user.name, kind, target)),
+            form: key.map(|key| key.scoped(scope, request.form.values())),
         };
         Self { source, action }
     }
