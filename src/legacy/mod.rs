@@ -109,11 +109,11 @@ fn failure(error: OutboundError) -> LegacyError {
     match error {
         OutboundError::Timeout => LegacyError::Timeout,
         OutboundError::TooLong | OutboundError::Malformed => LegacyError::BadReply { cause: error.to_string() },
-        OutboundError::Unreachable(cause)
-        | OutboundError::NotConnected(cause)
-        | OutboundError::Unusable(cause)
-        | OutboundError::Forbidden(cause) => LegacyError::Unreachable { cause },
-        OutboundError::Crowded => LegacyError::Unreachable { cause: error.to_string() },
+        OutboundError::Unreachable(_)
+        | OutboundError::NotConnected(_)
+        | OutboundError::Unusable(_)
+        | OutboundError::Forbidden(_)
+        | OutboundError::Crowded => LegacyError::Unreachable { cause: error.to_string() },
     }
 }
 

@@ -407,8 +407,9 @@ impl Fixtures {
             state: self.text(state),
             attempts: 12,
             queued_at: ago(7300),
-            next_attempt_at: (state == "pending").then(|| ago(-95)),
-            last_outcome: Some(self.text("no connection: timed out after 10 s")),
+            next_attempt_at: (state == "pending" && number % 2 == 1).then(|| ago(-95)),
+            waits_for_receiver: state == "pending" && number % 2 == 0,
+            last_outcome: Some(self.text("connection refused")),
         }
     }
 
@@ -451,7 +452,7 @@ impl Fixtures {
             attempts: vec![
                 self.attempt(100, "HTTP 200", Tone::Good),
                 self.attempt(4000, "HTTP 503", Tone::Bad),
-                self.attempt(7290, "no connection: timed out after 10 s", Tone::Bad),
+                self.attempt(7290, "timed out", Tone::Bad),
             ],
         }
     }

@@ -200,7 +200,8 @@ pub(in crate::http::admin) async fn sample(
     sample: SampleRequest,
 ) -> Result<Audited<Result<Sampled, String>>, StoreError> {
     let outcome = |sampled: &Result<Sampled, String>| match sampled {
-        Ok(sampled) => format!("sent: {}, {}", sampled.tried.outcome, sampled.id),
+        Ok(Sampled { id, tried, .. }) if tried.outcome.is_delivered() => format!("delivered: {}, {id}", tried.outcome),
+        Ok(Sampled { id, tried, .. }) => format!("failed: {}, {id}", tried.outcome),
         Err(reason) => format!("failed: {reason}"),
     };
     // Of an address, only where it leads: its path and query may hold a secret of the merchant's.
