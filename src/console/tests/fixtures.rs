@@ -480,6 +480,7 @@ impl Fixtures {
         let member = |v1: Option<&str>, v2: Option<&str>, origin: &str, note: &str| ExplainedItem {
             v1: v1.map(|name| self.text(name)),
             v2: v2.map(|name| self.text(name)),
+            instead: self.text(if v2.is_some() { "" } else { "left out" }),
             value: v1.map(|_| self.text("12.34")),
             origin: self.text(origin),
             note: self.text(note),
@@ -488,7 +489,9 @@ impl Fixtures {
             merchant: self.text("acme"),
             kind: "payout".into(),
             body: self.text("{\n  \"external_id\": \"order-17\",\n  \"amount\": 12.5,\n  \"paymentData\": { \"card\": \"411111••••••1111\" }\n}"),
+            is_masked: true,
             problem: Some(self.text("The merchant is not known.")),
+            wrong_field: "merchant".into(),
             explanation: Some(ExplanationView {
                 tone: Tone::Bad,
                 verdict: self.text("It would be refused with 400."),

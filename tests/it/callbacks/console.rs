@@ -153,7 +153,8 @@ async fn what_is_due_waits_for_its_receiver_in_every_list() {
         ids.push(create(&gateway, &Request::withdrawal(&ACME, &body)).await);
     }
     let waits = "waits for its receiver";
-    eventually("the circuit opens", async || page(&gateway, "/callbacks").contains(" open</").then_some(())).await;
+    let probed = "at a time probes them";
+    eventually("the circuit opens", async || page(&gateway, "/callbacks").contains(probed).then_some(())).await;
     let pages = ["/callbacks".to_owned(), format!("/operations/{}", ids[0])];
     for path in &pages {
         eventually(path, async || page(&gateway, path).contains(waits).then_some(())).await;
