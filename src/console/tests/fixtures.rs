@@ -407,8 +407,8 @@ impl Fixtures {
             state: self.text(state),
             attempts: 12,
             queued_at: ago(7300),
-            next_attempt_at: (state == "pending" && number % 2 == 1).then(|| ago(-95)),
-            waits_for_receiver: state == "pending" && number % 2 == 0,
+            next_attempt_at: (state == "pending" && !number.is_multiple_of(2)).then(|| ago(-95)),
+            waits_for_receiver: state == "pending" && number.is_multiple_of(2),
             last_outcome: Some(self.text("connection refused")),
         }
     }

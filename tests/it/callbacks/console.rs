@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::callbacks::operator::{given_up, moody, prints, reported_again};
 use crate::callbacks::{QUICK, a_while, create, path, rules, withdrawal};
-use crate::console::page;
+use crate::console::{encoded, page};
 use crate::support::bodies::with;
 use crate::support::request::ACME;
 use crate::support::{Gateway, Request, eventually};
@@ -92,11 +92,6 @@ async fn forms_act_once_and_leave_rows() {
 fn closed() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("https://{}/cb", listener.local_addr().unwrap())
-}
-
-/// A value of a form.
-fn encoded(text: &str) -> String {
-    text.replace(':', "%3A").replace('/', "%2F")
 }
 
 /// The key of a page belongs to what its form had when it was sent.
