@@ -30,6 +30,7 @@
 //! | [`error`] | the errors of a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the history of the last hour, each merchant's traffic, the log, access lines |
 //! | [`build_info`] | version, commit and target of this binary |
+//! | [`connection_error`] | why a connection failed, in plain words |
 //! | [`backoff`] | the wait before the next attempt |
 //! | [`reply_room`] | how many bytes of replies wait on one connection |
 //! | [`clock`] | time and randomness, injected |
@@ -102,6 +103,7 @@ pub mod callback;
 pub mod certs;
 pub mod cli;
 pub mod clock;
+mod connection_error;
 pub mod console;
 pub mod domain;
 pub mod engine;

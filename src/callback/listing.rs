@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use crate::domain::{CallbackUrl, UnixMillis};
 use crate::rules::read_span;
-use crate::store::{CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+use crate::store::{
+    CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, TryOutcome,
+};
 use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// How many callbacks a list shows by default.
@@ -168,8 +170,10 @@ struct CallbackDocument<'a, Tries> {
     queued_at: String,
     /// The time since it was queued or last resent.
     age_seconds: u64,
-    /// Set while it is pending.
+    /// When it is or was due; set while it is pending.
     next_try_at: Option<String>,
+    /// `receiver`: it is due, and its receiver cannot take it now.
+    waits_for: Option<&'static str>,
     last_status: Option<u16>,
     /// Why the last attempt did not deliver it.
     last_error: Option<Cow<'a, str>>,
@@ -213,6 +217,7 @@ impl<'a, Tries> CallbackDocument<'a, Tries> {
             queued_at: rfc3339(callback.queued_at),
             age_seconds: callback.queued_at.until(now).as_secs(),
             next_try_at: is_pending.then(|| rfc3339(callback.due)),
+            waits_for: (callback.next_attempt(now) == NextAttempt::WaitsForReceiver).then_some("receiver"),
             last_status,
             last_error,
             tries,
@@ -335,7 +340,7 @@ pub(crate) mod tests {
             r#"{"id":"cb_000000000000000700000000000000ff","state":"pending","merchant":"acme","type":"payin","#,
             r#""order_id":"o-7","transaction_id":"7","kind":"v2","url":"https://shop.example/cb?a=b","#,
             r#""target":"https://shop.example:443","under_way":false,"queued_at":"2026-01-02T03:04:05.678Z","#,
-            r#""age_seconds":90,"next_try_at":"2026-01-02T03:04:15.678Z","last_status":503,"last_error":"HTTP 503","tries":"#
+            r#""age_seconds":90,"next_try_at":"2026-01-02T03:04:15.678Z","waits_for":"receiver","last_status":503,"last_error":"HTTP 503","tries":"#
         );
         let expected = format!(r#"{{"callbacks":[{shown}2}}],"next":"1767323045678.7"}}"#);
         assert_eq!(json(&pending.document(now)), expected);
@@ -362,7 +367,11 @@ pub(crate) mod tests {
             ..record(7, CallbackState::Failed)
         };
         let reported = json(&document(&given_up, &[], now));
-        for part in [r#""next_try_at":null"#, r#""last_status":null,"last_error":"given up""#, r#""kind":"v1""#] {
+        for part in [
+            r#""next_try_at":null,"waits_for":null"#,
+            r#""last_status":null,"last_error":"given up""#,
+            r#""kind":"v1""#,
+        ] {
             assert!(reported.contains(part), "{part}: {reported}");
         }
     }

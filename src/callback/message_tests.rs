@@ -114,6 +114,34 @@ fn a_v2_callback_has_the_body_and_headers_of_the_contract() {
     assert!(message.headers.iter().all(|(_, value)| value.is_sensitive()));
 }
 
+/// What `docs/callbacks.md` shows of a v1 callback, and the text that is signed.
+#[test]
+fn the_page_of_callbacks_shows_a_v1_callback_as_it_is_sent() {
+    let demo = r#"
+[[api_keys]]
+key = "demo-v1"
+v1_secret = "demo-v1-secret-for-demonstration-only"
+v2_secret = "other"
+"#;
+    let view = OperationView {
+        transaction_id: "2490117700451123456".into(),
+        external_id: OrderId::new("payout-1").unwrap(),
+        amount: Amount::from_hundredths(2500).unwrap(),
+        ..view(Status::Success)
+    };
+    let message = with_context(demo, "demo-v1", "https://shop.example/callbacks?shop=7", |context| {
+        compose_v1(&MessageContext { now: UnixMillis(1_795_282_921_999), ..*context }, &view).unwrap()
+    });
+    let body = std::str::from_utf8(&message.body).unwrap();
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/callbacks.md")).unwrap();
+    let headers = [("X-Api-Key", "x-api-key"), ("X-Timestamp", "x-timestamp"), ("X-Signature", "x-signature")];
+    let headers = headers.map(|(shown, name)| format!("\n{shown}: {}", header(&message, name)));
+    let signed = format!("printf %s '{}.POST./callbacks.{body}' |\n", header(&message, "x-timestamp"));
+    for shown in headers.iter().chain([&format!("\n\n{body}\n"), &signed]) {
+        assert!(page.contains(shown.as_str()), "docs/callbacks.md does not show {shown}");
+    }
+}
+
 #[test]
 fn the_first_secret_signs_and_a_removed_key_is_replaced_by_the_merchants_first() {
     let signed = |api_key| header(&v2(api_key, "o").unwrap(), "x-signature").to_owned();

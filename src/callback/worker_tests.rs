@@ -203,7 +203,7 @@ async fn a_dead_receiver_is_retried_with_growing_waits_until_it_is_given_up() {
         let now = fixture.world.clock.now();
         let (record, tries) = fixture.callback(id).await;
         assert_eq!(tries.len(), waits.len() + 1, "one attempt at each time");
-        assert!(matches!(&tries.last().unwrap().outcome, TryOutcome::Error(text) if text.starts_with("no connection")));
+        assert!(matches!(&tries.last().unwrap().outcome, TryOutcome::Error(text) if &**text == "connection refused"));
         if record.state == CallbackState::Failed {
             assert!(
                 tries.last().unwrap().at >= START.plus(Duration::from_mins(1)),
@@ -309,10 +309,7 @@ async fn an_attempt_ends_after_the_timeout() {
     let id = fixture.failed("o-1", &receiver.url).await;
     fixture.run().await;
     let (record, tries) = fixture.callback(id).await;
-    assert_eq!(
-        (record.state, &tries[0].outcome),
-        (CallbackState::Pending, &TryOutcome::Error("no answer in time".into()))
-    );
+    assert_eq!((record.state, &tries[0].outcome), (CallbackState::Pending, &TryOutcome::Error("timed out".into())));
 }
 
 #[tokio::test]

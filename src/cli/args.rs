@@ -19,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use super::listen::exchange::ListenAnswer;
+use super::stub::Stub;
 use crate::build_info::BUILD;
 use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
@@ -83,6 +84,9 @@ pub enum Command {
     /// Print the manual page of a command, or write all of them
     #[command(after_help = MAN_EXAMPLES)]
     Man(Man),
+    /// Run a small service to try the gateway with: an old v1 service, or a provider
+    #[command(subcommand, hide = true)]
+    Stub(Stub),
 }
 
 const COMPLETIONS_EXAMPLES: &str = "\
@@ -202,9 +206,9 @@ pub struct Translate {
     /// The merchant whose rules apply
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: MerchantId,
-    /// The kind of operation that the body creates
-    #[arg(long, value_enum)]
-    pub kind: Direction,
+    /// The direction of the operation that the body creates
+    #[arg(long = "kind", value_enum, value_name = "DIRECTION")]
+    pub direction: Direction,
     /// Show where every member came from, and what was dropped or filled in
     #[arg(long)]
     pub explain: bool,
@@ -329,10 +333,10 @@ pub struct ImportIds {
     /// The merchant that the ids belong to
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
     pub merchant: MerchantId,
-    /// The kind of operation that the ids belong to
-    #[arg(long, value_enum)]
-    pub kind: Direction,
-    /// Mark the merchant's list of this kind as complete: FILE, which may be empty, ends it
+    /// The direction of the operations that the ids belong to
+    #[arg(long = "kind", value_enum, value_name = "DIRECTION")]
+    pub direction: Direction,
+    /// Mark the merchant's list of this direction as complete: FILE, which may be empty, ends it
     #[arg(long)]
     pub complete: bool,
     /// The external ids, one per line, in UTF-8; - for standard input
@@ -341,8 +345,9 @@ pub struct ImportIds {
 }
 
 const IMPORT_IDS_EXAMPLES: &str = "\
-Reserves the external ids that the old v1 service has used: from then on a create with such an id gets \
-409, in v1 and in v2, so that nothing is paid twice. Run it before a merchant's v1 traffic is sent here.
+Reserves the external ids that the old v1 service has used, so that nothing is paid twice: a v1 create with \
+such an id is forwarded to that service, or gets 409 without [legacy]; a v2 create gets 409. Run it before \
+orders of the merchant are made here.
 
 It may run while a gateway serves, and may be repeated: reserved ids stay reserved. Ids of operations \
 that exist here are skipped and counted. Every line is checked first, and if one is invalid, nothing is \
@@ -481,7 +486,7 @@ mod tests {
         assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
         assert!(diff.exit_code && diff.format == Format::Json);
         let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
-        assert_eq!((import.kind, import.file, import.complete), (Direction::Payout, PathBuf::from("-"), false));
+        assert_eq!((import.direction, import.file, import.complete), (Direction::Payout, PathBuf::from("-"), false));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
         assert_eq!(check.rules.rules, PathBuf::from("r"));
         let Ok(Command::Store(StoreCommand::Rekey(rekey))) = parsed("store rekey --rules r") else { panic!() };

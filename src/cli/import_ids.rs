@@ -55,7 +55,7 @@ pub fn run(rules: &RuleSet, args: &ImportIds, out: &mut dyn Write, err: &mut dyn
     let ids = Lines::new(BufReader::new(source));
     let counts = on_runtime(reserve_all(rules, merchant, args, &name, ids, lines, err))?;
     let complete = if args.complete { "; the list is complete" } else { "" };
-    Ok(writeln!(out, "{merchant} {}: {counts}, in {}{complete}", args.kind, span(watch.elapsed()))?)
+    Ok(writeln!(out, "{merchant} {}: {counts}, in {}{complete}", args.direction, span(watch.elapsed()))?)
 }
 
 /// An input that can be read twice.
@@ -159,7 +159,7 @@ async fn reserve_all<R: io::BufRead>(
     let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
     let action = trail.action(ActionRecord::IMPORT_IDS, merchant.as_str(), parameters(args, name, total));
     let progress = Progress::start("importing", "lines", Some(total));
-    let (direction, counts, err_again) = (args.kind, ImportCounts::default(), &mut *err);
+    let (direction, counts, err_again) = (args.direction, ImportCounts::default(), &mut *err);
     let mut import =
         Import { store: &*store, merchant, direction, stop, progress, counts, was_complete: false, err: err_again };
     let (id, done) = match import.retry(async || trail.begin(action.clone()).await).await {
@@ -183,7 +183,7 @@ async fn reserve_all<R: io::BufRead>(
 /// Returns what the audit trail shows of an import; of the file, only its name.
 fn parameters(args: &ImportIds, name: &str, lines: u64) -> Vec<(&'static str, Box<str>)> {
     let complete = args.complete.then(|| ("complete", "true".into()));
-    let given = [("kind", args.kind.as_str().into()), ("file", name.into()), ("lines", lines.to_string().into())];
+    let given = [("kind", args.direction.as_str().into()), ("file", name.into()), ("lines", lines.to_string().into())];
     given.into_iter().chain(complete).collect()
 }
 
@@ -301,13 +301,13 @@ impl Import<'_> {
 
     /// Prints a note if the list was marked as complete before this import, and is not any more.
     async fn note_if_incomplete(&mut self) {
-        let (merchant, kind) = (self.merchant, self.direction);
+        let (merchant, direction) = (self.merchant, self.direction);
         // A store that fails here has its error reported elsewhere.
         if self.was_complete
-            && let Ok(false) = self.store.ids_complete(merchant, kind).await
+            && let Ok(false) = self.store.ids_complete(merchant, direction).await
         {
             let note = format!(
-                "note: the list of {kind} ids of {merchant} was complete and counts as incomplete again, since ids were added; \
+                "note: the list of {direction} ids of {merchant} was complete and counts as incomplete again, since ids were added; \
                  import the last of them with --complete"
             );
             self.progress.print_line(&note, self.err);

@@ -6,6 +6,7 @@ mod report;
 mod verify;
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -32,6 +33,7 @@ use super::outcome::{CliError, ExitOutcome, load, on_runtime};
 use super::signals::{stop_signals, stopped};
 use crate::certs;
 use crate::clock::{Clock, SystemClock};
+use crate::connection_error;
 use crate::http::listener::tls::server_tls;
 use crate::rules::{RuleSet, TlsRules};
 
@@ -192,7 +194,7 @@ async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, events: &mpsc::
     let Some(tls) = tls else { return serve(stream, events, watcher).await };
     match timeout(PATIENCE, tls.accept(stream)).await {
         Ok(Ok(stream)) => serve(stream, events, watcher).await,
-        Ok(Err(error)) => refused(events, format!("no TLS session: {error}{}", hint(&error))),
+        Ok(Err(error)) => refused(events, format!("no TLS session: {}{}", words(&error), hint(&error))),
         Err(_) => refused(events, "no TLS session: the sender stopped responding".to_owned()),
     }
 }
@@ -221,7 +223,12 @@ async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Re
             answer.await.unwrap_or(ListenAnswer::Status(StatusCode::SERVICE_UNAVAILABLE))
         }
         Ok(Err(error)) => {
-            refused(events, format!("a body that ends early or has more than {LONGEST_BODY} bytes: {error}"));
+            let why = if error.is::<LengthLimitError>() {
+                format!("a body of more than {LONGEST_BODY} bytes")
+            } else {
+                format!("a body that ends early: {}", words(&*error))
+            };
+            refused(events, why);
             ListenAnswer::Status(StatusCode::PAYLOAD_TOO_LARGE)
         }
         Err(_) => {
@@ -240,6 +247,11 @@ async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Re
 /// Reports a connection or request that is no callback, unless too many reports are waiting.
 fn refused(events: &mpsc::Sender<Event>, reason: String) {
     let _ = events.try_send(Event::Refused(reason));
+}
+
+/// Returns why a connection ended.
+fn words(error: &(dyn Error + 'static)) -> String {
+    connection_error::reason(error).unwrap_or_else(|| "connection broken".to_owned())
 }
 
 /// Returns advice about a failed handshake.

@@ -21,6 +21,7 @@ pub mod serve;
 pub mod sign;
 pub mod signals;
 pub mod store;
+pub mod stub;
 mod trail;
 pub mod translate;
 
@@ -64,7 +65,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
             let rules = load(&args.rules.rules, err)?;
             let merchant = merchant(&rules, &args.merchant)?;
             let body = input::read(args.file.as_deref(), rules.gateway.limits.body, err)?;
-            ok_if(translate::run(&rules, merchant, args.kind, args.explain, &body, out, err)?)
+            ok_if(translate::run(&rules, merchant, args.direction, args.explain, &body, out, err)?)
         }
         Command::Sign(args) => {
             let rules = load(&args.rules.rules, err)?;
@@ -83,6 +84,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
             Ok(out.write_all(&script)?)
         }
         Command::Man(args) => man::run(&args, out),
+        Command::Stub(stub) => stub::run(stub, out),
     }
 }
 

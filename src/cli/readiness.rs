@@ -28,13 +28,13 @@ pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> Ex
         store.close().await.map_err(CliError::failed)?;
         read?.ok_or_else(|| CliError::failed("there is no such merchant"))
     })?;
-    let report = report.selected(args.shop.as_deref(), args.kind);
+    let report = report.selected(args.shop.as_deref(), args.direction);
     write_report(&report, args, out, err)?;
     if report.is_ready(args.merchant.is_some() || is_selected(args)) { Ok(()) } else { Err(CliError::NotReady) }
 }
 
 const fn is_selected(args: &ReadinessArgs) -> bool {
-    args.shop.is_some() || args.kind.is_some()
+    args.shop.is_some() || args.direction.is_some()
 }
 
 fn write_report(report: &Readiness, args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
@@ -43,7 +43,7 @@ fn write_report(report: &Readiness, args: &ReadinessArgs, out: &mut dyn Write, e
         Format::Text => write_text(report, out)?,
     }
     if report.merchants.is_empty() {
-        let why = if is_selected(args) { "none has such a shop and kind" } else { "all are in mode translate" };
+        let why = if is_selected(args) { "none has such a shop and direction" } else { "all are in mode translate" };
         writeln!(err, "no merchant to report on: {why}")?;
     }
     if let Some(note) = report.note {
@@ -53,8 +53,8 @@ fn write_report(report: &Readiness, args: &ReadinessArgs, out: &mut dyn Write, e
 }
 
 const ROWS: [&str; 10] =
-    ["MERCHANT", "SHOP", "KIND", "VERDICT", "SINCE", "CREATES", "CREATED", "REFUSED", "UNCHECKED", "IDS"];
-const FINDINGS: [&str; 6] = ["COUNT", "MERCHANT", "SHOP", "KIND", "MEMBER", "REASON"];
+    ["MERCHANT", "SHOP", "DIRECTION", "VERDICT", "SINCE", "CREATES", "CREATED", "REFUSED", "UNCHECKED", "IDS"];
+const FINDINGS: [&str; 6] = ["COUNT", "MERCHANT", "SHOP", "DIRECTION", "MEMBER", "REASON"];
 
 /// Writes a table of shops, then one of each kind of finding that there is.
 fn write_text(report: &Readiness, out: &mut dyn Write) -> io::Result<()> {
@@ -84,7 +84,7 @@ fn cells<'r>(merchant: &'r MerchantReadiness, row: &'r ReadinessRow) -> [Cow<'r,
     [
         Cow::from(&*merchant.merchant),
         shop(row),
-        row.kind.into(),
+        row.direction.into(),
         row.verdict.as_str().into(),
         row.since.as_deref().unwrap_or("-").into(),
         row.creates.to_string().into(),
@@ -127,7 +127,7 @@ fn write_findings(
             Cow::from(finding.count.to_string()),
             merchant.merchant.to_string().into(),
             shop(row).into_owned().into(),
-            row.kind.into(),
+            row.direction.into(),
             or_dash(&finding.member).into(),
             or_dash(&reason).into(),
         ]
@@ -162,7 +162,7 @@ mod tests {
             rules: Rules { rules: world.rules_directory() },
             merchant: merchant.map(|id| MerchantId::new(id).unwrap()),
             shop: shop.map(str::to_owned),
-            kind: None,
+            direction: None,
             min_creates,
             min_days: 7,
             format,
@@ -200,7 +200,7 @@ mod tests {
         world.replace("merchants/acme.toml", &format!("{both}[shops.spare]\n{both}"), "payout = false\n");
         let acme = Some("acme");
         let (code, text) = report(&world, acme, 1000, Format::Text).await;
-        assert!(code == 4 && text.contains("card  payin  not ready  -") && text.contains("incomplete"), "{text}");
+        assert!(code == 4 && text.contains("card  payin      not ready  -") && text.contains("incomplete"), "{text}");
         world
             .engine
             .store()
@@ -208,17 +208,17 @@ mod tests {
             .await
             .unwrap();
         let (code, text) = report(&world, acme, 1000, Format::Text).await;
-        assert!(code == 4 && text.contains("card  payin  no traffic  -"), "{text}");
+        assert!(code == 4 && text.contains("card  payin      no traffic  -"), "{text}");
         let (code, text) = report_on(&world, acme, Some("nothing"), 0, Format::Text).await;
-        assert_eq!((code, text.as_str()), (4, "no merchant to report on: none has such a shop and kind\n"));
+        assert_eq!((code, text.as_str()), (4, "no merchant to report on: none has such a shop and direction\n"));
         add(&world, CheckClass::WouldCreate, "card", 999, [""; 4]).await;
         add(&world, CheckClass::WouldRefuse, "card", 1, [""; 4]).await;
         let (code, text) = report(&world, acme, 1000, Format::Text).await;
         assert_eq!(code, 0, "{text}");
         assert_eq!(
             text,
-            "MERCHANT  SHOP  KIND   VERDICT  SINCE                     CREATES  CREATED  REFUSED  UNCHECKED  IDS\n\
-             acme      card  payin  ready    2026-01-02T03:04:05.678Z  1000     99.9%    0.1%     0          complete\n"
+            "MERCHANT  SHOP  DIRECTION  VERDICT  SINCE                     CREATES  CREATED  REFUSED  UNCHECKED  IDS\n\
+             acme      card  payin      ready    2026-01-02T03:04:05.678Z  1000     99.9%    0.1%     0          complete\n"
         );
         assert_eq!(report(&world, acme, 1001, Format::Text).await.0, 4);
         // The other merchant, which alone is in another mode than `translate`, has no traffic.
@@ -236,12 +236,12 @@ mod tests {
         assert_eq!(
             findings,
             "Blockers: accepted by the old service, refused by v2\n\
-             COUNT  MERCHANT  SHOP       KIND   MEMBER                 REASON\n\
-             1      acme      (unknown)  payin  amount                 is required (no rule can change it)\n\
-             3      acme      card       payin  paymentData.bank_code  must be listed (change lists/banks.txt: banks)\n\
+             COUNT  MERCHANT  SHOP       DIRECTION  MEMBER                 REASON\n\
+             1      acme      (unknown)  payin      amount                 is required (no rule can change it)\n\
+             3      acme      card       payin      paymentData.bank_code  must be listed (change lists/banks.txt: banks)\n\
              \nWidenings: refused by the old service, accepted by v2\n\
-             COUNT  MERCHANT  SHOP  KIND   MEMBER  REASON\n\
-             2      acme      card  payin  -       -\n"
+             COUNT  MERCHANT  SHOP  DIRECTION  MEMBER  REASON\n\
+             2      acme      card  payin      -       -\n"
         );
         // A change of the rules that creates are checked by starts new counts.
         world.replace("lists/banks.txt", "b2", "b3");

@@ -56,8 +56,10 @@ pub struct CallbackItem {
     pub attempts: u32,
     /// When it was queued or last resent.
     pub queued_at: UnixMillis,
-    /// When the next attempt is due.
+    /// When the next attempt is due, if that is in the future.
     pub next_attempt_at: Option<UnixMillis>,
+    /// Whether it is due, and its receiver cannot take it now.
+    pub waits_for_receiver: bool,
     /// The outcome of the last attempt.
     pub last_outcome: Option<String>,
 }

@@ -13,8 +13,12 @@ pub struct ExplainView {
     pub kind: String,
     /// The pasted text with card numbers masked.
     pub body: String,
+    /// Whether card numbers in it are masked, so that it is no longer what was pasted.
+    pub is_masked: bool,
     /// What is wrong with the form.
     pub problem: Option<String>,
+    /// The field that is wrong.
+    pub wrong_field: String,
     /// The explanation, after a body was sent.
     pub explanation: Option<ExplanationView>,
 }
@@ -41,8 +45,10 @@ pub struct ExplanationView {
 pub struct ExplainedItem {
     /// The v1 member; `None`: the request names none.
     pub v1: Option<String>,
-    /// The v2 member; `None`: it is left out.
+    /// The v2 member; `None`: it is in none.
     pub v2: Option<String>,
+    /// Where it goes instead, such as `left out` or `v1 callback`; empty if there is a v2 member.
+    pub instead: String,
     /// Its value, with card numbers masked.
     pub value: Option<String>,
     /// Where the value comes from.

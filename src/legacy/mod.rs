@@ -76,7 +76,7 @@ impl Legacy {
         let watch = Stopwatch::start();
         let reply = self.outbound.forward(request, &rules.trust, rules.timeout, rules.reply_limit).await;
         self.metrics.homes().legacy_request(outcome(&reply), watch.elapsed());
-        let mut reply = reply.map_err(failure)?;
+        let mut reply = reply.map_err(|error| failure(&error))?;
         if reply.status().is_informational() {
             return Err(LegacyError::BadReply { cause: "it switches protocols".to_owned() });
         }
@@ -105,15 +105,15 @@ impl Legacy {
     }
 }
 
-fn failure(error: OutboundError) -> LegacyError {
+fn failure(error: &OutboundError) -> LegacyError {
     match error {
         OutboundError::Timeout => LegacyError::Timeout,
         OutboundError::TooLong | OutboundError::Malformed => LegacyError::BadReply { cause: error.to_string() },
-        OutboundError::Unreachable(cause)
-        | OutboundError::NotConnected(cause)
-        | OutboundError::Unusable(cause)
-        | OutboundError::Forbidden(cause) => LegacyError::Unreachable { cause },
-        OutboundError::Crowded => LegacyError::Unreachable { cause: error.to_string() },
+        OutboundError::Unreachable(_)
+        | OutboundError::NotConnected(_)
+        | OutboundError::Unusable(_)
+        | OutboundError::Forbidden(_)
+        | OutboundError::Crowded => LegacyError::Unreachable { cause: error.to_string() },
     }
 }
 

@@ -30,6 +30,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::connection_error::reason;
 use crate::domain::UnixMillis;
 use crate::reply_room::ReplyRoom;
 use client::{Client, ClientOptions, PoolExhausted};
@@ -48,8 +49,6 @@ const PUBLIC_CONNECTIONS: usize = 2048;
 
 /// How long the body of a drained response is read, so that its connection can be reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest error text, in bytes: parts of it come from the other side.
-const LONGEST_CAUSE: usize = 300;
 
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("paybridge/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -97,7 +96,7 @@ pub struct OutboundResponse {
 
 /// Why there is no response. The other side may have processed the request all the same, except for
 /// [`OutboundError::Unusable`], [`OutboundError::Forbidden`], [`OutboundError::Crowded`] and
-/// [`OutboundError::NotConnected`]. No text contains anything of the request but its host.
+/// [`OutboundError::NotConnected`]. The texts are in plain words, and contain nothing of the request but its host.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OutboundError {
     /// The request cannot be made: its URL or the TLS configuration is invalid.
@@ -110,13 +109,13 @@ pub enum OutboundError {
     #[error("no connection: too many are open")]
     Crowded,
     /// No connection or TLS session could be established: nothing of the request was sent.
-    #[error("no connection: {0}")]
+    #[error("{0}")]
     NotConnected(String),
     /// The connection broke before the whole response was received.
-    #[error("no answer: {0}")]
+    #[error("{0}")]
     Unreachable(String),
     /// The time-out elapsed.
-    #[error("no answer in time")]
+    #[error("timed out")]
     Timeout,
     /// The response's body is longer than the limit.
     #[error("the answer is too long")]
@@ -412,7 +411,11 @@ fn request_error(error: &hyper_util::client::legacy::Error) -> OutboundError {
     if chain(error).any(<dyn Error>::is::<PoolExhausted>) {
         return OutboundError::Crowded;
     }
-    if error.is_connect() { OutboundError::NotConnected(causes(error)) } else { unreachable(error) }
+    if error.is_connect() {
+        OutboundError::NotConnected(reason(error).unwrap_or_else(|| "no connection".to_owned()))
+    } else {
+        unreachable(error)
+    }
 }
 
 fn forbidden<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Forbidden> {
@@ -424,33 +427,11 @@ fn forbidden<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Forbidden> {
 }
 
 fn unreachable(error: &(dyn Error + 'static)) -> OutboundError {
-    OutboundError::Unreachable(causes(error))
+    OutboundError::Unreachable(reason(error).unwrap_or_else(|| "no answer".to_owned()))
 }
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |&error| error.source()).take(8)
-}
-
-/// Returns the error with its causes, as text: the outermost error alone is too general. The text contains nothing that
-/// was sent or received: of HTTP/2 only the error code is shown, because the debug data beside it is the other side's
-/// and may be anything.
-fn causes(error: &(dyn Error + 'static)) -> String {
-    let text = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
-        Some(h2::Reason::NO_ERROR) => "the other side shut the connection down".to_owned(),
-        Some(reason) => reason.description().to_owned(),
-        // The library's text is advice for authors of servers.
-        None if is_closed(error) => "the other side closed the connection".to_owned(),
-        None => error.to_string(),
-    };
-    let mut causes = chain(error).map(text).collect::<Vec<_>>().join(": ");
-    causes.truncate(causes.floor_char_boundary(LONGEST_CAUSE));
-    causes
-}
-
-/// Reports whether a TLS connection was closed without `close_notify`, as most servers do.
-fn is_closed(error: &(dyn Error + 'static)) -> bool {
-    let error = error.downcast_ref::<std::io::Error>();
-    error.is_some_and(|error| error.kind() == std::io::ErrorKind::UnexpectedEof)
 }
 
 #[cfg(test)]

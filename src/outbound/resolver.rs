@@ -29,8 +29,8 @@ const ADDRESSES: usize = 8;
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum ResolveError {
     /// The lookup failed: the name is unknown, or no name server answers.
-    #[error("{0}")]
-    Failed(Arc<io::Error>),
+    #[error("the lookup failed")]
+    Failed(#[source] Arc<io::Error>),
     /// The name has addresses, none of which is allowed.
     #[error(transparent)]
     Forbidden(#[from] Forbidden),

@@ -9,7 +9,7 @@ use super::resolve::not_found;
 use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Answer, Direction};
-use crate::error::{ApiError, EngineError, EngineReply};
+use crate::error::{ApiError, Conflict, EngineError, EngineReply};
 use crate::json::{Object, Value};
 use crate::rules::Mode;
 use crate::store::{HomeClaim, OrderHome};
@@ -62,7 +62,11 @@ impl Remote {
             }
         };
         match home {
-            Some(OrderHome::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
+            Some(OrderHome::Entry) => {
+                let entry = self.journal().entry(&merchant.id, direction, &order_id).await?;
+                let transaction_id = entry.and_then(|entry| entry.transaction_id().map(Into::into));
+                Err(ApiError::Conflict(Conflict { transaction_id, ..of_other_version("order_id", "v1") }))
+            }
             Some(home @ OrderHome::Legacy) => Err(ApiError::Conflict(reserved("order_id", home))),
             Some(OrderHome::Operation | OrderHome::Native) | None => Ok(()),
         }

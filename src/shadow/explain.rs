@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::masking::{masked_body, masked_json, masked_value};
 use super::verdict::{Refusal, sample_relay_url, verdict};
 use crate::auth::Interface;
-use crate::domain::{CallbackUrl, Direction};
+use crate::domain::Direction;
 use crate::engine::{AcceptedRequest, FailureCause, check_rules};
 use crate::error::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
@@ -172,29 +172,14 @@ fn source(source: &MemberSource<'_>, merchant: &Merchant) -> (Option<String>, Op
     }
 }
 
-/// Returns the origin of an address, both as JSON text; `None`: it is none.
-fn origin_of(raw: &str) -> Option<String> {
-    let url = CallbackUrl::new_allowing_http(&serde_json::from_str::<String>(raw).ok()?).ok()?;
-    Some(Json::String(url.origin()).to_string())
-}
-
 fn forwarded(prefix: &str, member: &Translated<'_>, merchant: &Merchant) -> ExplainedMember {
     let (v1_name, filled_from) = source(&member.source, merchant);
-    let value = match member.source {
-        // The zeros in it could be a card number.
-        MemberSource::Relay => member.raw_value.to_string(),
-        // The path and query of an address may hold a token.
-        MemberSource::MerchantRule(_) if let Some(origin) = origin_of(&member.raw_value) => origin,
-        MemberSource::Body(_) | MemberSource::PaymentData(_) | MemberSource::MerchantRule(_) => {
-            masked_value(member_name(member), &member.raw_value)
-        }
-    };
     ExplainedMember {
         fate: MemberFate::Forwarded,
         v1_name,
         v2_name: Some(format!("{prefix}{}", masked_json(member_name(member)))),
         filled_from,
-        value: Some(value),
+        value: Some(masked_value(member_name(member), &member.raw_value)),
         rule: member.rule.to_owned(),
     }
 }
@@ -311,7 +296,7 @@ mod tests {
         let sent = body(Payin, &members).replace("\"o1\"", r#""\u0034111 1111 1111 1111","merchant_user_id":null"#);
         let explained = explained(&rules.load(), Payin, &sent);
         let relay = "this gateway's relay address";
-        let done = "merchants/acme.toml [v1] return_url | \"https://acme.example:443\"";
+        let done = "merchants/acme.toml [v1] return_url | \"https://acme.example/done\"";
         let lines: Vec<_> = explained.members.iter().map(line).collect();
         let url = "\"https://localhost:8443/relay/acme.payin.00000000000000000000000000000000\"";
         let expected = [

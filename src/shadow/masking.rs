@@ -16,7 +16,8 @@ const ACCOUNTS: [&str; 2] = ["card_number", "account_number"];
 const ORDER_IDS: [&str; 2] = ["external_id", "order_id"];
 
 /// Masks card numbers in a body of any shape. The rest is shown as it was sent, except for escapes that JSON does not need.
-pub(super) fn masked_body(body: &[u8]) -> String {
+#[must_use]
+pub fn masked_body(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let read = json::read(body).ok();
     let top = read.as_ref().and_then(Value::as_object);

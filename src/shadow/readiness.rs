@@ -66,7 +66,7 @@ impl Readiness {
         for merchant in &mut self.merchants {
             merchant.rows.retain(|row| {
                 shop.is_none_or(|shop| *row.shop == *shop)
-                    && direction.is_none_or(|direction| row.kind == direction.as_str())
+                    && direction.is_none_or(|direction| row.direction == direction.as_str())
             });
             merchant.verdict = worst(&merchant.rows, self.note.is_none());
         }
@@ -126,7 +126,8 @@ pub struct ReadinessRow {
     /// The shop's code; empty for all shops that no rule has.
     pub shop: Box<str>,
     /// `payin` or `payout`.
-    pub kind: &'static str,
+    #[serde(rename = "kind")]
+    pub direction: &'static str,
     /// The conclusion.
     pub verdict: ReadinessVerdict,
     /// When the first create was checked, RFC 3339.
@@ -243,7 +244,7 @@ fn row(shop: &str, direction: Direction, checks: &MerchantChecks, minimums: Mini
     };
     ReadinessRow {
         shop: shop.into(),
-        kind: direction.as_str(),
+        direction: direction.as_str(),
         verdict,
         since: since.map(rfc3339),
         creates,

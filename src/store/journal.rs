@@ -127,7 +127,16 @@ impl JournalEntry {
     /// Reports whether the engine has created an operation for it.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
-        matches!(self.progress, EntryProgress::Answered(_))
+        self.transaction_id().is_some()
+    }
+
+    /// Returns the engine's id of the operation that it has created.
+    #[must_use]
+    pub const fn transaction_id(&self) -> Option<&str> {
+        match &self.progress {
+            EntryProgress::Answered(operation) => Some(&operation.answer.transaction_id),
+            EntryProgress::Open | EntryProgress::InDoubt { .. } => None,
+        }
     }
 }
 

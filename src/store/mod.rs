@@ -56,8 +56,8 @@ pub use open::{StoreSettings, open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};
 pub use outbox::{
     CallbackClaim, CallbackCursor, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
-    CallbackRecord, CallbackState, CallbackTarget, CallbackTry, ExpireRequest, Outbox, OutboxSize, RelayTarget,
-    Relayed, Resent, ResultChange, TryOutcome,
+    CallbackRecord, CallbackState, CallbackTarget, CallbackTry, ExpireRequest, NextAttempt, Outbox, OutboxSize,
+    RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use secret_file::{StoreKeys, secret_file};
 pub use tasks::{Misdated, MisdatedWaits, TaskKind};

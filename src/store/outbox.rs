@@ -277,6 +277,14 @@ pub enum TryOutcome {
     Error(Box<str>),
 }
 
+impl TryOutcome {
+    /// Reports whether the receiver accepted the callback.
+    #[must_use]
+    pub const fn is_delivered(&self) -> bool {
+        matches!(self, Self::Status(200..=299))
+    }
+}
+
 /// Formats the outcome for people: `HTTP 503`, or why there was no reply.
 impl fmt::Display for TryOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -367,11 +375,36 @@ impl CallbackRecord {
         self.is_claimed && self.due > now
     }
 
+    /// Returns when it is sent next, as of `now`. What is due and not under way waits for its receiver: until one of the
+    /// places for it is free, or, while its circuit is open, until a probe is answered.
+    #[must_use]
+    pub fn next_attempt(&self, now: UnixMillis) -> NextAttempt {
+        match self.state {
+            _ if self.is_under_way(now) => NextAttempt::UnderWay,
+            CallbackState::Delivered | CallbackState::Failed => NextAttempt::None,
+            CallbackState::Pending if self.due <= now => NextAttempt::WaitsForReceiver,
+            CallbackState::Pending => NextAttempt::At(self.due),
+        }
+    }
+
     /// Returns its position in the list.
     #[must_use]
     pub const fn place(&self) -> CallbackCursor {
         CallbackCursor { queued_at: self.queued_at, key: self.id.subject().key() }
     }
+}
+
+/// When a callback is sent next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextAttempt {
+    /// Not again: it is delivered or failed.
+    None,
+    /// It is being sent.
+    UnderWay,
+    /// It is due, and its receiver cannot take it now.
+    WaitsForReceiver,
+    /// At this time.
+    At(UnixMillis),
 }
 
 /// A position in the list of callbacks.

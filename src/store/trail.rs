@@ -65,12 +65,17 @@ impl FormKey {
         Self(bytes)
     }
 
-    /// Returns the key as one user's, for one kind of action and target: a key that was not drawn for a form suppresses no
-    /// other action.
+    /// Returns the key as one user's, for one kind of action, target and set of a form's values: it suppresses the same
+    /// form alone, and no form that was changed after it was sent.
     #[must_use]
-    pub fn scoped(self, user: &str, action: &str, target: &str) -> Self {
+    pub fn scoped<'a>(
+        self,
+        (user, action, target): (&'a str, &'a str, &'a str),
+        values: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
         let mut hash = Sha256::new().chain_update(self.0);
-        for part in [user, action, target] {
+        let values = values.into_iter().flat_map(|(name, value)| [name, value]);
+        for part in [user, action, target].into_iter().chain(values) {
             hash.update(part.len().to_be_bytes());
             hash.update(part);
         }
@@ -322,9 +327,17 @@ mod tests {
     fn form_keys_round_trip() {
         let key = FormKey::draw(&SystemRandomness::default());
         assert_eq!(FormKey::parse(&key.to_string()), Some(key));
-        let scopes =
-            [["a", "b", "c"], ["ab", "", "c"], ["a", "b", ""]].map(|[user, action, of]| key.scoped(user, action, of));
-        assert!(scopes[0] != scopes[1] && scopes[0] != scopes[2] && scopes[0] == key.scoped("a", "b", "c"));
+        let scopes: [(_, &[_]); 6] = [
+            (("a", "b", "c"), &[("d", "e")]),
+            (("ab", "", "c"), &[("d", "e")]),
+            (("a", "b", ""), &[("d", "e")]),
+            (("a", "b", "c"), &[]),
+            (("a", "b", "c"), &[("d", "f")]),
+            (("a", "b", "c"), &[("de", "")]),
+        ];
+        let keys = scopes.map(|(scope, values)| key.scoped(scope, values.iter().copied()));
+        assert!(keys.iter().all(|one| keys.iter().filter(|other| *other == one).count() == 1), "{keys:?}");
+        assert_eq!(keys[0], key.scoped(("a", "b", "c"), [("d", "e")]));
         for wrong in ["", "00", "0g000000000000000000000000000000", "000000000000000000000000000000000"] {
             assert_eq!(FormKey::parse(wrong), None, "{wrong}");
         }

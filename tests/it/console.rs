@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
 
+use crate::support::bodies::with;
 use crate::support::gateway::on_postgres;
 use crate::support::postgres::Server;
 use crate::support::request::ACME;
@@ -84,6 +85,62 @@ async fn every_link_leads_to_a_page() {
     assert!(status == 200 && explained.len() <= 40 * 1024, "{status}: {} bytes", explained.len());
     let (status, refused) = gateway.admin_get("/callbacks?since=yesterday&state=").unwrap();
     assert!(status == 400 && refused.contains("since") && refused.contains("yesterday"), "{refused}");
+}
+
+/// A value in the body of a form.
+pub fn encoded(text: &str) -> String {
+    let bytes: Vec<_> = text.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    bytes.concat()
+}
+
+/// The text of the cells of a page's tables, row by row.
+fn cells(html: &str) -> Vec<Vec<String>> {
+    let [row, cell, tag] =
+        [r"(?s)<tr>(.*?)</tr>", r"(?s)<t[dh][^>]*>(.*?)</t[dh]>", r"<[^>]*>"].map(|text| Regex::new(text).unwrap());
+    let text = |html: &str| tag.replace_all(html, "").replace("&#x2f;", "/").replace("&quot;", "\"");
+    row.captures_iter(html).map(|row| cell.captures_iter(&row[1]).map(|cell| text(&cell[1])).collect()).collect()
+}
+
+#[tokio::test]
+async fn an_explanation_shows_addresses_by_one_rule_and_keeps_what_was_pasted() {
+    let gateway = Gateway::start(&Rules::default());
+    let explain = |merchant: &str, body: &str| {
+        gateway.console_post("/explain", "", &format!("merchant={merchant}&kind=payin&body={}", encoded(body)))
+    };
+    let explained = |merchant: &str, body: &str| {
+        let (status, explained) = explain(merchant, body);
+        assert_eq!(status, 200, "{explained}");
+        assert!(!explained.contains("paste it again"), "{explained}");
+        cells(&explained)
+    };
+    let value = |rows: &[Vec<String>], v1: &str, v2: &str| {
+        let found = rows.iter().find(|cells| cells.len() == 5 && cells[0] == v1 && cells[1] == v2);
+        found.unwrap_or_else(|| panic!("{v1}, {v2}: {rows:?}"))[2].clone()
+    };
+    let body = payin("order-1").to_string();
+    let rows = explained("acme", &body);
+    assert_eq!(value(&rows, "callback_url", "v1 callback"), "\"https://acme.example/cb\"");
+    assert_eq!(value(&rows, "paymentData.return_user_url", "success_url"), "\"https://acme.example/done?x=1\"");
+    let relay = value(&rows, "none", "callback_url");
+    assert!(relay.ends_with("/relay/acme.payin.00000000000000000000000000000000\""), "{relay}");
+    let rows = explained("beta", &with(payin("o"), "paymentData.return_user_url", None).to_string());
+    assert_eq!(value(&rows, "none", "success_url"), "\"https://beta.example/back\"");
+    let long = format!("https://acme.example/{}", "x".repeat(250));
+    let rows = explained("acme", &with(payin("o"), "paymentData.return_user_url", Some(long.into())).to_string());
+    assert!(value(&rows, "paymentData.return_user_url", "fail_url").ends_with("xxx…"), "{rows:?}");
+
+    // A wrong merchant is named at its field; with the right one the same form is sent again.
+    let card = r#"{"external_id":"o","card_number":"4111111111111111"}"#;
+    let field = Regex::new(r#" name="merchant" value="nowhere"[^>]* aria-invalid="true" aria-describedby="problem">"#);
+    let (field, area) = (field.unwrap(), Regex::new("(?s)<textarea[^>]*>\n(.*?)</textarea>").unwrap());
+    for (pasted, shown) in [(&*body, &*body), (card, r#"{"external_id":"o","card_number":"411111******1111"}"#)] {
+        let (status, refused) = explain("nowhere", pasted);
+        assert_eq!(status, 400, "{refused}");
+        assert!(field.is_match(&refused) && refused.contains("id=\"problem\""), "{refused}");
+        let kept = area.captures(&refused).unwrap()[1].replace("&#x2f;", "/").replace("&quot;", "\"");
+        assert_eq!(kept, shown);
+        assert_eq!(refused.contains("paste it again"), pasted == card, "{refused}");
+    }
 }
 
 #[tokio::test]

@@ -27,14 +27,6 @@ pub fn installed(file: &str, what: &str, installer: &str) -> Option<PathBuf> {
     if file.is_file() { Some(file) } else { missing(what, installer) }
 }
 
-/// A program of `examples/`, which cargo puts beside the directory of test binaries.
-pub fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples").join(name);
-    assert!(program.exists(), "{} is not built: cargo build --example {name}", program.display());
-    program
-}
-
 /// Says aloud what is missing, past the capture of the test's output; where nothing may be missing, fails.
 pub fn missing<T>(what: &str, installer: &str) -> Option<T> {
     let required = std::env::var_os("PAYBRIDGE_REQUIRE_TOOLS").is_some_and(|value| value == "1");

@@ -18,9 +18,9 @@ pub struct ReadinessArgs {
     /// Only this shop
     #[arg(long, value_name = "SHOP")]
     pub shop: Option<String>,
-    /// Only creates of this kind
-    #[arg(long, value_enum, value_name = "KIND")]
-    pub kind: Option<Direction>,
+    /// Only creates of this direction
+    #[arg(long = "kind", value_enum, value_name = "DIRECTION")]
+    pub direction: Option<Direction>,
     /// The least number of checked creates of a shop and direction
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub min_creates: u64,

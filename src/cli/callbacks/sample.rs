@@ -32,7 +32,7 @@ pub(super) async fn run(rules: &RuleSet, args: &SampleCallback, out: &mut dyn Wr
         }
         Format::Text => write_text(&sampled, out)?,
     }
-    ok_if(matches!(sampled.tried.outcome, TryOutcome::Status(200..=299)))
+    ok_if(sampled.tried.outcome.is_delivered())
 }
 
 fn write_text(sampled: &Sampled, out: &mut dyn Write) -> ExitOutcome {

@@ -10,7 +10,7 @@ use crate::callback::listing::kind;
 use crate::cli::columns::{age, aligned, cut, plain};
 use crate::cli::outcome::{CliError, ExitOutcome};
 use crate::domain::UnixMillis;
-use crate::store::{CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+use crate::store::{CallbackRecord, CallbackTry, NextAttempt, TryOutcome};
 use crate::wire::time::rfc3339;
 
 const HEADINGS: [&str; 10] = ["ID", "STATE", "MERCHANT", "ORDER_ID", "KIND", "TRIES", "AGE", "NEXT", "TARGET", "LAST"];
@@ -80,11 +80,11 @@ pub(super) fn detail(
 
 /// Returns when the next attempt is.
 fn next(callback: &CallbackRecord, now: UnixMillis) -> Cow<'static, str> {
-    match callback.state {
-        _ if callback.is_under_way(now) => "under way".into(),
-        CallbackState::Delivered | CallbackState::Failed => "-".into(),
-        CallbackState::Pending if callback.due <= now => "due".into(),
-        CallbackState::Pending => format!("in {}", age(now.until(callback.due))).into(),
+    match callback.next_attempt(now) {
+        NextAttempt::None => "-".into(),
+        NextAttempt::UnderWay => "under way".into(),
+        NextAttempt::WaitsForReceiver => "waits for its receiver".into(),
+        NextAttempt::At(due) => format!("in {}", age(now.until(due))).into(),
     }
 }
 
@@ -119,6 +119,7 @@ mod tests {
     use crate::callback::listing::tests::record;
     use crate::cli::columns::MAX_WIDTH;
     use crate::domain::OrderId;
+    use crate::store::CallbackState;
 
     const NOW: UnixMillis = UnixMillis(1_767_323_045_678 + 4000);
 

@@ -267,9 +267,9 @@ impl Fixtures {
             samples: vec![serde_json::json!({ self.text("amount"): "string(5)" })],
             rule: rule.map(|(file, key)| RulePlace { file: self.text(file).into(), key: self.text(key).into() }),
         };
-        let readiness = |kind: &'static str, verdict, blockers| ReadinessRow {
+        let readiness = |direction: &'static str, verdict, blockers| ReadinessRow {
             shop: self.text("card-eur").into(),
-            kind,
+            direction,
             verdict,
             since: Some("2026-11-17T13:31:05.000Z".into()),
             creates: 41_250,
@@ -277,7 +277,7 @@ impl Fixtures {
             would_refuse: 311,
             not_checked: 2,
             not_compared: 19,
-            ids_complete: kind == "payin",
+            ids_complete: direction == "payin",
             blockers,
             widenings: vec![finding("amount", "more than two decimals", 4, None)],
             losses: vec![finding("paymentData.note", "the shop's schema does not name it", 812, None)],
@@ -407,8 +407,9 @@ impl Fixtures {
             state: self.text(state),
             attempts: 12,
             queued_at: ago(7300),
-            next_attempt_at: (state == "pending").then(|| ago(-95)),
-            last_outcome: Some(self.text("no connection: timed out after 10 s")),
+            next_attempt_at: (state == "pending" && !number.is_multiple_of(2)).then(|| ago(-95)),
+            waits_for_receiver: state == "pending" && number.is_multiple_of(2),
+            last_outcome: Some(self.text("connection refused")),
         }
     }
 
@@ -451,7 +452,7 @@ impl Fixtures {
             attempts: vec![
                 self.attempt(100, "HTTP 200", Tone::Good),
                 self.attempt(4000, "HTTP 503", Tone::Bad),
-                self.attempt(7290, "no connection: timed out after 10 s", Tone::Bad),
+                self.attempt(7290, "timed out", Tone::Bad),
             ],
         }
     }
@@ -479,6 +480,7 @@ impl Fixtures {
         let member = |v1: Option<&str>, v2: Option<&str>, origin: &str, note: &str| ExplainedItem {
             v1: v1.map(|name| self.text(name)),
             v2: v2.map(|name| self.text(name)),
+            instead: self.text(if v2.is_some() { "" } else { "left out" }),
             value: v1.map(|_| self.text("12.34")),
             origin: self.text(origin),
             note: self.text(note),
@@ -487,7 +489,9 @@ impl Fixtures {
             merchant: self.text("acme"),
             kind: "payout".into(),
             body: self.text("{\n  \"external_id\": \"order-17\",\n  \"amount\": 12.5,\n  \"paymentData\": { \"card\": \"411111••••••1111\" }\n}"),
+            is_masked: true,
             problem: Some(self.text("The merchant is not known.")),
+            wrong_field: "merchant".into(),
             explanation: Some(ExplanationView {
                 tone: Tone::Bad,
                 verdict: self.text("It would be refused with 400."),

@@ -10,7 +10,11 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::reply::Rejection;
+use crate::store::FormKey;
 use crate::v1::query::form_fields;
+
+/// The field with the one-time key of a form.
+const KEY_FIELD: &str = "form";
 
 /// The largest form, in bytes.
 pub(super) const LARGEST_FORM: usize = 128 * 1024;
@@ -32,6 +36,16 @@ impl Form {
     /// Returns the value of a field; `None` when the form does not have it.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// Returns the one-time key of the form; `None` when it has none, as the requests of programs.
+    pub(super) fn key(&self) -> Option<FormKey> {
+        self.get(KEY_FIELD).and_then(FormKey::parse)
+    }
+
+    /// Returns the names and values of all fields but the key, sorted by name.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter(|(name, _)| *name != KEY_FIELD).map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Parses the text of a form.
@@ -66,6 +80,15 @@ pub(super) async fn read_form(headers: &HeaderMap, body: Incoming, has_user: boo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_forms_key_is_none_of_its_values() {
+        let form = Form::parse(b"url=b&form=000102030405060708090a0b0c0d0e0f&kind=").unwrap();
+        assert_eq!(form.key(), FormKey::parse("000102030405060708090a0b0c0d0e0f"));
+        assert_eq!(form.values().collect::<Vec<_>>(), [("kind", ""), ("url", "b")]);
+        let programs = Form::default();
+        assert_eq!((programs.key(), programs.values().count()), (None, 0));
+    }
 
     #[test]
     fn fields_are_decoded_and_given_once() {

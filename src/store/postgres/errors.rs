@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Config, Error, NoTls};
 
+use crate::connection_error;
 use crate::store::StoreError;
 use crate::store::rows::CorruptRow;
 
@@ -281,10 +282,11 @@ pub(super) fn for_operators(error: &DbError) -> String {
     }
 }
 
-/// Returns the text of an error of the connection, with its source.
+/// Returns why a connection failed in words, or else the text of the error with its source.
 pub(super) fn with_source(error: &Error) -> String {
     let source = std::error::Error::source(error);
-    source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+    let text = || source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+    connection_error::reason(error).unwrap_or_else(text)
 }
 
 fn lookup(known: &'static [(&str, &str)], code: &SqlState) -> Option<&'static str> {

@@ -4,12 +4,14 @@
 use std::sync::atomic::Ordering;
 
 use regex::Regex;
+use serde_json::Value;
 
-use crate::callbacks::operator::{given_up, moody, reported_again};
-use crate::callbacks::{QUICK, a_while, path, rules};
-use crate::console::page;
+use crate::callbacks::operator::{given_up, moody, prints, reported_again};
+use crate::callbacks::{QUICK, a_while, create, path, rules, withdrawal};
+use crate::console::{encoded, page};
+use crate::support::bodies::with;
 use crate::support::request::ACME;
-use crate::support::{Gateway, Rules, eventually};
+use crate::support::{Gateway, Request, Rules, eventually};
 
 /// The rows of the audit trail without what a test cannot know.
 fn rows(gateway: &Gateway) -> Vec<String> {
@@ -70,7 +72,7 @@ async fn forms_act_once_and_leave_rows() {
     assert!(done.starts_with("/callbacks/sample?merchant=acme&kind=v2&result=") && !done.contains("hush"), "{done}");
     let sampled = page(&gateway, &done);
     assert!(
-        sampled.contains("Sent: HTTP 200") && sampled.contains("sample-") && !sampled.contains("hush"),
+        sampled.contains("Delivered: HTTP 200") && sampled.contains("sample-") && !sampled.contains("hush"),
         "{sampled}"
     );
     assert_eq!(receiver.got("/sample?token=hush", 1).await.len(), 1);
@@ -130,6 +132,92 @@ async fn an_outcome_has_an_address_of_its_own() {
     gateway.tamper("UPDATE actions SET outcome = NULL, ended_at = NULL");
     let unfinished = page(&gateway, &done);
     assert!(unfinished.contains("The action has not ended"), "{unfinished}");
+}
+
+/// The address of a port of this machine on which nothing listens.
+fn closed() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("https://{}/cb", listener.local_addr().unwrap())
+}
+
+/// The key of a page belongs to what its form had when it was sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_form_that_was_changed_acts_and_the_same_one_does_not() {
+    let (answers, receiver) = moody();
+    answers.store(200, Ordering::Relaxed);
+    let gateway = Gateway::start(&rules(&[&receiver], QUICK));
+    let key = form_key(&page(&gateway, "/callbacks/sample"));
+    let sample = |url: &str, kind: &str| {
+        gateway.console_act("/callbacks/sample", &format!("{key}&merchant=acme&kind={kind}&url={}", encoded(url)))
+    };
+    let shown = |path: &str, outcome: &str| {
+        let html = page(&gateway, path);
+        assert!(html.contains(outcome), "{html}");
+    };
+    let closed = closed();
+    let failed = sample(&closed, "v2");
+    shown(&failed, "Failed: connection refused, sample_");
+    assert_eq!(sample(&closed, "v2"), failed, "it was sent before");
+    // The address is corrected, then the format.
+    shown(&sample(&receiver.url("/sample"), "v2"), "Delivered: HTTP 200, sample_");
+    let other = sample(&receiver.url("/sample"), "");
+    shown(&other, "Delivered: HTTP 200, sample_");
+    assert_eq!(sample(&receiver.url("/sample"), ""), other);
+    assert_eq!(receiver.got("/sample", 2).await.len(), 2);
+    answers.store(503, Ordering::Relaxed);
+    shown(&sample(&receiver.url("/busy"), "v2"), "Failed: HTTP 503, sample_");
+
+    let rows = rows(&gateway);
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    for (row, outcome) in rows.iter().zip([
+        "} failed: connection refused, sample_",
+        "} delivered: HTTP 200, sample_",
+        "} delivered: HTTP 200, sample_",
+        "} failed: HTTP 503, sample_",
+    ]) {
+        assert!(row.starts_with("local callbacks.sample acme ") && row.contains(outcome), "{row}");
+    }
+    let trail = page(&gateway, "/audit");
+    assert_eq!(trail.matches("failed: connection refused").count(), 1, "{trail}");
+    assert!(!trail.contains("sent: "), "{trail}");
+}
+
+/// Behind an open circuit no time of the next attempt is known.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_due_waits_for_its_receiver_in_every_list() {
+    let (_, receiver) = moody();
+    let gateway = Gateway::start(&rules(&[&receiver], QUICK));
+    let url = closed();
+    let mut ids = Vec::new();
+    for number in 0..8 {
+        let body =
+            with(withdrawal(&receiver, &format!("o-{number}"), "7.25"), "callback_url", Some(url.clone().into()));
+        ids.push(create(&gateway, &Request::withdrawal(&ACME, &body)).await);
+    }
+    let waits = "waits for its receiver";
+    let probed = "at a time probes them";
+    eventually("the circuit opens", async || page(&gateway, "/callbacks").contains(probed).then_some(())).await;
+    let pages = ["/callbacks".to_owned(), format!("/operations/{}", ids[0])];
+    for path in &pages {
+        eventually(path, async || page(&gateway, path).contains(waits).then_some(())).await;
+    }
+    let listed = eventually("the API", async || {
+        let listed: Value = serde_json::from_str(&page(&gateway, "/api/callbacks")).unwrap();
+        let all = listed["callbacks"].as_array().unwrap().clone();
+        // A callback that was never tried waits as well.
+        all.into_iter().find(|one| one["waits_for"] == "receiver" && one["last_error"] == "connection refused")
+    })
+    .await;
+    assert_eq!(listed["state"], "pending", "{listed}");
+    let table = eventually("the list", async || {
+        let table = prints(&gateway, &["list"]);
+        table.contains(waits).then_some(table)
+    })
+    .await;
+    assert!(table.contains("connection refused"), "{table}");
+    for chain in ["error", "os error", "tcp connect"] {
+        assert!(!table.contains(chain) && !page(&gateway, "/callbacks").contains(chain), "{chain}: {table}");
+    }
 }
 
 fn api(gateway: &Gateway, path: &str) -> String {

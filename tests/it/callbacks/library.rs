@@ -149,7 +149,15 @@ const SHOWN: &str = "python";
 fn the_page_of_callbacks_shows_what_verifies_here() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
     let page = read("docs/callbacks.md");
-    for (file, language) in [("verify.py", "python"), ("verify.mjs", "js")] {
+    for (file, language) in [
+        ("verify.py", "python"),
+        ("verify.mjs", "js"),
+        ("verify_v1.sh", "sh"),
+        ("verify_v1.py", "python"),
+        ("verify_v1.mjs", "js"),
+        ("VerifyV1.java", "java"),
+        ("verify_v1.php", "php"),
+    ] {
         let snippet = snippet(&read(&format!("examples/callbacks/{file}")));
         assert!((5..=18).contains(&snippet.lines().count()), "{file}: {snippet}");
         assert!(page.contains(&format!("(../examples/callbacks/{file})")), "docs/callbacks.md does not name {file}");

@@ -5,6 +5,7 @@ mod addresses;
 mod book;
 mod console;
 mod crowds;
+mod examples_v1;
 mod faults;
 mod itself;
 mod keys;

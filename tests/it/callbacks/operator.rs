@@ -27,7 +27,7 @@ fn paybridge(gateway: &Gateway, arguments: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn prints(gateway: &Gateway, arguments: &[&str]) -> String {
+pub fn prints(gateway: &Gateway, arguments: &[&str]) -> String {
     let output = paybridge(gateway, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

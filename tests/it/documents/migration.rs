@@ -1,4 +1,4 @@
-//! `docs/migration.md` from its beginning to its end, before the example of an old service: the rule files are edited as the
+//! `docs/migration.md` from its beginning to its end, before the stub of an old service: the rule files are edited as the
 //! page shows, the commands run in their order, and print what the page shows.
 
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -8,10 +8,10 @@ use regex::Regex;
 
 use super::{PATIENCE, page, run, shipped};
 use crate::support::gateway::free_port;
-use crate::support::tools::{example, in_path};
+use crate::support::tools::in_path;
 use crate::support::{Gateway, within};
 
-/// The example of an old v1 service.
+/// The stub of an old v1 service.
 struct OldService {
     child: Child,
     printed: BufReader<ChildStdout>,
@@ -20,13 +20,13 @@ struct OldService {
 impl OldService {
     /// Starts it with the certificate that a gateway has made.
     fn start(gateway: &Gateway, port: u16) -> Self {
-        let mut child = Command::new(example("legacy"))
-            .args(["--listen", &format!("127.0.0.1:{port}")])
+        let mut child = Command::new(env!("CARGO_BIN_EXE_paybridge"))
+            .args(["stub", "legacy", "--listen", &format!("127.0.0.1:{port}")])
             .current_dir(gateway.root.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("the example starts");
+            .expect("the stub starts");
         let mut printed = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         printed.read_line(&mut line).unwrap();
@@ -137,7 +137,7 @@ async fn a_move_goes_as_the_page_shows() {
                 assert_eq!(status, 200, "{block}\n{body}");
                 edits += 1;
             }
-            ("sh", _) if block.contains("cargo ") => {}
+            ("sh", _) if block.contains("stub legacy") => {}
             ("sh", _) if block.starts_with("paybridge readiness") => commands = Some((block, None)),
             ("sh", _) => commands = Some((block, Some(run(&gateway, block)))),
             (_, Some((commands, None))) => {
@@ -154,7 +154,7 @@ async fn a_move_goes_as_the_page_shows() {
     assert!(edits >= 10 && outputs >= 9, "the page is read: {edits} edits, {outputs} outputs");
     // Of the orders, the last one alone was made here, and the old service has no request for it.
     let create = "POST /api/v1/payin -> 200";
-    let status = "GET /api/v1/payin/status?external_id=order-2 -> 200";
+    let status = "GET /api/v1/payin/status?external_id=move-2 -> 200";
     assert_eq!(old.end(), [create, create, create, create, status]);
     let checked = String::from_utf8(gateway.store_check().stdout).unwrap();
     assert!(checked.starts_with("checked 1 "), "{checked}");

@@ -2,6 +2,7 @@
 //! that README.md and the pages for merchants and moves show work as they are shown.
 
 mod migration;
+mod repeats;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

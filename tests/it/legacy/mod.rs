@@ -23,13 +23,13 @@ fn old_service() -> Receiver {
 }
 
 /// An answer with header lines, each ended by a line break.
-fn answer(status: u16, lines: &str, body: &str) -> Play {
+pub fn answer(status: u16, lines: &str, body: &str) -> Play {
     let length = body.len();
     Play::Bytes(format!("HTTP/1.1 {status} Said\r\n{lines}Content-Length: {length}\r\n\r\n{body}").into_bytes())
 }
 
 /// Rules before an old service, with these keys of `[legacy]` and this `[v1]` of the merchant acme.
-fn rules(old: &Receiver, legacy: &str, v1: &str) -> Rules {
+pub fn rules(old: &Receiver, legacy: &str, v1: &str) -> Rules {
     let (url, ca) = (old.url(""), old.ca());
     let ca = ca.display();
     Rules::default().with("legacy", &format!("url = \"{url}\"\ntrust = [\"{ca}\"]\n{legacy}")).edit(

@@ -1,10 +1,8 @@
-//! HTTP providers from outside: a gateway process beside the example provider, which is run as it is, and beside one that
+//! HTTP providers from outside: a gateway process beside the stub of a provider, which is run as it is, and beside one that
 //! behaves as badly as providers do.
-//!
-//! `cargo test` builds the example; a run of this file alone needs `cargo build --example provider` before it.
 
-mod example;
 pub mod scripted;
+mod stub;
 mod together;
 mod trouble;
 mod way_back;

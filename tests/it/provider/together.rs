@@ -1,10 +1,10 @@
-//! The gateway and the example provider, as the documentation lets them meet.
+//! The gateway and the stub of a provider, as the documentation lets them meet.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::example::Example;
+use super::stub::Stub;
 use super::{SECRET, becomes, counted, logged, metric, payin, payout, record, report, report_request, rules, status};
 use crate::support::gateway::free_port;
 use crate::support::{CARD, Gateway, eventually};
@@ -13,16 +13,16 @@ const PREPARED: &str = r#"paybridge_provider_jobs_total{outcome="prepared"}"#;
 const PENDING: &str = r#"paybridge_provider_jobs_total{outcome="pending"}"#;
 const RETRIED: &str = r#"paybridge_provider_jobs_total{outcome="retried"}"#;
 
-fn together() -> (Gateway, Example, u16) {
+fn together() -> (Gateway, Stub, u16) {
     let port = free_port();
     let gateway = Gateway::start(&rules(&format!("http://127.0.0.1:{port}/operations"), ""));
-    let example = Example::start(&gateway, port);
-    (gateway, example, port)
+    let stub = Stub::start(&gateway, port);
+    (gateway, stub, port)
 }
 
 #[tokio::test]
 async fn withdrawals_come_to_their_results() {
-    let (gateway, _example, _) = together();
+    let (gateway, _stub, _) = together();
     for (order_id, amount, expected) in [
         ("p-25", "7.25", "SUCCESS"),
         ("p-01", "7.01", "FAILED"),
@@ -44,7 +44,7 @@ async fn withdrawals_come_to_their_results() {
 
 #[tokio::test]
 async fn deposits_are_prepared_and_paid() {
-    let (gateway, _example, port) = together();
+    let (gateway, _stub, port) = together();
     let refused = payin(&gateway, "d-01", "10.01").await;
     becomes(&gateway, &refused, "FAILED").await;
     let prepared = [("d-02", "10.02"), ("d-03", "10.03"), ("d-00", "10")];
@@ -84,7 +84,7 @@ async fn browse(port: u16, method: &str, path: &str) -> String {
 
 #[tokio::test]
 async fn reports_are_idempotent_and_contradictions_refused() {
-    let (gateway, _example, _) = together();
+    let (gateway, _stub, _) = together();
     let id = payin(&gateway, "d-03", "10.03").await;
     counted(&gateway, PREPARED, 1).await;
     let success = || json!({ "status": "SUCCESS", "payer_account": CARD });
@@ -132,7 +132,7 @@ async fn a_provider_that_was_away_is_asked_when_it_is_back() {
     let id = payout(&gateway, "p-1", "7.25").await;
     counted(&gateway, RETRIED, 3).await;
     assert_eq!(status(&gateway, &id).await, "PENDING");
-    let _example = Example::start(&gateway, port);
+    let _stub = Stub::start(&gateway, port);
     becomes(&gateway, &id, "SUCCESS").await;
     logged(&gateway, "a provider gives no result", 1).await;
     assert_eq!(gateway.log().matches("a provider gives no result").count(), 1, "once a minute at most");
@@ -140,7 +140,7 @@ async fn a_provider_that_was_away_is_asked_when_it_is_back() {
 
 #[tokio::test]
 async fn of_concurrent_reports_one_result_stands() {
-    let (gateway, _example, _) = together();
+    let (gateway, _stub, _) = together();
     for round in 0..3 {
         let id = payin(&gateway, &format!("d-{round}"), "10.03").await;
         let mut reports = tokio::task::JoinSet::new();

@@ -24,14 +24,14 @@ pub fn before(port: u16, ca: &Path, keys: &str) -> Rules {
 }
 
 /// A gateway before a second one.
-struct Pair {
+pub struct Pair {
     engine: Gateway,
-    gateway: Gateway,
+    pub gateway: Gateway,
 }
 
 impl Pair {
     #[track_caller]
-    fn start() -> Self {
+    pub fn start() -> Self {
         Self::with(&Rules::default(), |rules| rules)
     }
 

@@ -11,9 +11,7 @@ use super::super::rules::RulesInfo;
 use super::super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::listing::filter_parameters;
-use crate::store::{
-    ActionId, ActionRecord, BeginOutcome, CallbackId, CallbackQuery, FormKey, NewAction, Resent, StoreError,
-};
+use crate::store::{ActionId, ActionRecord, BeginOutcome, CallbackId, CallbackQuery, NewAction, Resent, StoreError};
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
 const PATIENCE: Duration = Duration::from_secs(11);
@@ -44,7 +42,8 @@ impl<'a> Requested<'a> {
         target: &str,
         parameters: Vec<(&'static str, Box<str>)>,
     ) -> Self {
-        let key = request.form.get("form").and_then(FormKey::parse);
+        let key = request.form.key();
+        let scope = (&*request.user.name, kind, target);
         let action = NewAction {
             at: source.now(),
             user: request.user.name.clone(),
@@ -55,7 +54,7 @@ impl<'a> Requested<'a> {
             target: target.into(),
             parameters,
             rules_version: source.rules().version.into(),
-            form: key.map(|key| key.scoped(&request.user.name, kind, target)),
+            form: key.map(|key| key.scoped(scope, request.form.values())),
         };
         Self { source, action }
     }
@@ -201,7 +200,8 @@ pub(in crate::http::admin) async fn sample(
     sample: SampleRequest,
 ) -> Result<Audited<Result<Sampled, String>>, StoreError> {
     let outcome = |sampled: &Result<Sampled, String>| match sampled {
-        Ok(sampled) => format!("sent: {}, {}", sampled.tried.outcome, sampled.id),
+        Ok(Sampled { id, tried, .. }) if tried.outcome.is_delivered() => format!("delivered: {}, {id}", tried.outcome),
+        Ok(Sampled { id, tried, .. }) => format!("failed: {}, {id}", tried.outcome),
         Err(reason) => format!("failed: {reason}"),
     };
     // Of an address, only where it leads: its path and query may hold a secret of the merchant's.

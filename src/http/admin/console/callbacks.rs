@@ -12,7 +12,7 @@ use crate::console::{
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::error::RequestError;
 use crate::http::admin::source::SampleRequest;
-use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt};
 use crate::wire::time::rfc3339;
 
 /// How many failed callbacks are counted before they are sent again.
@@ -195,8 +195,7 @@ fn sample_result(sampled: Sampled) -> SampleResult {
 }
 
 fn item(callback: &CallbackRecord, now: UnixMillis) -> CallbackItem {
-    // While it is being sent, it is due again only if that ends without an outcome.
-    let waits = callback.state == CallbackState::Pending && !callback.is_under_way(now);
+    let next = callback.next_attempt(now);
     CallbackItem {
         id: callback.id.to_string(),
         merchant: callback.merchant.to_string(),
@@ -205,14 +204,15 @@ fn item(callback: &CallbackRecord, now: UnixMillis) -> CallbackItem {
         state: callback.state.as_str().to_owned(),
         attempts: callback.tries,
         queued_at: callback.queued_at,
-        next_attempt_at: waits.then_some(callback.due),
+        next_attempt_at: if let NextAttempt::At(due) = next { Some(due) } else { None },
+        waits_for_receiver: next == NextAttempt::WaitsForReceiver,
         last_outcome: callback.last.as_ref().map(ToString::to_string),
     }
 }
 
 /// Shows an attempt.
 pub(super) fn attempt(tried: &CallbackTry) -> AttemptItem {
-    let is_delivered = matches!(tried.outcome, TryOutcome::Status(200..300));
+    let is_delivered = tried.outcome.is_delivered();
     AttemptItem {
         at: tried.at,
         duration_ms: u64::try_from(tried.duration.as_millis()).unwrap_or(u64::MAX),

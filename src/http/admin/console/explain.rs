@@ -8,9 +8,10 @@ use crate::domain::{Direction, MerchantId};
 use crate::shadow::{self, ExplainedVerdict, MemberFate};
 use crate::store::StoreError;
 
-/// The most members, characters of one's value, and characters of the body, that are shown: a page has a bound.
+/// The most members, characters of a name or value, and characters of the body, that are shown: a page has a bound. Every
+/// text that is cut ends with `…`.
 const MEMBERS: usize = 60;
-const VALUE: usize = 100;
+const VALUE: usize = 200;
 const SHOWN_BODY: usize = 8 * 1024;
 
 /// Answers `GET /explain`: the form.
@@ -26,20 +27,30 @@ pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
     let rules = context.source.rule_set();
     let known = MerchantId::new(&merchant).ok().and_then(|id| rules.merchants.get(&id).map(Arc::clone));
     let direction = [Direction::Payin, Direction::Payout].into_iter().find(|one| one.as_str() == kind);
+    let pasted = context.request.form.get("body").unwrap_or_default().to_owned();
+    let stars = |text: &str| text.matches('*').count();
+    let pasted_stars = stars(&pasted);
     let mut view = ExplainView { merchant, kind, ..ExplainView::default() };
     match (known, direction) {
         (Some(merchant), Some(direction)) => {
-            let body = context.request.form.get("body").unwrap_or_default().to_owned();
             // A long body takes a while: the thread has other work.
-            let explain = move || shadow::explain(&rules, &merchant, direction, body.as_bytes());
+            let explain = move || shadow::explain(&rules, &merchant, direction, pasted.as_bytes());
             let explained = tokio::task::spawn_blocking(explain).await;
             let explained = explained.map_err(|panic| StoreError::Unavailable(panic.to_string()))?;
             view.explanation = Some(explanation(&explained));
             view.body = shortened(&explained.body, SHOWN_BODY);
         }
-        (None, _) => view.problem = Some("merchant: no merchant has this id".to_owned()),
-        (_, None) => view.problem = Some("kind: must be payin or payout".to_owned()),
+        (known, _) => {
+            let (field, problem) = match known {
+                None => ("merchant", "merchant: no merchant has this id"),
+                Some(_) => ("kind", "kind: must be payin or payout"),
+            };
+            (view.wrong_field, view.problem) = (field.to_owned(), Some(problem.to_owned()));
+            // Whole, as the form is bounded: with the right field it is sent again.
+            view.body = shadow::masked_body(pasted.as_bytes());
+        }
     }
+    view.is_masked = stars(&view.body) > pasted_stars;
     Ok(context.form_page(PageView::Explain(&view), view.problem.is_some()).await)
 }
 
@@ -82,15 +93,19 @@ fn explanation(explained: &shadow::Explanation) -> ExplanationView {
 }
 
 fn member(member: &shadow::ExplainedMember) -> ExplainedItem {
-    let origin = match member.fate {
-        MemberFate::Forwarded | MemberFate::LeftOut | MemberFate::Relayed if member.filled_from.is_none() => "the body",
-        MemberFate::Forwarded | MemberFate::LeftOut | MemberFate::Relayed => "filled in",
-        MemberFate::Added => "added by the engine",
-        MemberFate::Dropped => "dropped by the engine",
+    let is_named = member.v1_name.is_some() || member.filled_from.is_some();
+    let (origin, instead) = match member.fate {
+        MemberFate::Forwarded => ("the body", ""),
+        MemberFate::Relayed if is_named => ("the body", "v1 callback"),
+        MemberFate::Relayed => ("none", "no v1 callback"),
+        MemberFate::LeftOut => ("the body", "left out"),
+        MemberFate::Added => ("added by the engine", ""),
+        MemberFate::Dropped => ("dropped by the engine", "left out"),
     };
     ExplainedItem {
         v1: member.v1_name.as_deref().map(|name| shortened(name, VALUE)),
         v2: member.v2_name.as_deref().filter(|_| member.fate != MemberFate::Dropped).map(|name| shortened(name, VALUE)),
+        instead: instead.to_owned(),
         value: member.value.as_deref().map(|value| shortened(value, VALUE)),
         origin: member.filled_from.clone().unwrap_or_else(|| origin.to_owned()),
         note: member.rule.clone(),

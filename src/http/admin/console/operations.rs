@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::error::RequestError;
 use crate::store::{
-    CallbackRecord, CallbackState, CallbackSubject, CallbackTry, EntryProgress, JournalEntry, OrderHome, OrderLookup,
+    CallbackRecord, CallbackSubject, CallbackTry, EntryProgress, JournalEntry, NextAttempt, OrderHome, OrderLookup,
     ProviderJobState, StoreError, Stored,
 };
 use crate::v1::query::decoded;
@@ -262,14 +262,18 @@ fn add_callback(
             callback_id: Some(id.clone()),
         }
     }));
-    if callback.state == CallbackState::Pending {
-        let (at, title) = if callback.is_under_way(now) {
-            (now, "The callback is being sent")
-        } else {
-            (callback.due, "The callback is sent next")
-        };
-        timeline.push(TimelineEntry { at, title: title.to_owned(), callback_id: Some(id), ..TimelineEntry::default() });
-    }
+    let next = match callback.next_attempt(now) {
+        NextAttempt::None => None,
+        NextAttempt::UnderWay => Some((now, "The callback is being sent")),
+        NextAttempt::WaitsForReceiver => Some((now, "The callback waits for its receiver")),
+        NextAttempt::At(due) => Some((due, "The callback is sent next")),
+    };
+    timeline.extend(next.map(|(at, title)| TimelineEntry {
+        at,
+        title: title.to_owned(),
+        callback_id: Some(id),
+        ..TimelineEntry::default()
+    }));
     timeline.sort_by_key(|entry| entry.at);
     let kept = u32::try_from(tries.len()).unwrap_or(u32::MAX);
     (kept < callback.tries).then(|| format!("Of {} attempts, the last {kept} are kept.", callback.tries))

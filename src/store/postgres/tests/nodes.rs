@@ -162,7 +162,7 @@ fn what_cannot_be_reached_is_reported_without_its_password() {
         .to_string();
     assert!(refused.starts_with("postgres://127.0.0.1:9/db: cannot open the store: "), "{refused}");
     assert!(!refused.contains("TOPSECRET"), "{refused}");
-    assert!(refused.contains("Connection refused"), "{refused}");
+    assert!(refused.contains("connection refused"), "{refused}");
 }
 
 #[test]
@@ -188,10 +188,7 @@ fn of_several_hosts_each_is_reported_with_its_reason() {
     let refused = open(&url, &key(1), Arc::new(SystemClock), Arc::new(SystemRandomness::default()), Arc::default())
         .unwrap_err()
         .to_string();
-    assert!(
-        refused.contains(": 127.0.0.1:9: error connecting to server: Connection refused (os error 111); "),
-        "{refused}"
-    );
+    assert!(refused.contains(": 127.0.0.1:9: connection refused; "), "{refused}");
     assert!(refused.contains(" does not exist (3D000)") && !refused.contains("TOPSECRET"), "{refused}");
 }
 
@@ -216,8 +213,8 @@ async fn what_keeps_a_running_node_from_its_hosts_is_reported_in_words() {
     place.0.sql(&format!("ALTER ROLE {user} NOLOGIN"));
     place.0.sql(&format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{user}'"));
     let refused = store.probe().await.unwrap_err().to_string();
-    let unreachable = "the store is unavailable: the database cannot be reached: 127.0.0.1:9: error connecting to \
-        server: Connection refused (os error 111); 127.0.0.1:";
+    let unreachable = "the store is unavailable: the database cannot be reached: 127.0.0.1:9: connection \
+        refused; 127.0.0.1:";
     assert!(refused.starts_with(unreachable), "{refused}");
     assert!(refused.ends_with(": the database does not let this user in (28000)"), "{refused}");
     assert!(!refused.contains("TOPSECRET"), "{refused}");

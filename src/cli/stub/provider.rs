@@ -1,7 +1,7 @@
-//! A small payment provider for Paybridge: an example for `docs/providers.md`.
+//! A small HTTP provider, to read beside `docs/providers.md` and to copy from:
 //!
 //! ```text
-//! PROVIDER_SECRET=hush cargo run --example provider -- --listen 127.0.0.1:9100 --ca certs/ca.pem
+//! PROVIDER_SECRET=hush paybridge stub provider
 //! ```
 //!
 //! and in a shop's file:
@@ -27,48 +27,69 @@
 //! A real provider must also store its operations on disk, so that they survive a crash, and give its pages addresses that
 //! cannot be guessed, since each page is for one customer only. Everything else is here.
 
+#![allow(clippy::indexing_slicing, reason = "a missing member of a JSON document is null")]
+
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::error::Error;
-use std::io::Write as _;
+use std::fmt;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use clap::Parser;
+use bytes::Bytes;
+use clap::{Args, ValueHint};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderMap};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::Sha256;
-use tokio::net::{TcpListener, TcpStream};
 
-#[derive(Parser)]
-struct Options {
+use super::server::{bind, serve};
+use crate::cli::outcome::{CliError, ExitOutcome};
+
+/// `paybridge stub provider`.
+#[derive(Args)]
+#[command(after_help = PROVIDER_EXAMPLES)]
+pub struct ProviderArgs {
     /// The address to listen on
-    #[arg(long, default_value = "127.0.0.1:9100")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9100")]
     listen: SocketAddr,
     /// The `secret` of the shop's file: it signs requests in both directions
-    #[arg(long, env = "PROVIDER_SECRET", hide_env_values = true)]
+    #[arg(long, value_name = "SECRET", env = "PROVIDER_SECRET", hide_env_values = true)]
     secret: String,
     /// The certificate of the CA that signed the gateway's certificate
-    #[arg(long, default_value = "certs/ca.pem")]
+    #[arg(long, value_name = "FILE", default_value = "certs/ca.pem", value_hint = ValueHint::FilePath)]
     ca: PathBuf,
     /// The milliseconds before a result is reported
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
     delay: u64,
+}
+
+const PROVIDER_EXAMPLES: &str = "\
+The cents of an amount decide the result of an operation: .01 fails, .04 succeeds and .05 fails after the delay. With \
+most others a deposit gets a page with Pay and Decline, and a withdrawal succeeds.
+
+Examples:
+  PROVIDER_SECRET=hush paybridge stub provider
+  PROVIDER_SECRET=hush paybridge stub provider --listen 127.0.0.1:9101 --delay 5000";
+
+/// Shows no secret.
+impl fmt::Debug for ProviderArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProviderArgs(..)")
+    }
 }
 
 /// The members of the gateway's request that this provider uses. Unknown members are ignored: later versions may add some.
@@ -106,34 +127,26 @@ struct Provider {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options::parse();
-    let listener = TcpListener::bind(options.listen).await?;
+/// Serves until the process is ended.
+///
+/// # Errors
+/// The address or the certificate cannot be used, or the output cannot be written.
+pub(super) async fn run(args: ProviderArgs, out: &mut dyn Write) -> ExitOutcome {
+    let listener = bind(args.listen).await?;
     let provider = Arc::new(Provider {
-        secret: options.secret,
+        secret: args.secret,
         address: listener.local_addr()?,
-        delay: Duration::from_millis(options.delay),
+        delay: Duration::from_millis(args.delay),
         known: Mutex::default(),
-        client: client(&options.ca)?,
+        client: client(&args.ca)
+            .map_err(|error| CliError::failed(format!("cannot read {}: {error}", args.ca.display())))?,
     });
-    writeln!(std::io::stdout(), "listening on http://{}/operations", provider.address)?;
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(Arc::clone(&provider), stream))),
-            // A temporary error, such as too many open files.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
-}
-
-async fn serve(provider: Arc<Provider>, stream: TcpStream) {
-    let service = service_fn(|request| {
+    writeln!(out, "listening on http://{}/operations", provider.address)?;
+    let handle = move |request| {
         let provider = Arc::clone(&provider);
-        async move { Ok::<_, Infallible>(provider.handle(request).await) }
-    });
-    // A broken connection needs no action: the gateway sends the request again.
-    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        async move { provider.handle(request).await }
+    };
+    serve(listener, None, handle).await
 }
 
 type Reply = Response<Full<Bytes>>;
@@ -229,7 +242,7 @@ impl Provider {
     async fn report_once(&self, url: &str, body: &str) -> Option<u16> {
         let request = Request::post(url)
             .header(CONTENT_TYPE, "application/json")
-            .header("X-Signature", hex(&self.mac(body.as_bytes()).finalize().into_bytes()))
+            .header("X-Signature", hex::encode(self.mac(body.as_bytes()).finalize().into_bytes()))
             .body(Full::from(body.to_owned()))
             .ok()?;
         let reply = tokio::time::timeout(Duration::from_secs(10), self.client.request(request)).await;
@@ -266,9 +279,9 @@ impl Provider {
         mac
     }
 
-    /// Reports whether the gateway signed the body: lowercase hexadecimal HMAC-SHA256 over the bytes as received.
+    /// Reports whether the gateway signed the body: hexadecimal HMAC-SHA256 over the bytes as received.
     fn is_signed(&self, headers: &HeaderMap, body: &[u8]) -> bool {
-        let sent = headers.get("X-Signature").and_then(|value| value.to_str().ok()).and_then(unhex);
+        let sent = headers.get("X-Signature").and_then(|value| hex::decode(value).ok());
         // `verify_slice` compares in constant time.
         sent.is_some_and(|sent| self.mac(body).verify_slice(&sent).is_ok())
     }
@@ -297,14 +310,14 @@ fn back(return_url: &str) -> String {
 
 fn reply(answer: &Value) -> Reply {
     let mut reply = Response::new(Full::from(answer.to_string()));
-    reply.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     reply
 }
 
 fn html(body: &str) -> Reply {
     let page = format!("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Payment</title>{body}</html>");
     let mut reply = Response::new(Full::from(page));
-    reply.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("text/html; charset=utf-8"));
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     reply
 }
 
@@ -312,19 +325,6 @@ fn text(status: StatusCode, text: &'static str) -> Reply {
     let mut reply = Response::new(Full::from(text));
     *reply.status_mut() = status;
     reply
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
-/// Decodes exactly 64 lowercase hexadecimal digits.
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if text.len() != 64 || !text.as_bytes().iter().all(digit) {
-        return None;
-    }
-    (0..32).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()).collect()
 }
 
 /// Creates the client that sends reports. It trusts only this certificate, so that reports reach the real gateway.

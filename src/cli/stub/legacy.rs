@@ -1,57 +1,61 @@
-//! A small old v1 service: an example for `docs/migration.md`, to try a move on one machine.
-//!
-//! ```text
-//! cargo run --example legacy -- --listen 127.0.0.1:8444 --certificate certs/server.pem --key certs/server.key
-//! ```
-//!
-//! and in `rules/gateway.toml`:
-//!
-//! ```toml
-//! [legacy]
-//! url = "https://localhost:8444"
-//! trust = ["../certs/ca.pem"]
-//! ```
+//! A small old v1 service, to try a move on one machine: `docs/migration.md`.
 //!
 //! It answers payins, payouts, statuses, the balance and the list of transactions in the shape of the default dialect, and
 //! prints a line for each request. An equal repeat gets the first reply. Orders are kept in memory, for each API key, and
 //! succeed at once; no money moves. Unlike a real service it verifies no signature, sends no callback, has no page behind
 //! its `redirect_url`, and ignores the filters of the list.
 
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a missing member of a JSON document is null, and the number of an order is its place"
+)]
+
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::error::Error;
-use std::io::Write as _;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use clap::Parser;
+use bytes::Bytes;
+use clap::{Args, ValueHint};
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use hyper::body::Incoming;
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-#[derive(Parser)]
-struct Options {
+use super::server::{bind, serve};
+use crate::cli::outcome::{CliError, ExitOutcome};
+use crate::clock::{Clock as _, SystemClock};
+use crate::domain::{Amount, Decimals};
+use crate::http::listener::tls::server_tls;
+use crate::rules::TlsRules;
+use crate::v1::query::parameter;
+use crate::wire::time::rfc3339;
+
+/// `paybridge stub legacy`.
+#[derive(Debug, Args)]
+#[command(after_help = LEGACY_EXAMPLES)]
+pub struct LegacyArgs {
     /// The address to listen on
-    #[arg(long, default_value = "127.0.0.1:8444")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8444")]
     listen: SocketAddr,
-    /// The certificate chain: by default the one that the gateway makes for localhost
-    #[arg(long, default_value = "certs/server.pem")]
+    /// The certificate chain: by default the one that the gateway creates for localhost
+    #[arg(long, value_name = "FILE", default_value = "certs/server.pem", value_hint = ValueHint::FilePath)]
     certificate: PathBuf,
     /// The key of the certificate
-    #[arg(long, default_value = "certs/server.key")]
+    #[arg(long, value_name = "FILE", default_value = "certs/server.key", value_hint = ValueHint::FilePath)]
     key: PathBuf,
 }
+
+const LEGACY_EXAMPLES: &str = "\
+Prints a line for each request. Name it in gateway.toml: [legacy] url = \"https://localhost:8444\", with \
+trust = [\"../certs/ca.pem\"].
+
+Examples:
+  paybridge stub legacy
+  paybridge stub legacy --listen 127.0.0.1:8445";
 
 /// An order that this service has made.
 struct Order {
@@ -61,7 +65,7 @@ struct Order {
     external_id: String,
     /// The whole request, with which repeats are compared.
     body: Value,
-    hundredths: i64,
+    amount: Amount,
     created_at: String,
 }
 
@@ -71,37 +75,23 @@ struct Service {
     orders: Mutex<Vec<Order>>,
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options::parse();
-    let chain = CertificateDer::pem_file_iter(&options.certificate)?.collect::<Result<Vec<_>, _>>()?;
-    let key = PrivateKeyDer::from_pem_file(&options.key)?;
-    let crypto = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let tls = ServerConfig::builder_with_provider(crypto)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
-    let acceptor = TlsAcceptor::from(Arc::new(tls));
-    let listener = TcpListener::bind(options.listen).await?;
-    print(&format!("listening on https://{}", listener.local_addr()?));
+/// Serves until the process is ended.
+///
+/// # Errors
+/// The address or the certificate cannot be used, or the output cannot be written.
+pub(super) async fn run(args: &LegacyArgs, out: &mut dyn Write) -> ExitOutcome {
+    let (certificate, key) = (args.certificate.clone(), args.key.clone());
+    let tls = server_tls(&TlsRules { certificate, key, generate: false, client_ca: None });
+    let mut tls = tls.map_err(|error| CliError::failed(format!("{error} (`paybridge serve` creates one)")))?.config;
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let listener = bind(args.listen).await?;
+    writeln!(out, "listening on https://{}", listener.local_addr()?)?;
     let service = Arc::new(Service::default());
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(Arc::clone(&service), acceptor.clone(), stream))),
-            // A temporary error, such as too many open files.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
-}
-
-async fn serve(service: Arc<Service>, acceptor: TlsAcceptor, stream: TcpStream) {
-    let Ok(stream) = acceptor.accept(stream).await else { return };
-    let answers = service_fn(|request| {
+    let handle = move |request| {
         let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.handle(request).await) }
-    });
-    // A broken connection needs no action: the merchant sends the request again.
-    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answers).await;
+        async move { service.handle(request).await }
+    };
+    serve(listener, Some(TlsAcceptor::from(Arc::new(tls))), handle).await
 }
 
 /// The document of a 200, or the status and message of an error.
@@ -144,7 +134,8 @@ impl Service {
         let invalid = |message| (StatusCode::BAD_REQUEST, message);
         let body: Value = serde_json::from_slice(body).map_err(|_| invalid("the body must be JSON"))?;
         let external_id = body["external_id"].as_str().ok_or(invalid("external_id is required"))?.to_owned();
-        let hundredths = body["amount"].as_str().and_then(hundredths).ok_or(invalid("amount is malformed"))?;
+        let amount = body["amount"].as_str().and_then(|text| Amount::from_decimal_string(text).ok());
+        let amount = amount.ok_or(invalid("amount is malformed"))?;
         body["currency"].as_str().ok_or(invalid("currency is required"))?;
         let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match position(&orders, kind, api_key, &external_id) {
@@ -153,9 +144,9 @@ impl Service {
             }
             Some(number) => number,
             None => {
-                let created_at = now();
+                let created_at = rfc3339(SystemClock.now());
                 let api_key = api_key.to_owned();
-                orders.push(Order { api_key, kind, external_id: external_id.clone(), body, hundredths, created_at });
+                orders.push(Order { api_key, kind, external_id: external_id.clone(), body, amount, created_at });
                 orders.len() - 1
             }
         };
@@ -168,8 +159,7 @@ impl Service {
     }
 
     fn status(&self, kind: &str, api_key: &str, query: Option<&str>) -> Answer {
-        let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-        let external_id = pairs.into_iter().find_map(|(name, value)| (name == "external_id").then(|| decoded(value)));
+        let external_id = parameter(query, "external_id").ok().flatten();
         let external_id = external_id.ok_or((StatusCode::BAD_REQUEST, "external_id is required"))?;
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         let number = position(&orders, kind, api_key, &external_id).ok_or((StatusCode::NOT_FOUND, "no such order"))?;
@@ -181,12 +171,12 @@ impl Service {
         let mut sums = BTreeMap::<String, i64>::new();
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         for order in orders.iter().filter(|order| order.api_key == api_key) {
-            let signed = if order.kind == "payin" { order.hundredths } else { -order.hundredths };
+            let signed = if order.kind == "payin" { order.amount.signed() } else { -order.amount.signed() };
             *sums.entry(currency(order)).or_default() += signed;
         }
-        let balances = sums
-            .into_iter()
-            .map(|(currency, sum)| json!({ "currency": currency, "available": decimal(sum), "held": "0.00" }));
+        let balances = sums.into_iter().map(
+            |(currency, sum)| json!({ "currency": currency, "available": Decimals(sum).to_string(), "held": "0.00" }),
+        );
         json!({ "balances": balances.collect::<Vec<_>>() })
     }
 
@@ -204,11 +194,6 @@ impl Service {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the gateway's tests do not move this service's clock")]
-fn now() -> String {
-    jiff::Timestamp::now().to_string()
-}
-
 fn position(orders: &[Order], kind: &str, api_key: &str, external_id: &str) -> Option<usize> {
     orders.iter().position(|order| order.kind == kind && order.api_key == api_key && order.external_id == external_id)
 }
@@ -223,7 +208,7 @@ fn shown(number: usize, order: &Order) -> Value {
         "transaction_id": transaction_id(number),
         "external_id": order.external_id,
         "status": "SUCCESS",
-        "amount": decimal(order.hundredths),
+        "amount": Decimals(order.amount.signed()).to_string(),
         "currency": currency(order),
         "shop_code": order.body["shop_code"],
     })
@@ -231,38 +216,6 @@ fn shown(number: usize, order: &Order) -> Value {
 
 fn currency(order: &Order) -> String {
     order.body["currency"].as_str().unwrap_or_default().to_owned()
-}
-
-/// Reads digits with at most two decimals. Never read money as a binary float.
-fn hundredths(text: &str) -> Option<i64> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(decimals) || whole.len() > 13 || decimals.len() > 2 {
-        return None;
-    }
-    format!("{whole}{decimals:0<2}").parse().ok()
-}
-
-fn decimal(hundredths: i64) -> String {
-    let sign = if hundredths < 0 { "-" } else { "" };
-    let positive = hundredths.unsigned_abs();
-    format!("{sign}{}.{:02}", positive / 100, positive % 100)
-}
-
-/// Decodes a value of a query: `%41` and `+`. What is malformed is taken as it is.
-fn decoded(value: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), value.as_bytes());
-    while let [first, tail @ ..] = rest {
-        let digits = tail.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(if *first == b'+' { b' ' } else { *first });
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn print(line: &str) {

@@ -1,0 +1,22 @@
+// Verifies v1 callbacks of the default dialect, for any HTTP server. Needs only Node.
+//
+//   verifyV1(V1_SECRET, request.url, request.headers, body); // throws: answer 401
+//   await store(body); // durably, once for each transaction_id
+//   response.writeHead(200).end();
+//
+// `request.url` is the path of the callback's address, as the gateway sent it: a proxy must not have changed it. Verify the
+// bytes as received, before they are parsed: JSON that is written again differs in its spaces.
+
+// [snippet]
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+/** Throws unless the callback is valid and recent. `target`: as received; `body`: the received Buffer. */
+export function verifyV1(secret, target, headers, body) {
+  const [timestamp, path] = [headers["x-timestamp"], target.split("?")[0]]; // the query is not signed
+  const expected = createHmac("sha256", secret).update(`${timestamp}.POST.${path}.`).update(body).digest();
+  const given = Buffer.from(headers["x-signature"], "hex");
+  const same = given.length === expected.length && timingSafeEqual(given, expected);
+  if (!same) throw new Error("wrong signature");
+  if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= 300)) throw new Error("too old"); // replayed
+}
+// [/snippet]
