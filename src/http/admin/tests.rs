@@ -526,6 +526,9 @@ async fn callbacks_are_listed_shown_and_resent() {
         ("?since=2m", &["o3", "o2"]),
         ("?until=2m", &["o2", "o1"]),
         ("?since=2026-05-28T20:28:00Z", &["o3"]),
+        ("?since=2026-05-28&until=2026-05-28", &["o3", "o2", "o1"]),
+        ("?until=2026-05-27", &[]),
+        ("?merchant=+acme%0A&since=%092m+&state=+failed+", &["o3", "o2"]),
     ] {
         assert_eq!(orders(&admin, query).await.0, all(found), "{query}");
     }
@@ -600,7 +603,7 @@ async fn wrong_parameters_are_named() {
         ("GET /api/callbacks?merchant=a%2Fb", "merchant"),
         ("GET /api/callbacks?order_id=o", "order_id"),
         ("GET /api/callbacks?since=soon", "since"),
-        ("GET /api/callbacks?until=2026-01-02", "until"),
+        ("GET /api/callbacks?until=2026-01-32", "until"),
         ("GET /api/callbacks?limit=0", "limit"),
         ("GET /api/callbacks?limit=1001", "limit"),
         ("GET /api/callbacks?after=1", "after"),

@@ -3,7 +3,7 @@
 use super::actions::{self, Audited};
 use super::audit::moment;
 use super::context::{PageContext, PageError, PageResult, ROWS, repeated};
-use crate::callback::listing::{DEFAULT_STATES, Slice, read_cursor, read_states, write_cursor};
+use crate::callback::listing::{DEFAULT_STATES, Slice, SpanEnd, read_cursor, read_states, write_cursor};
 use crate::callback::{SampleKind, Sampled};
 use crate::console::{
     AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageMessage, PageView, ResendAllView,
@@ -73,8 +73,8 @@ fn query(filter: &CallbackSearch, now: UnixMillis) -> Result<CallbackQuery, Requ
         states: states.ok_or_else(|| RequestError::member("state", "must be pending, delivered or failed"))?,
         merchant,
         order_id,
-        since: moment("since", &filter.since, now)?,
-        until: moment("until", &filter.until, now)?,
+        since: moment(SpanEnd::Since, &filter.since, now)?,
+        until: moment(SpanEnd::Until, &filter.until, now)?,
         after: None,
         limit: ROWS,
     })
