@@ -105,7 +105,7 @@ async fn requests_are_counted_for_the_merchant_that_made_them() {
 }
 
 #[tokio::test]
-async fn the_last_v1_call_is_the_last_authenticated_one_whatever_its_reply() {
+async fn the_last_v1_call_is_the_last_authenticated_one_refused_or_not() {
     let fixture = Fixture::new();
     let last = || {
         let rules = fixture.gateway.0.deps.rules.load();

@@ -220,6 +220,7 @@ async fn fields_offer_merchants_and_take_what_was_pasted() {
         assert!(status == 400 && html.contains("here is no merchant `amce`"), "{action}: {status} {html}");
     }
 
+    std::fs::remove_file(gateway.rules_dir().join("merchants/acme.toml")).unwrap();
     gateway.reload_with(&with_acme.without("merchants/acme.toml"));
     for path in ["/callbacks?merchant=acme", "/operations?merchant=acme&order_id=one"] {
         let html = page(&gateway, path);
