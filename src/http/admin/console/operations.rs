@@ -58,7 +58,7 @@ async fn find_pasted(
     if !found.is_empty() || elsewhere.is_some() || order_id == search.order_id {
         return Ok((found, elsewhere));
     }
-    search.order_id = order_id.to_owned();
+    search.order_id = String::from(order_id);
     find(context, search).await
 }
 
