@@ -16,12 +16,12 @@ use super::live_tls::{self, LiveTls};
 use super::reloads::{ReloadCause, Reloads};
 use crate::callback::{Sample, Sampled, sample};
 use crate::clock::{Clock, Random};
-use crate::domain::{MerchantId, UnixMillis};
+use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
 use crate::http::listener::ConnectionSlots;
 
 use crate::outbound::Outbound;
-use crate::rules::{LiveRules, RuleSet, Watched, Watcher};
+use crate::rules::{LiveRules, Merchant, RuleSet, Watched, Watcher};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{Store, StoreError};
 use crate::telemetry::{History, HistorySnapshot, Metrics, POINT_INTERVAL};
@@ -215,7 +215,8 @@ impl Operations {
 impl Operations {
     async fn send_sample(&self, request: SampleRequest) -> Result<Sampled, String> {
         let rules = self.rules.current();
-        let merchant = rules.merchants.get(&request.merchant).ok_or("merchant: no merchant has this id")?;
+        let merchant =
+            rules.merchants.get(&request.merchant).ok_or_else(|| rules.no_such_merchant(request.merchant.as_str()))?;
         let wanted =
             Sample { merchant, api_key: request.api_key.as_deref(), kind: request.kind, url: request.url.as_ref() };
         let sampled = sample(&rules, &self.outbound, &*self.clock, &*self.random, &wanted).await;
@@ -292,10 +293,10 @@ impl AdminSource for Arc<Operations> {
         Box::pin(self.send_sample(request))
     }
 
-    fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>> {
+    fn readiness(&self, merchants: Vec<Arc<Merchant>>) -> Pending<'_, Result<Readiness, StoreError>> {
         Box::pin(async move {
             let rules = self.rules.current();
-            read_readiness(&*self.store, &rules, merchant.as_ref(), Minimums::default(), self.clock.now()).await
+            read_readiness(&*self.store, &rules, &merchants, Minimums::default(), self.clock.now()).await
         })
     }
 

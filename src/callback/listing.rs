@@ -10,7 +10,7 @@ use crate::rules::read_span;
 use crate::store::{
     CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, TryOutcome,
 };
-use crate::wire::time::{read_rfc3339, rfc3339};
+use crate::wire::time::{read_date, read_rfc3339, rfc3339};
 
 /// How many callbacks a list shows by default.
 pub const DEFAULT_LIMIT: usize = 50;
@@ -21,7 +21,27 @@ pub const MOST: usize = 1000;
 /// The states that a list shows by default: those that are not delivered.
 pub const DEFAULT_STATES: [CallbackState; 2] = [CallbackState::Pending, CallbackState::Failed];
 
-/// A time as operators write it: RFC 3339, or an age such as `2h`.
+/// The end of a span that a filter names. A date there means all of its day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanEnd {
+    /// From this time on: of a date, its first instant.
+    Since,
+    /// Up to and including this time: of a date, its last instant.
+    Until,
+}
+
+impl SpanEnd {
+    /// Returns the name of the filter's member.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Since => "since",
+            Self::Until => "until",
+        }
+    }
+}
+
+/// A time as operators write it: RFC 3339, a date in UTC, or an age such as `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// An absolute time.
@@ -32,13 +52,19 @@ pub enum Moment {
 
 impl Moment {
     /// The error message for a malformed time.
-    pub const EXPECTED: &str = "must be a time such as 2026-01-02T03:04:05Z, or an age such as 30m, 2h or 3d";
+    pub const EXPECTED: &str = "must be a time such as 2026-01-02T03:04:05Z, a date such as 2026-01-02 (in UTC), or an age such as 30m, 2h or 3d";
 
     /// Parses a time; returns `None` if it is malformed.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str, end: SpanEnd) -> Option<Self> {
         let at = || read_rfc3339(text).map(|time| Self::At(UnixMillis(time.as_millisecond())));
-        read_span(text).map(Self::Ago).or_else(at)
+        let date = || {
+            read_date(text).map(|[first, last]| match end {
+                SpanEnd::Since => Self::At(first),
+                SpanEnd::Until => Self::At(last),
+            })
+        };
+        read_span(text).map(Self::Ago).or_else(at).or_else(date)
     }
 
     /// Returns the absolute time, as of `now`.
@@ -281,9 +307,16 @@ pub(crate) mod tests {
             ("2", None),
             ("-2h", None),
             ("yesterday", None),
-            ("2026-01-02", None),
+            ("2026-13-02", None),
         ] {
-            assert_eq!(Moment::parse(text).map(|moment| moment.before(now).0), expected, "{text}");
+            for end in [SpanEnd::Since, SpanEnd::Until] {
+                assert_eq!(Moment::parse(text, end).map(|moment| moment.before(now).0), expected, "{text}");
+            }
+        }
+        for (end, edge) in [(SpanEnd::Since, "2026-01-02T00:00:00.000Z"), (SpanEnd::Until, "2026-01-02T23:59:59.999Z")]
+        {
+            let day = Moment::parse("2026-01-02", end).map(|moment| rfc3339(moment.before(now)));
+            assert_eq!(day.as_deref(), Some(edge));
         }
     }
 

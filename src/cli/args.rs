@@ -430,7 +430,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::callback::listing::Moment;
+    use crate::callback::listing::{Moment, SpanEnd};
     use crate::domain::{OrderId, UnixMillis};
     use crate::store::{CallbackCursor, CallbackState};
 
@@ -504,10 +504,11 @@ mod tests {
         };
         assert_eq!(list.which.states, [CallbackState::Failed, CallbackState::Pending]);
         assert_eq!((list.limit, list.after, list.format), (50, None, Format::Text));
-        let line = "callbacks list --merchant a --order-id o --since 2h --until 2026-01-02T03:04:05Z --after 1.2";
+        let line = "callbacks list --merchant a --order-id o --since 2h --until 2026-01-02 --after 1.2";
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed(line) else { panic!() };
         assert_eq!(list.which.order_id, Some(OrderId::new("o").unwrap()));
-        assert_eq!(list.which.since, Moment::parse("2h"));
+        assert_eq!(list.which.since, Moment::parse("2h", SpanEnd::Since));
+        assert_eq!(list.which.until, Moment::parse("2026-01-02T23:59:59.999Z", SpanEnd::Until));
         assert_eq!(list.after, Some(CallbackCursor { queued_at: UnixMillis(1), key: 2 }));
         let Ok(Command::Readiness(readiness)) = parsed("readiness --min-creates 5") else { panic!() };
         assert_eq!((readiness.merchant, readiness.min_creates, readiness.min_days), (None, 5, 7));
@@ -522,7 +523,7 @@ mod tests {
         let line = "callbacks sample --merchant a --key k --kind v1 --url http://a.example/cb";
         let Ok(Command::Callbacks(Callbacks::Sample(sample))) = parsed(line) else { panic!() };
         assert_eq!((sample.kind, sample.url.unwrap().as_str()), (Some(InterfaceArg::V1), "http://a.example/cb"));
-        assert!(resend.failed && resend.since == Moment::parse("1d"));
+        assert!(resend.failed && resend.since == Moment::parse("1d", SpanEnd::Since));
         assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }
 

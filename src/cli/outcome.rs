@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, SystemClock};
 use crate::domain::MerchantId;
-use crate::names::did_you_mean;
 use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet};
 use crate::store::StoreError;
 
@@ -76,11 +75,7 @@ pub(super) fn load(directory: &Path, err: &mut dyn Write) -> Result<RuleSet, Cli
 
 /// Returns a merchant that the command line names.
 pub(super) fn merchant<'a>(rules: &'a RuleSet, id: &MerchantId) -> Result<&'a Arc<Merchant>, CliError> {
-    rules.merchants.get(id).ok_or_else(|| {
-        let near = did_you_mean(id.as_str(), rules.merchants.keys().map(MerchantId::as_str));
-        let near = near.map_or_else(String::new, |near| format!(" ({near})"));
-        CliError::failed(format!("there is no merchant {:?} in the rules{near}", id.as_str()))
-    })
+    rules.merchants.get(id).ok_or_else(|| CliError::failed(rules.no_such_merchant(id.as_str())))
 }
 
 /// Runs a future on this thread. Tasks that still run when it ends do not delay the exit.

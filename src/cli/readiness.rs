@@ -8,7 +8,9 @@ use super::args::{Format, ReadinessArgs};
 use super::columns::{aligned, plain};
 use super::outcome::{CliError, ExitOutcome, load, merchant, on_runtime};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
-use crate::shadow::{Finding, MerchantReadiness, Minimums, Readiness, ReadinessRow, read_readiness};
+use crate::shadow::{
+    Finding, MerchantReadiness, Minimums, Readiness, ReadinessRow, read_readiness, reported_merchants,
+};
 use crate::store::open_beside;
 
 /// Writes the report of the store that the rules name.
@@ -17,16 +19,17 @@ use crate::store::open_beside;
 /// The rules or the store cannot be used, there is no such merchant, or a merchant is not ready.
 pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let rules = load(&args.rules.rules, err)?;
-    if let Some(id) = &args.merchant {
-        merchant(&rules, id)?;
-    }
+    let merchants = match &args.merchant {
+        Some(id) => vec![Arc::clone(merchant(&rules, id)?)],
+        None => reported_merchants(&rules),
+    };
     let minimums = Minimums { creates: args.min_creates, days: args.min_days };
     let report = on_runtime(async {
         let random = Arc::new(SystemRandomness::default());
         let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(CliError::failed)?;
-        let read = read_readiness(&*store, &rules, args.merchant.as_ref(), minimums, SystemClock.now()).await;
+        let read = read_readiness(&*store, &rules, &merchants, minimums, SystemClock.now()).await;
         store.close().await.map_err(CliError::failed)?;
-        read?.ok_or_else(|| CliError::failed("there is no such merchant"))
+        Ok(read?)
     })?;
     let report = report.selected(args.shop.as_deref(), args.direction);
     write_report(&report, args, out, err)?;

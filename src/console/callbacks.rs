@@ -12,6 +12,8 @@ pub struct CallbacksView {
     pub filter: CallbackSearch,
     /// What is wrong with the filter.
     pub problem: Option<String>,
+    /// What is to be known of what it found, such as that the merchant was removed.
+    pub note: Option<String>,
     /// The callbacks of this page, newest first.
     pub callbacks: Vec<CallbackItem>,
     /// The parameter `after` of the next page.

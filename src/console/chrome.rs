@@ -41,6 +41,17 @@ pub struct Chrome {
     /// The one-time key of the page's forms, sent in the field `form`. Only one form of a page is sent, because the reply
     /// takes the page's place.
     pub form_key: String,
+    /// The merchants that a field of the page offers; empty on pages without one.
+    pub merchants: Vec<MerchantChoice>,
+}
+
+/// A merchant that a field offers.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct MerchantChoice {
+    /// The id.
+    pub id: String,
+    /// The name.
+    pub name: String,
 }
 
 impl Chrome {

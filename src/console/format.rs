@@ -19,6 +19,7 @@ pub(super) fn add_filters(templates: &mut Environment<'_>) {
         let now = state.lookup("now").and_then(|now| now.as_i64()).unwrap_or_default();
         Value::from_safe_string(time(UnixMillis(at.unwrap_or_default()), UnixMillis(now)))
     });
+    templates.add_filter("date", |at: i64| rfc3339(UnixMillis(at)).chars().take(10).collect::<String>());
     templates.add_filter("json", |value: &Value| serde_json::to_string(value).unwrap_or_default());
     templates.add_filter("badge", |word: &str| Value::from_safe_string(badge(word)));
     templates.add_filter("id", |id: &str| Value::from_safe_string(id_on_one_line(id)));

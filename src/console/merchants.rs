@@ -43,6 +43,8 @@ pub struct MerchantItem {
     pub mode: String,
     /// The percentages of a staged merchant, such as `payin 5 %, payout 0 %`.
     pub percent: Option<String>,
+    /// Whether it can move to v2, as a word; `None`: all its new orders are made here, or it is not known.
+    pub readiness: Option<String>,
     /// Requests since the process started.
     pub share: VersionShare,
     /// The last v1 call; `None`: none since the process started.

@@ -35,7 +35,7 @@ pub use self::audit::{AuditItem, AuditSearch, AuditView};
 pub use self::callbacks::{
     AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, ResendAllView, SampleResult, SampleView,
 };
-pub use self::chrome::{Chrome, PageLink, PageMessage, SignInView, SignedInUser, Tone};
+pub use self::chrome::{Chrome, MerchantChoice, PageLink, PageMessage, SignInView, SignedInUser, Tone};
 pub use self::error::{ConsoleError, ErrorView};
 pub use self::explain::{ExplainView, ExplainedItem, ExplanationView};
 pub use self::format::address;
@@ -76,6 +76,14 @@ pub enum PageView<'a> {
     Audit(&'a AuditView),
     /// Any path whose request was refused.
     Error(&'a ErrorView),
+}
+
+impl PageView<'_> {
+    /// Reports whether the page has a field for a merchant, which offers [`Chrome::merchants`].
+    #[must_use]
+    pub const fn has_merchant_field(&self) -> bool {
+        matches!(self, Self::Callbacks(_) | Self::Operations(_) | Self::Sample(_) | Self::Explain(_))
+    }
 }
 
 /// Renders a page as an HTML document.

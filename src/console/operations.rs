@@ -12,6 +12,8 @@ pub struct OperationsView {
     pub search: OperationSearch,
     /// What is wrong with the search.
     pub problem: Option<String>,
+    /// What is to be known of what it found, such as that the merchant was removed.
+    pub note: Option<String>,
     /// Whether a search was made.
     pub is_searched: bool,
     /// What it found.

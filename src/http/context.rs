@@ -212,8 +212,8 @@ impl RequestContext {
     pub(super) fn authenticated(&mut self) -> Result<(), ApiError> {
         self.stage_ended(Stage::Signature);
         self.close = false;
+        self.is_proven = true;
         if self.connection.authenticate() {
-            self.is_proven = true;
             Ok(())
         } else {
             Err(ApiError::Unavailable { cause: "its connection made room for another one".to_owned() })

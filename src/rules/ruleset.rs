@@ -16,6 +16,7 @@ use super::files::ContentHash;
 use super::pages::Brand;
 use super::{ApiKey, Dialect, Endpoint, FieldsSchema, Merchant, Pages, Problem, Shop};
 use crate::domain::{CallbackSignature, MerchantId, Quota, Secrets, ShopCode, UnixMillis, names_loopback};
+use crate::names::{did_you_mean, quoted};
 use crate::store::StoreSettings;
 
 /// All rules of one moment, immutable. A request fetches the set once and keeps it until its reply.
@@ -57,6 +58,18 @@ impl RuleSet {
     #[must_use]
     pub fn api_key(&self, key: &str) -> Option<&KeyEntry> {
         self.api_keys.get(key)
+    }
+
+    /// Returns why an id names no merchant, with the one that was probably meant: of a like id, or of this name.
+    #[must_use]
+    pub fn no_such_merchant(&self, id: &str) -> String {
+        let near = did_you_mean(id, self.merchants.keys().map(MerchantId::as_str));
+        let named = || {
+            let named = self.merchants.values().filter(|merchant| merchant.name.eq_ignore_ascii_case(id));
+            named.map(|merchant| format!("did you mean `{}`?", merchant.id.as_str())).min()
+        };
+        let meant = near.or_else(named).map_or_else(String::new, |meant| format!(" ({meant})"));
+        format!("there is no merchant {} in the rules{meant}", quoted(id))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::{Direction, MerchantId, UnixMillis};
+use crate::domain::{Direction, UnixMillis};
 use crate::rules::{EngineRules, Merchant, Mode, RuleSet};
 use crate::store::{CheckClass, CheckCount, Store, StoreError};
 use crate::wire::time::rfc3339;
@@ -273,31 +273,24 @@ fn finding(count: &CheckCount) -> Finding {
 
 /// Returns the merchants that a report covers when none is named, by id: those whose orders are not all made here.
 #[must_use]
-pub fn reported_merchants(rules: &RuleSet) -> Vec<&Arc<Merchant>> {
+pub fn reported_merchants(rules: &RuleSet) -> Vec<Arc<Merchant>> {
     let by_id: BTreeMap<&str, &Arc<Merchant>> =
         rules.merchants.iter().map(|(id, merchant)| (id.as_str(), merchant)).collect();
-    by_id.into_values().filter(|merchant| merchant.v1.mode != Mode::Translate).collect()
+    by_id.into_values().filter(|merchant| merchant.v1.mode != Mode::Translate).cloned().collect()
 }
 
-/// Reads what the store has on merchants under the rules in force, and reports on them. `named`: this merchant alone;
-/// without, the [`reported_merchants`]. `None`: the rules have no such merchant.
+/// Reads what the store has on merchants of the rules in force, and reports on them, in their order. Each costs three reads
+/// by an index.
 ///
 /// # Errors
 /// The store cannot be read.
 pub async fn read_readiness(
     store: &dyn Store,
     rules: &RuleSet,
-    named: Option<&MerchantId>,
+    merchants: &[Arc<Merchant>],
     minimums: Minimums,
     now: UnixMillis,
-) -> Result<Option<Readiness>, StoreError> {
-    let merchants = match named {
-        Some(id) => match rules.merchants.get(id) {
-            Some(merchant) => vec![merchant],
-            None => return Ok(None),
-        },
-        None => reported_merchants(rules),
-    };
+) -> Result<Readiness, StoreError> {
     let mut read = Vec::with_capacity(merchants.len());
     for merchant in merchants {
         let counts = store.check_counts(&merchant.id, merchant.rules_fingerprint).await?;
@@ -309,7 +302,7 @@ pub async fn read_readiness(
         }
         read.push((&**merchant, MerchantChecks { counts, ids_complete }));
     }
-    Ok(Some(readiness(rules, &read, minimums, now)))
+    Ok(readiness(rules, &read, minimums, now))
 }
 
 #[cfg(test)]
@@ -317,7 +310,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::Fingerprint;
+    use crate::domain::{Fingerprint, MerchantId};
     use crate::shadow::tests::RuleFixture;
 
     const SINCE: UnixMillis = UnixMillis(1_767_323_045_678);

@@ -39,7 +39,7 @@ pub struct TrafficView {
     pub v1: u64,
     /// v2 requests with a valid signature.
     pub v2: u64,
-    /// When the last v1 request was replied to; `None`: there was none.
+    /// When the last of these was replied to, refused or not; `None`: there was none.
     pub last_v1: Option<UnixMillis>,
     /// Requests with one of its keys that were refused or failed, by reason, the most frequent first: at most sixteen reasons, and
     /// `other`. Those without a valid signature are counted here alone.

@@ -1,4 +1,4 @@
-//! Points in time as text: RFC 3339.
+//! Points in time as text: RFC 3339, and dates.
 
 use jiff::{Timestamp, civil};
 
@@ -33,6 +33,14 @@ pub fn read_rfc3339(text: &str) -> Option<Timestamp> {
     let time: Timestamp = text.parse().ok().or_else(last)?;
     let ends_a_day = time.as_second().rem_euclid(86_400) == 86_399;
     (!seconds.ends_with("60") || ends_a_day).then_some(time)
+}
+
+/// Reads a date, `2026-01-02`, as the first and the last millisecond of that day in UTC.
+#[must_use]
+pub fn read_date(text: &str) -> Option<[UnixMillis; 2]> {
+    let is_date = is_shaped(text, "0000-00-00");
+    let first = is_date.then(|| read_rfc3339(&format!("{text}T00:00:00Z"))).flatten()?.as_millisecond();
+    Some([UnixMillis(first), UnixMillis(first + 86_399_999)])
 }
 
 /// Reports whether a text is `Z`, or an offset of hours below 24 and minutes below 60.
@@ -91,6 +99,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_date_is_a_whole_day_in_utc() {
+        let day = read_date("2026-11-25").map(|edges| edges.map(rfc3339));
+        assert_eq!(day.unwrap(), ["2026-11-25T00:00:00.000Z", "2026-11-25T23:59:59.999Z"]);
+        assert!(read_date("2028-02-29").is_some());
+        for wrong in ["", "2026-02-29", "2026-13-01", "2026-11-00", "2026-1-2", "20261125", "2026-11-25Z", "26-11-25"] {
+            assert_eq!(read_date(wrong), None, "{wrong}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_as_the_same_millisecond(millis in -62_167_219_200_000_i64..253_402_207_200_000) {
@@ -106,7 +124,7 @@ mod tests {
 
         #[test]
         fn reading_never_panics(text in "[-+:.TtZz0-9 ]{0,45}|\\PC{0,45}") {
-            let _ = read_rfc3339(&text);
+            let _ = (read_rfc3339(&text), read_date(&text));
         }
     }
 }

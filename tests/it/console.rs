@@ -131,7 +131,9 @@ async fn an_explanation_shows_addresses_by_one_rule_and_keeps_what_was_pasted() 
 
     // A wrong merchant is named at its field; with the right one the same form is sent again.
     let card = r#"{"external_id":"o","card_number":"4111111111111111"}"#;
-    let field = Regex::new(r#" name="merchant" value="nowhere"[^>]* aria-invalid="true" aria-describedby="problem">"#);
+    let field = Regex::new(
+        r#" name="merchant" list="merchants" value="nowhere"[^>]* aria-invalid="true" aria-describedby="problem">"#,
+    );
     let (field, area) = (field.unwrap(), Regex::new("(?s)<textarea[^>]*>\n(.*?)</textarea>").unwrap());
     for (pasted, shown) in [(&*body, &*body), (card, r#"{"external_id":"o","card_number":"411111******1111"}"#)] {
         let (status, refused) = explain("nowhere", pasted);

@@ -243,7 +243,7 @@ fn what_cannot_be_started_is_reported() {
     let gateway = Gateway::prepare(&Rules::default());
     let ids = file(&gateway, "ids.txt", "a\n");
     let stated = import(&gateway, "amce", "payin", &ids);
-    assert_eq!(stated.failed(), "error: there is no merchant \"amce\" in the rules (did you mean `acme`?)\n");
+    assert_eq!(stated.failed(), "error: there is no merchant `amce` in the rules (did you mean `acme`?)\n");
     let stated = import(&gateway, "acme", "payin", Path::new("none.txt"));
     assert!(stated.failed().starts_with("error: none.txt: No such file"), "{}", stated.err);
     let stated = import(&gateway, "acme", "payin", Path::new("rules"));

@@ -6,7 +6,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::common::{Format, InterfaceArg, Rules, merchant_id};
-use crate::callback::listing::{self, Moment};
+use crate::callback::listing::{self, Moment, SpanEnd};
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;
 use crate::store::{CallbackCursor, CallbackId, CallbackState};
@@ -65,11 +65,11 @@ pub struct Which {
     /// Only of the merchant's operations with this order id
     #[arg(long, value_name = "ID", requires = "merchant", value_parser = order_id)]
     pub order_id: Option<OrderId>,
-    /// Queued or resent since this time: an age (30m, 2h, 3d) or a time (RFC 3339)
-    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    /// Queued or resent since this time: an age (30m, 2h, 3d), a date (from its first instant, in UTC) or a time (RFC 3339)
+    #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Moment>,
-    /// Queued or resent until this time: an age or a time
-    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    /// Queued or resent until this time: an age, a date (to its last instant, in UTC) or a time
+    #[arg(long, value_name = "WHEN", value_parser = until)]
     pub until: Option<Moment>,
 }
 
@@ -83,6 +83,7 @@ Reads the store that the rules name, even while a gateway uses it.
 Examples:
   paybridge callbacks list
   paybridge callbacks list --state failed --since 1d --merchant demo
+  paybridge callbacks list --since 2026-11-24 --until 2026-11-25
   paybridge callbacks list --state failed --limit 1000 --format json | jq -r '.callbacks[].id'";
 
 /// `paybridge callbacks show`.
@@ -123,11 +124,11 @@ pub struct ResendCallbacks {
     /// With --failed: only of this merchant
     #[arg(long, value_name = "ID", conflicts_with = "ids", value_parser = merchant_id)]
     pub merchant: Option<MerchantId>,
-    /// With --failed: queued or resent since this time: an age (30m, 2h, 3d) or a time (RFC 3339)
-    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = moment)]
+    /// With --failed: queued or resent since this time: an age (30m, 2h, 3d), a date (from its first instant, in UTC) or a time (RFC 3339)
+    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = since)]
     pub since: Option<Moment>,
-    /// With --failed: queued or resent until this time: an age or a time
-    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = moment)]
+    /// With --failed: queued or resent until this time: an age, a date (to its last instant, in UTC) or a time
+    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = until)]
     pub until: Option<Moment>,
     /// With ids: wait at most this long until each was attempted, and show the results
     #[arg(long, value_name = "SPAN", conflicts_with = "failed", value_parser = span)]
@@ -210,8 +211,12 @@ fn callback_id(text: &str) -> Result<String, String> {
         .ok_or_else(|| "must be `cb_` and 32 hexadecimal digits, as in lists".to_owned())
 }
 
-fn moment(text: &str) -> Result<Moment, String> {
-    Moment::parse(text).ok_or_else(|| Moment::EXPECTED.to_owned())
+fn since(text: &str) -> Result<Moment, String> {
+    Moment::parse(text, SpanEnd::Since).ok_or_else(|| Moment::EXPECTED.to_owned())
+}
+
+fn until(text: &str) -> Result<Moment, String> {
+    Moment::parse(text, SpanEnd::Until).ok_or_else(|| Moment::EXPECTED.to_owned())
 }
 
 fn span(text: &str) -> Result<Duration, String> {

@@ -12,7 +12,7 @@ use super::outcome::{CliError, ExitOutcome, load, on_runtime};
 use super::trail::CommandTrail;
 use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
-use crate::domain::UnixMillis;
+use crate::domain::{MerchantId, UnixMillis};
 use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreSettings, open_beside};
 
 /// Runs the command, on the store that the rules name.
@@ -27,6 +27,10 @@ pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOu
         Callbacks::Sample(sample) => &sample.rules,
     };
     let rules = load(&rules.rules, err)?;
+    // The store may have rows of a merchant that was removed, so that this ends nothing.
+    if let Some(unknown) = filtered_merchant(args).filter(|id| !rules.merchants.contains_key(*id)) {
+        writeln!(err, "note: {}", rules.no_such_merchant(unknown.as_str()))?;
+    }
     on_runtime(async {
         // A sample needs no store.
         if let Callbacks::Sample(args) = args {
@@ -45,6 +49,15 @@ pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOu
         let closed = store.close().await.map_err(CliError::failed);
         outcome.and(closed)
     })
+}
+
+/// Returns the merchant whose callbacks alone a command is about.
+const fn filtered_merchant(args: &Callbacks) -> Option<&MerchantId> {
+    match args {
+        Callbacks::List(list) => list.which.merchant.as_ref(),
+        Callbacks::Resend(resend) => resend.merchant.as_ref(),
+        Callbacks::Show(_) | Callbacks::Sample(_) => None,
+    }
 }
 
 fn open(rules: &StoreSettings) -> Result<Arc<dyn Store>, CliError> {

@@ -245,6 +245,8 @@ impl Fixtures {
             name: self.text(&format!("Merchant Number {number} Ltd")),
             mode: self.text(["translate", "legacy", "shadow", "staged"][usize::try_from(number % 4).unwrap()]),
             percent: (number % 4 == 3).then(|| self.text("payin 5 %, payout 0 %")),
+            readiness: (number % 4 > 1)
+                .then(|| self.text(["ready", "not ready"][usize::try_from(number % 2).unwrap()])),
             share: VersionShare { v1: number * 997 % 5000, v2: number * 313 % 1700 },
             last_v1_at: (!number.is_multiple_of(5)).then(|| ago(i64::try_from(number * number).unwrap())),
             top_refusal: self.refusals().into_iter().nth(usize::try_from(number % 4).unwrap()),
@@ -344,6 +346,7 @@ impl Fixtures {
     pub(super) fn operations(self, count: u64) -> OperationsView {
         let states = ["SUCCESS", "FAILED", "PENDING"];
         OperationsView {
+            note: Some(self.text("There is no merchant of this id.")),
             search: OperationSearch {
                 transaction_id: self.text("80412"),
                 merchant: self.text("acme"),
@@ -426,6 +429,7 @@ impl Fixtures {
     pub(super) fn callbacks(self, count: u64) -> CallbacksView {
         let states = ["failed", "pending", "delivered"];
         CallbacksView {
+            note: Some(self.text("There is no merchant of this id.")),
             filter: self.callback_filter(),
             problem: None,
             callbacks: (0..count)

@@ -8,7 +8,7 @@ use super::reply::{self, AdminReply};
 use super::request::AdminRequest;
 use super::source::{AdminSource, SampleRequest};
 use crate::callback::listing::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_cursor, read_states, sample_document,
+    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, SpanEnd, document, read_cursor, read_states, sample_document,
     write_cursor,
 };
 use crate::callback::{SampleKind, Sampled};
@@ -76,9 +76,13 @@ async fn try_list(source: &dyn AdminSource, query: Option<&str>) -> Result<Admin
     let query = CallbackQuery {
         states: parse("state", state, STATES, read_states)?.unwrap_or_else(|| DEFAULT_STATES.into()),
         merchant: parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
-        order_id: parse("order_id", order_id, "must be 1 to 255 characters", |text| OrderId::new(text).ok())?,
-        since: time("since", since, now)?,
-        until: time("until", until, now)?,
+        // White space around it is a part of it.
+        order_id: order_id
+            .map(|text| OrderId::new(&text))
+            .transpose()
+            .map_err(|invalid| RequestError::invalid("order_id", &invalid))?,
+        since: time(SpanEnd::Since, since, now)?,
+        until: time(SpanEnd::Until, until, now)?,
         after: cursor(after)?,
         // One more shows whether there is a next slice.
         limit: limit + 1,
@@ -130,8 +134,8 @@ async fn try_resend_failed(source: &Arc<dyn AdminSource>, request: &AdminRequest
         states: vec![CallbackState::Failed],
         merchant: parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
         order_id: None,
-        since: time("since", since, now)?,
-        until: time("until", until, now)?,
+        since: time(SpanEnd::Since, since, now)?,
+        until: time(SpanEnd::Until, until, now)?,
         after: cursor(after)?,
         limit,
     };
@@ -170,22 +174,23 @@ const LIMIT: &str = "must be a number from 1 to 1000";
 const MERCHANT: &str = "must be the id of a merchant";
 const STATES: &str = "must be a list of `pending`, `delivered` and `failed`, separated by commas";
 
-/// Parses an optional parameter; `expected` is the error message if it is malformed.
+/// Parses an optional parameter, without white space around it: it may have been pasted. `expected` is the error message if
+/// it is malformed.
 fn parse<T>(
     name: &'static str,
     text: Option<Cow<'_, str>>,
     expected: &'static str,
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>, RequestError> {
-    text.map(|text| parse(&text).ok_or_else(|| RequestError::member(name, expected))).transpose()
+    text.map(|text| parse(text.trim()).ok_or_else(|| RequestError::member(name, expected))).transpose()
 }
 
 fn read_limit(text: &str) -> Option<usize> {
     text.parse().ok().filter(|limit| (1..=MOST).contains(limit))
 }
 
-fn time(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
-    let time = parse(name, text, Moment::EXPECTED, Moment::parse)?;
+fn time(end: SpanEnd, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
+    let time = parse(end.as_str(), text, Moment::EXPECTED, |text| Moment::parse(text, end))?;
     Ok(time.map(|time| time.before(now)))
 }
 

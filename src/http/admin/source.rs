@@ -9,7 +9,7 @@ use super::rules::RulesInfo;
 use crate::callback::{SampleKind, Sampled};
 use crate::clock::Random;
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
-use crate::rules::RuleSet;
+use crate::rules::{Merchant, RuleSet};
 use crate::shadow::Readiness;
 use crate::store::{Store, StoreError};
 use crate::telemetry::HistorySnapshot;
@@ -55,9 +55,8 @@ pub trait AdminSource: Send + Sync + 'static {
     /// Sends a sample to a merchant's receiver, or returns why it cannot.
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>>;
 
-    /// Reports whether a merchant, or all whose v1 service is still the old one, can move to v2; `None`: there is no such
-    /// merchant.
-    fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>>;
+    /// Reports whether merchants of the rules in force can move to v2.
+    fn readiness(&self, merchants: Vec<Arc<Merchant>>) -> Pending<'_, Result<Readiness, StoreError>>;
 
     /// Returns the time.
     fn now(&self) -> UnixMillis;

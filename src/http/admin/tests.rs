@@ -19,7 +19,7 @@ use crate::callback::{SampleKind, Sampled};
 use crate::clock::{Clock as _, Random, SystemRandomness};
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::engine::tests::World;
-use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, ReloadOutcome, RuleSet};
+use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, Merchant, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
 use crate::telemetry::{History, HistorySnapshot, classic, metrics};
@@ -162,13 +162,13 @@ impl AdminSource for Source {
         })))
     }
 
-    fn readiness(&self, merchant: Option<MerchantId>) -> Pending<'_, Result<Option<Readiness>, StoreError>> {
+    fn readiness(&self, merchants: Vec<Arc<Merchant>>) -> Pending<'_, Result<Readiness, StoreError>> {
         let world = &self.world;
         Box::pin(async move {
             self.waiting.fetch_add(1, Ordering::SeqCst);
             drop(self.gate.acquire().await);
             let (store, minimums) = (&**world.engine.store(), Minimums::default());
-            read_readiness(store, &world.rules(), merchant.as_ref(), minimums, world.clock.now()).await
+            read_readiness(store, &world.rules(), &merchants, minimums, world.clock.now()).await
         })
     }
 
@@ -547,6 +547,9 @@ async fn callbacks_are_listed_shown_and_resent() {
         ("?since=2m", &["o3", "o2"]),
         ("?until=2m", &["o2", "o1"]),
         ("?since=2026-05-28T20:28:00Z", &["o3"]),
+        ("?since=2026-05-28&until=2026-05-28", &["o3", "o2", "o1"]),
+        ("?until=2026-05-27", &[]),
+        ("?merchant=+acme%0A&since=%092m+&state=+failed+", &["o3", "o2"]),
     ] {
         assert_eq!(orders(&admin, query).await.0, all(found), "{query}");
     }
@@ -599,11 +602,19 @@ async fn readiness_is_reported_for_all_merchants_or_one() {
     let (status, one) = json(&admin, "GET /api/readiness?merchant=acme").await;
     assert_eq!((status, &one["merchants"][0]), (200, &all["merchants"][0]));
     assert_eq!(one["merchants"][0]["verdict"], "not ready");
+    let (_, selected) = json(&admin, "GET /api/readiness?merchant=acme&shop=card&kind=payin").await;
+    let rows = selected["merchants"][0]["rows"].as_array().unwrap();
+    assert!(rows.len() == 1 && rows[0]["shop"] == "card" && rows[0]["kind"] == "payin", "{selected}");
+    assert_eq!(json(&admin, "GET /api/readiness?shop=none").await.1["merchants"], serde_json::json!([]));
+    let (_, unknown) = json(&admin, "GET /api/readiness?merchant=amce").await;
+    assert_eq!(unknown["error"]["message"], "there is no merchant `amce` in the rules (did you mean `acme`?)");
     for (line, expected) in [
         ("GET /api/readiness?merchant=other", 200),
         ("GET /api/readiness?merchant=nothing", 404),
         ("GET /api/readiness?merchant=a%2Fb", 404),
-        ("GET /api/readiness?shop=card", 400),
+        ("GET /api/readiness?merchant=+acme+&shop=card&kind=payin", 200),
+        ("GET /api/readiness?kind=deposit", 400),
+        ("GET /api/readiness?days=7", 400),
         ("POST /api/readiness", 405),
     ] {
         assert_eq!(json(&admin, line).await.0, expected, "{line}");
@@ -621,7 +632,7 @@ async fn wrong_parameters_are_named() {
         ("GET /api/callbacks?merchant=a%2Fb", "merchant"),
         ("GET /api/callbacks?order_id=o", "order_id"),
         ("GET /api/callbacks?since=soon", "since"),
-        ("GET /api/callbacks?until=2026-01-02", "until"),
+        ("GET /api/callbacks?until=2026-01-32", "until"),
         ("GET /api/callbacks?limit=0", "limit"),
         ("GET /api/callbacks?limit=1001", "limit"),
         ("GET /api/callbacks?after=1", "after"),

@@ -210,6 +210,7 @@ pub(super) struct Fixture {
     pub store: Arc<dyn Store>,
     pub lines: Arc<LogLines>,
     pub metrics: Arc<Metrics>,
+    pub(super) clock: Arc<ManualClock>,
     pub(super) random: Arc<Counting>,
     directory: tempfile::TempDir,
 }
@@ -244,12 +245,12 @@ impl Fixture {
             checks: None,
             service: Arc::new(Embedded::new(Arc::clone(&engine))),
             engine: Some(engine),
-            clock,
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
             random: Arc::clone(&random) as Arc<dyn Random>,
             metrics: Arc::clone(&metrics),
             access_log: Arc::clone(&lines) as Arc<dyn AccessLog>,
         });
-        Self { gateway, store, lines, metrics, random, directory }
+        Self { gateway, store, lines, metrics, clock, random, directory }
     }
 
     /// A gateway whose store can answer nothing any more.

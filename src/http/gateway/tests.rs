@@ -2,11 +2,13 @@
 
 use std::sync::atomic::Ordering;
 use std::task::Poll;
+use std::time::Duration;
 
 use super::fixture::{Answered, BODY_LIMIT, Call, DEPOSIT, Fixture, NOW, PAYIN, Pieces, rule_set};
 use http::Method;
 
 use super::*;
+use crate::clock::Clock as _;
 use crate::http::admission::Credentials;
 use crate::http::listener::{HeadCheck, HeadError, Protocol};
 use crate::http::router;
@@ -100,6 +102,34 @@ async fn requests_are_counted_for_the_merchant_that_made_them() {
     ];
     assert_eq!(counted("acme"), (3, 3, Some(NOW), refusals), "unproven requests may be of any caller");
     assert_eq!(counted("shaped"), (0, 0, None, Vec::new()));
+}
+
+#[tokio::test]
+async fn the_last_v1_call_is_the_last_authenticated_one_refused_or_not() {
+    let fixture = Fixture::new();
+    let last = || {
+        let rules = fixture.gateway.0.deps.rules.load();
+        rules.merchants.values().find(|merchant| merchant.id.as_str() == "acme").unwrap().traffic.view().last_v1
+    };
+    let other = r#"{"external_id":"o-1","amount":"11.50","currency":"EUR"}"#;
+    let shape = Call::v1(Method::POST, "/api/v1/payin", "{}");
+    let conflict = Call::v1(Method::POST, "/api/v1/payin", other);
+    let unknown = Call::v1(Method::GET, "/api/v1/payin/status?external_id=none", "");
+    for (call, status) in [(Call::payin(), 200), (shape, 400), (conflict, 409), (unknown, 404)] {
+        fixture.clock.advance(Duration::from_secs(1));
+        assert_eq!(fixture.send(call).await.status, status);
+        assert_eq!(last(), Some(fixture.clock.now()), "{status}");
+    }
+    let before = last();
+    fixture.clock.advance(Duration::from_secs(1));
+    for call in [
+        Call::payin().but(|call| call.set("x-signature", &"0".repeat(64))),
+        Call::payin().but(|call| call.set("x-api-key", "unknown")),
+        Call::deposit(),
+    ] {
+        fixture.send(call).await;
+    }
+    assert_eq!(last(), before);
 }
 
 #[tokio::test]

@@ -220,6 +220,62 @@ async fn what_is_due_waits_for_its_receiver_in_every_list() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fields_offer_merchants_and_take_what_was_pasted() {
+    let (_, receiver) = moody();
+    let with_acme = rules(&[&receiver], QUICK);
+    let gateway = Gateway::start(&with_acme);
+    given_up(&gateway, &receiver, &["one"]).await;
+    for path in ["/callbacks", "/callbacks/sample", "/operations", "/explain"] {
+        let html = page(&gateway, path);
+        assert!(html.contains("name=\"merchant\" list=\"merchants\""), "{html}");
+        assert!(html.contains("<option value=\"acme\">Acme Ltd</option>"), "{html}");
+    }
+    assert!(!page(&gateway, "/audit").contains("<datalist"));
+
+    let pasted = "merchant=%20acme%0A&order_id=%09one%20";
+    let listed = |filter: &str| page(&gateway, &format!("/callbacks?{filter}")).contains("href=\"/callbacks/cb_");
+    let today = "since=2020-01-01&until=2099-12-31";
+    for (filter, is_listed) in [
+        (pasted.to_owned(), true),
+        (format!("{pasted}&{today}"), true),
+        ("since=+1h+".to_owned(), true),
+        ("until=2020-01-01".to_owned(), false),
+    ] {
+        assert_eq!(listed(&filter), is_listed, "{filter}");
+    }
+    let count = page(&gateway, &format!("/callbacks/resend?{pasted}&{today}"));
+    assert!(count.contains("<b>1</b> failed callback matches") && count.contains("value=\"one\""), "{count}");
+    assert!(count.contains("value=\"2020-01-01T00:00:00.000Z\""), "{count}");
+    let found = page(&gateway, &format!("/operations?{pasted}"));
+    assert!(found.contains("1 operation found") && found.contains("name=\"order_id\" value=\"one\""), "{found}");
+
+    let unknown = "There is no merchant `amce` in the rules (did you mean `acme`?).";
+    for path in ["/callbacks?merchant=amce", "/operations?merchant=amce&order_id=one"] {
+        let html = page(&gateway, path);
+        assert!(html.contains(unknown) && !html.contains("stored of it"), "{path}: {html}");
+    }
+    for (path, status) in [("/callbacks/resend?merchant=amce", 400), ("/merchants/amce", 404)] {
+        let (got, html) = gateway.admin_get(path).unwrap();
+        assert!(got == status && html.contains("here is no merchant `amce` in the rules"), "{path}: {got} {html}");
+    }
+    // A name in place of the id.
+    let (status, html) = gateway.admin_get("/callbacks?merchant=Acme+Ltd").unwrap();
+    assert!(status == 400 && html.contains("`Acme Ltd` in the rules (did you mean `acme`?)"), "{html}");
+    let (status, html) = gateway.console_post("/explain", "", "merchant=amce&kind=payin&body={}");
+    assert!(status == 400 && html.contains("here is no merchant `amce`"), "{status} {html}");
+    let sampled = gateway.console_act("/callbacks/sample", "merchant=amce&kind=&url=");
+    shows(&gateway, &sampled, "here is no merchant `amce`").await;
+
+    std::fs::remove_file(gateway.rules_dir().join("merchants/acme.toml")).unwrap();
+    gateway.reload_with(&with_acme.without("merchants/acme.toml"));
+    for path in ["/callbacks?merchant=acme", "/operations?merchant=acme&order_id=one"] {
+        let html = page(&gateway, path);
+        let both = "There is no merchant `acme` in the rules. What is stored of it is listed.";
+        assert!(html.contains(both) && html.contains(">one</"), "{path}: {html}");
+    }
+}
+
 fn api(gateway: &Gateway, path: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin)
 }

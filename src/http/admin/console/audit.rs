@@ -1,7 +1,7 @@
 //! The audit trail.
 
 use super::context::{PageContext, PageResult, ROWS, shortened};
-use crate::callback::listing::Moment;
+use crate::callback::listing::{Moment, SpanEnd};
 use crate::console::{AuditItem, AuditSearch, AuditView, PageView};
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
@@ -31,21 +31,21 @@ fn query(filter: &AuditSearch, after: &str, now: UnixMillis) -> Result<ActionQue
     Ok(ActionQuery {
         user: named(&filter.user),
         action: named(&filter.action),
-        since: moment("since", &filter.since, now)?,
-        until: moment("until", &filter.until, now)?,
+        since: moment(SpanEnd::Since, &filter.since, now)?,
+        until: moment(SpanEnd::Until, &filter.until, now)?,
         after: after.transpose().map_err(|_| RequestError::member("after", "must be the link of an earlier page"))?,
         limit: ROWS + 1,
     })
 }
 
 /// Reads a time of a filter; empty: any.
-pub(super) fn moment(name: &'static str, text: &str, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
+pub(super) fn moment(end: SpanEnd, text: &str, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
     if text.is_empty() {
         return Ok(None);
     }
-    match Moment::parse(text) {
+    match Moment::parse(text, end) {
         Some(moment) => Ok(Some(moment.before(now))),
-        None => Err(RequestError::member(name, Moment::EXPECTED)),
+        None => Err(RequestError::member(end.as_str(), Moment::EXPECTED)),
     }
 }
 

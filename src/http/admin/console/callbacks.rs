@@ -2,8 +2,8 @@
 
 use super::actions::{self, Audited};
 use super::audit::moment;
-use super::context::{PageContext, PageError, PageResult, ROWS, see_result};
-use crate::callback::listing::{DEFAULT_STATES, Slice, read_cursor, read_states, write_cursor};
+use super::context::{PageContext, PageError, PageResult, ROWS, see_result, sentence, unknown_note};
+use crate::callback::listing::{DEFAULT_STATES, Slice, SpanEnd, read_cursor, read_states, write_cursor};
 use crate::callback::{SampleKind, Sampled};
 use crate::console::{
     AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageView, ResendAllView, SampleResult,
@@ -29,8 +29,27 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
     Ok(context.form_page(PageView::Callbacks(&view), view.problem.is_some()).await)
 }
 
+/// Returns a filter without the white space around its order id, which a paste brings along, unless the merchant has
+/// callbacks of the id as it is: it may be a part of it.
+async fn trimmed(context: &PageContext<'_>, mut filter: CallbackSearch) -> Result<CallbackSearch, PageError> {
+    let order_id = filter.order_id.trim();
+    if order_id != filter.order_id
+        && let (Ok(merchant), Ok(exact)) = (MerchantId::new(&filter.merchant), OrderId::new(&filter.order_id))
+    {
+        let (states, merchant, exact) = (CallbackState::ALL.into(), Some(merchant), Some(exact));
+        let query =
+            CallbackQuery { states, merchant, order_id: exact, since: None, until: None, after: None, limit: 1 };
+        if context.source.store().callbacks(query).await?.is_empty() {
+            filter.order_id = order_id.to_owned();
+        }
+    }
+    Ok(filter)
+}
+
 /// Returns a page of the list; `after`: the end of the page before, or empty.
 async fn listed(context: &PageContext<'_>, filter: CallbackSearch, after: &str) -> Result<CallbacksView, PageError> {
+    let filter = trimmed(context, filter).await?;
+    let unknown = context.unknown_merchant(&filter.merchant);
     let (open, open_circuits) = context.source.open_circuits();
     let mut view = CallbacksView {
         is_continued: !after.is_empty(),
@@ -44,8 +63,9 @@ async fn listed(context: &PageContext<'_>, filter: CallbackSearch, after: &str) 
             let now = context.source.now();
             view.callbacks = slice.callbacks.iter().map(|callback| item(callback, now)).collect();
             view.next = slice.next.map(write_cursor);
+            view.note = unknown.map(|reason| unknown_note(&reason, !view.callbacks.is_empty()));
         }
-        Err(error) => view.problem = Some(error.to_string()),
+        Err(error) => view.problem = Some(unknown.map_or_else(|| error.to_string(), |reason| sentence(&reason))),
     }
     view.filter = filter;
     Ok(view)
@@ -60,7 +80,7 @@ fn slice_query(filter: &CallbackSearch, after: &str, now: UnixMillis) -> Result<
 /// Reads a filter.
 fn query(filter: &CallbackSearch, now: UnixMillis) -> Result<CallbackQuery, RequestError> {
     let wrong = |name: &'static str, expected: &'static str| move |_| RequestError::member(name, expected);
-    let merchant = (!filter.merchant.is_empty()).then(|| MerchantId::new(filter.merchant.trim()));
+    let merchant = (!filter.merchant.is_empty()).then(|| MerchantId::new(&filter.merchant));
     let merchant = merchant.transpose().map_err(wrong("merchant", "must be the id of a merchant"))?;
     let order_id = (!filter.order_id.is_empty()).then(|| OrderId::new(&filter.order_id));
     let order_id = order_id.transpose().map_err(wrong("order_id", "must be 1 to 255 characters"))?;
@@ -73,8 +93,8 @@ fn query(filter: &CallbackSearch, now: UnixMillis) -> Result<CallbackQuery, Requ
         states: states.ok_or_else(|| RequestError::member("state", "must be pending, delivered or failed"))?,
         merchant,
         order_id,
-        since: moment("since", &filter.since, now)?,
-        until: moment("until", &filter.until, now)?,
+        since: moment(SpanEnd::Since, &filter.since, now)?,
+        until: moment(SpanEnd::Until, &filter.until, now)?,
         after: None,
         limit: ROWS,
     })
@@ -112,14 +132,17 @@ pub(super) async fn resend_one(context: &PageContext<'_>) -> PageResult {
 /// Answers `GET /callbacks/resend`: how many failed callbacks the filter matches.
 pub(super) async fn confirm(context: &PageContext<'_>) -> PageResult {
     let [state, merchant, order_id, since, until] = context.parameters(FILTER)?;
-    let filter = CallbackSearch { state, merchant, order_id, since, until };
-    let now = context.source.now();
+    let filter = trimmed(context, CallbackSearch { state, merchant, order_id, since, until }).await?;
+    let (now, unknown) = (context.source.now(), context.unknown_merchant(&filter.merchant));
     let query = CallbackQuery { limit: MOST_COUNTED, ..failed(&filter, now)? };
     // What fails after the count was shown is not resent: the form has the times, and no ages.
     let until = query.until.map_or(now, |until| until.min(now));
     let (since, until) = (query.since.map(rfc3339).unwrap_or_default(), rfc3339(until));
     let filter = CallbackSearch { since, until, ..filter };
     let count = context.source.store().count_callbacks(query).await?;
+    if let Some(unknown) = unknown.filter(|_| count == 0) {
+        return Err(RequestError::member("merchant", unknown).into());
+    }
     let view =
         ResendAllView { filter, count: u64::try_from(count).unwrap_or(u64::MAX), has_more: count == MOST_COUNTED };
     Ok(context.page(PageView::ResendAll(&view)).await)
@@ -161,7 +184,7 @@ pub(super) async fn sample(context: &PageContext<'_>) -> PageResult {
     let sample = match sample_request(&view) {
         Ok(sample) => sample,
         Err(error) => {
-            view.problem = Some(error.to_string());
+            view.problem = Some(context.unknown_merchant(&view.merchant).unwrap_or_else(|| error.to_string()));
             return Ok(context.form_page(PageView::Sample(&view), true).await);
         }
     };

@@ -7,12 +7,15 @@ use tokio::time::timeout;
 
 use super::samples::RecentSamples;
 use crate::build_info::BUILD;
-use crate::console::{self, Chrome, ConsoleError, ErrorView, PageLink, PageMessage, PageView, SignedInUser, Tone};
+use crate::console::{
+    self, Chrome, ConsoleError, ErrorView, MerchantChoice, PageLink, PageMessage, PageView, SignedInUser, Tone,
+};
+use crate::domain::MerchantId;
 use crate::error::RequestError;
 use crate::http::admin::reply::{self, AdminReply};
 use crate::http::admin::request::AdminRequest;
 use crate::http::admin::source::AdminSource;
-use crate::rules::Role;
+use crate::rules::{Merchant, Role};
 use crate::store::{ActionId, ActionQuery, ActionRecord, FormKey, StoreError};
 use crate::v1::query::parameter;
 use crate::wire::time::rfc3339;
@@ -23,6 +26,9 @@ pub(super) const ROWS: usize = 50;
 /// The parameter of the action that led to a page: the number of its row in the audit trail.
 const RESULT: &str = "result";
 
+/// How many merchants a field offers: a page has a bound.
+const CHOICES: usize = 5000;
+
 /// How long a page waits for the store's probe before its banner reports that the store does not respond.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -32,6 +38,8 @@ pub(super) enum PageError {
     Invalid(RequestError),
     /// There is no such page or thing.
     NotFound,
+    /// There is no such merchant, in a sentence.
+    NoMerchant(String),
     /// The store does not respond.
     Store(StoreError),
 }
@@ -77,14 +85,21 @@ impl PageContext<'_> {
         cleaned(name, self.request.form.get(name).unwrap_or_default())
     }
 
+    /// Returns why an id names no merchant of the rules, as a part of a sentence; `None`: it names one, or is empty.
+    pub(super) fn unknown_merchant(&self, id: &str) -> Option<String> {
+        let rules = self.source.rule_set();
+        let is_known = id.is_empty() || MerchantId::new(id).is_ok_and(|id| rules.merchants.contains_key(&id));
+        (!is_known).then(|| rules.no_such_merchant(id))
+    }
+
     /// Renders a page.
     pub(super) async fn page(&self, page: PageView<'_>) -> AdminReply {
-        reply::page(console::render(page, &self.chrome().await))
+        self.form_page(page, false).await
     }
 
     /// Renders a page with a form; `has_problem`: what was sent with it is wrong, as the page shows.
     pub(super) async fn form_page(&self, page: PageView<'_>, has_problem: bool) -> AdminReply {
-        let document = console::render(page, &self.chrome().await);
+        let document = console::render(page, &self.chrome(page).await);
         if has_problem { reply::refused_page(ConsoleError::BadRequest, document) } else { reply::page(document) }
     }
 
@@ -92,6 +107,7 @@ impl PageContext<'_> {
         let (error, detail) = match error {
             PageError::Invalid(error) => (ConsoleError::BadRequest, Some(error.to_string())),
             PageError::NotFound => (ConsoleError::NotFound, None),
+            PageError::NoMerchant(reason) => (ConsoleError::NotFound, Some(reason)),
             PageError::Store(error) => (ConsoleError::Unavailable, Some(error.to_string())),
         };
         reply::refused_page(error, self.error_page(error, detail).await)
@@ -100,10 +116,11 @@ impl PageContext<'_> {
     /// Renders the page of an error.
     pub(super) async fn error_page(&self, error: ConsoleError, detail: Option<String>) -> String {
         let view = ErrorView { error, detail, request_id: self.request.request_id.to_owned() };
-        console::render(PageView::Error(&view), &self.chrome().await)
+        let page = PageView::Error(&view);
+        console::render(page, &self.chrome(page).await)
     }
 
-    async fn chrome(&self) -> Chrome {
+    async fn chrome(&self, page: PageView<'_>) -> Chrome {
         let user = &self.request.user;
         let rules = self.source.rules();
         let (banners, notice) = tokio::join!(self.banners(rules.error.is_some()), self.notice());
@@ -122,6 +139,7 @@ impl PageContext<'_> {
             rules_version: rules.version,
             build: BUILD.clone(),
             form_key: FormKey::draw(self.source.random()).to_string(),
+            merchants: if page.has_merchant_field() { self.choices() } else { Vec::new() },
         }
     }
 
@@ -167,6 +185,16 @@ impl PageContext<'_> {
         Ok(self.source.store().actions(query).await?.pop().filter(|row| row.id == id))
     }
 
+    /// Returns the merchants of the rules by id, the first [`CHOICES`] of them.
+    fn choices(&self) -> Vec<MerchantChoice> {
+        let rules = self.source.rule_set();
+        let mut merchants: Vec<_> = rules.merchants.values().collect();
+        merchants.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        let choice =
+            |merchant: &Arc<Merchant>| MerchantChoice { id: merchant.id.to_string(), name: merchant.name.to_string() };
+        merchants.into_iter().take(CHOICES).map(choice).collect()
+    }
+
     /// Returns what is broken now, for the top of the page.
     async fn banners(&self, rules_refused: bool) -> Vec<PageMessage> {
         let mut banners = Vec::new();
@@ -187,6 +215,18 @@ impl PageContext<'_> {
 /// Returns a parameter as it is used: order ids may begin and end with spaces.
 fn cleaned(name: &str, text: &str) -> String {
     if name == "order_id" { text.to_owned() } else { text.trim().to_owned() }
+}
+
+/// Returns a sentence of a reason that begins in lower case.
+pub(super) fn sentence(reason: &str) -> String {
+    let mut characters = reason.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    format!("{}{}.", first.map(String::from).unwrap_or_default(), characters.as_str())
+}
+
+/// Returns the note of a page whose filter names an unknown merchant: one that was removed may have rows in the store.
+pub(super) fn unknown_note(reason: &str, has_rows: bool) -> String {
+    format!("{}{}", sentence(reason), if has_rows { " What is stored of it is listed." } else { "" })
 }
 
 /// Returns the beginning of a text that others choose: a page has a bound.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::context::{PageContext, PageResult, shortened};
+use super::context::{PageContext, PageResult, sentence, shortened};
 use crate::console::{ExplainView, ExplainedItem, ExplanationView, PageView, Tone};
 use crate::domain::{Direction, MerchantId};
 use crate::shadow::{self, ExplainedVerdict, MemberFate};
@@ -42,10 +42,10 @@ pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
         }
         (known, _) => {
             let (field, problem) = match known {
-                None => ("merchant", "merchant: no merchant has this id"),
-                Some(_) => ("kind", "kind: must be payin or payout"),
+                None => ("merchant", sentence(&rules.no_such_merchant(&view.merchant))),
+                Some(_) => ("kind", "kind: must be payin or payout".to_owned()),
             };
-            (view.wrong_field, view.problem) = (field.to_owned(), Some(problem.to_owned()));
+            (view.wrong_field, view.problem) = (field.to_owned(), Some(problem));
             // Whole, as the form is bounded: with the right field it is sent again.
             view.body = shadow::masked_body(pasted.as_bytes());
         }

@@ -1,12 +1,20 @@
 //! Merchants: how their traffic comes, and whether they can move to v2.
 
-use super::context::{PageContext, PageError, PageResult, ROWS};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::context::{PageContext, PageError, PageResult, ROWS, sentence};
 use crate::console::{
     KeyItem, MerchantItem, MerchantSearch, MerchantView, MerchantsView, PageView, RefusalItem, ShopItem, VersionShare,
 };
 use crate::domain::{MerchantId, ProviderKind};
 use crate::rules::{ApiKey, Merchant, Mode, ShopAccess};
+use crate::shadow::ReadinessVerdict;
 use crate::telemetry::TrafficView;
+use crate::v1::query::decoded;
 
 /// How many allowed addresses of a key are shown.
 const ADDRESSES: usize = 20;
@@ -16,6 +24,9 @@ const FINDINGS: usize = 20;
 
 /// How many shops are shown.
 const SHOPS: usize = 100;
+
+/// How long the list waits for the store, without which it shows the rest.
+const READINESS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Answers `GET /merchants`.
 pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
@@ -30,8 +41,10 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
     matching.sort_unstable_by(|one, other| one.id.cmp(&other.id));
     let count = matching.len();
     let mut rest = matching.into_iter().filter(|merchant| merchant.id.as_str() > after.as_str());
-    let merchants: Vec<_> = rest.by_ref().take(ROWS).map(|merchant| item(merchant)).collect();
-    let next = rest.next().and_then(|_| merchants.last()).map(|last: &MerchantItem| last.id.clone());
+    let shown: Vec<_> = rest.by_ref().take(ROWS).map(Arc::clone).collect();
+    let next = rest.next().and(shown.last()).map(|last| last.id.to_string());
+    let readiness = verdicts(context, &shown).await;
+    let merchants = shown.iter().map(|merchant| item(merchant, readiness.get(merchant.id.as_str()).copied())).collect();
     let view = MerchantsView {
         filter: MerchantSearch { text, mode },
         total: rules.merchants.len(),
@@ -43,16 +56,29 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
     Ok(context.page(PageView::Merchants(&view)).await)
 }
 
+/// Returns the readiness of those merchants of a page whose v1 service is still the old one: a page reads the store for them
+/// alone. Without the store, none is known.
+async fn verdicts(context: &PageContext<'_>, shown: &[Arc<Merchant>]) -> HashMap<Box<str>, ReadinessVerdict> {
+    let moving: Vec<_> = shown.iter().filter(|merchant| merchant.v1.mode != Mode::Translate).cloned().collect();
+    if moving.is_empty() {
+        return HashMap::new();
+    }
+    let report = timeout(READINESS_TIMEOUT, context.source.readiness(moving)).await;
+    let merchants = report.into_iter().flatten().flat_map(|report| report.merchants);
+    merchants.map(|merchant| (merchant.merchant, merchant.verdict)).collect()
+}
+
 /// Answers `GET /merchants/{id}`.
 pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
-    let id = MerchantId::new(context.request.id).map_err(|_| PageError::NotFound)?;
     let rules = context.source.rule_set();
-    let merchant = rules.merchants.get(&id).ok_or(PageError::NotFound)?;
+    let named = decoded(context.request.id).ok_or(PageError::NotFound)?;
+    let merchant = MerchantId::new(&named).ok().and_then(|id| rules.merchants.get(&id));
+    let merchant = merchant.ok_or_else(|| PageError::NoMerchant(sentence(&rules.no_such_merchant(&named))))?;
     let traffic = merchant.traffic.view();
     let mut shops: Vec<_> = merchant.shops.values().collect();
     shops.sort_unstable_by(|one, other| one.shop.code.cmp(&other.shop.code));
     let mut view = MerchantView {
-        id: id.to_string(),
+        id: merchant.id.to_string(),
         name: merchant.name.to_string(),
         mode: merchant.v1.mode.as_str().to_owned(),
         percent: percent(merchant.v1.mode),
@@ -65,9 +91,9 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
         ..MerchantView::default()
     };
     if merchant.v1.mode != Mode::Translate {
-        let report = context.source.readiness(Some(id)).await?;
-        view.readiness_note = report.as_ref().and_then(|report| report.note).map(str::to_owned);
-        view.readiness = report.and_then(|report| report.merchants.into_iter().next());
+        let report = context.source.readiness(vec![Arc::clone(merchant)]).await?;
+        view.readiness_note = report.note.map(str::to_owned);
+        view.readiness = report.merchants.into_iter().next();
         for row in view.readiness.iter_mut().flat_map(|merchant| &mut merchant.rows) {
             for findings in [&mut row.blockers, &mut row.widenings, &mut row.losses] {
                 findings.truncate(FINDINGS);
@@ -77,13 +103,14 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
     Ok(context.page(PageView::Merchant(&view)).await)
 }
 
-fn item(merchant: &Merchant) -> MerchantItem {
+fn item(merchant: &Merchant, readiness: Option<ReadinessVerdict>) -> MerchantItem {
     let traffic = merchant.traffic.view();
     MerchantItem {
         id: merchant.id.to_string(),
         name: merchant.name.to_string(),
         mode: merchant.v1.mode.as_str().to_owned(),
         percent: percent(merchant.v1.mode),
+        readiness: readiness.map(|verdict| verdict.as_str().to_owned()),
         share: share(&traffic),
         last_v1_at: traffic.last_v1,
         top_refusal: refusals(&traffic).into_iter().next(),

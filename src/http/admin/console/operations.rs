@@ -1,7 +1,7 @@
 //! Operations: search, and one operation with its timeline, from what is stored of it anyway.
 
 use super::callbacks::attempt;
-use super::context::{PageContext, PageError, PageResult};
+use super::context::{PageContext, PageError, PageResult, sentence, unknown_note};
 use crate::console::{
     Fact, OperationItem, OperationPageView, OperationSearch, OperationsView, PageView, TimelineEntry, Tone,
 };
@@ -25,19 +25,41 @@ enum Found {
 pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
     let [transaction_id, merchant, direction, order_id] =
         context.parameters(["transaction_id", "merchant", "direction", "order_id"])?;
-    let search = OperationSearch { transaction_id, merchant, direction, order_id };
+    let mut search = OperationSearch { transaction_id, merchant, direction, order_id };
     // The page of a merchant leads here with the merchant alone.
     let is_searched = !search.transaction_id.is_empty() || !search.order_id.is_empty();
     let mut view = OperationsView { is_searched, ..OperationsView::default() };
     if view.is_searched {
-        match find(context, &search).await {
+        match find_pasted(context, &mut search).await {
             Ok((found, elsewhere)) => (view.found, view.elsewhere) = (found, elsewhere),
             Err(PageError::Invalid(error)) => view.problem = Some(error.to_string()),
             Err(error) => return Err(error),
         }
+        let by_order = search.transaction_id.is_empty();
+        if let Some(reason) = by_order.then(|| context.unknown_merchant(&search.merchant)).flatten() {
+            match &mut view.problem {
+                Some(problem) => *problem = sentence(&reason),
+                None => view.note = Some(unknown_note(&reason, !view.found.is_empty())),
+            }
+        }
     }
     view.search = search;
     Ok(context.form_page(PageView::Operations(&view), view.problem.is_some()).await)
+}
+
+/// Searches for the order id as it is, and without the white space around it, which a paste brings along, where that finds
+/// nothing: it may be a part of the id.
+async fn find_pasted(
+    context: &PageContext<'_>,
+    search: &mut OperationSearch,
+) -> Result<(Vec<OperationItem>, Option<String>), PageError> {
+    let (found, elsewhere) = find(context, search).await?;
+    let order_id = search.order_id.trim();
+    if !found.is_empty() || elsewhere.is_some() || order_id == search.order_id {
+        return Ok((found, elsewhere));
+    }
+    search.order_id = String::from(order_id);
+    find(context, search).await
 }
 
 /// Returns the operations that a search finds, and where the order is otherwise.
@@ -48,6 +70,9 @@ async fn find(
     if !search.transaction_id.is_empty() {
         let found = by_id(context, &search.transaction_id).await?;
         return Ok((found.iter().map(item).collect(), None));
+    }
+    if search.merchant.is_empty() {
+        return Err(RequestError::member("merchant", "is required with an order id").into());
     }
     let merchant = MerchantId::new(&search.merchant);
     let merchant = merchant.map_err(|_| RequestError::member("merchant", "must be the id of a merchant"))?;
