@@ -15,8 +15,6 @@ pub enum ConsoleError {
     OtherOrigin,
     /// 404: there is no such page or thing.
     NotFound,
-    /// 409: the action cannot be done now.
-    Conflict,
     /// 429: too many failed sign-ins of the address.
     TooManyAttempts,
     /// 503: the store or the audit trail is away.
@@ -25,13 +23,12 @@ pub enum ConsoleError {
 
 impl ConsoleError {
     /// All errors.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 7] = [
         Self::BadRequest,
         Self::MissingRole,
         Self::ReadOnly,
         Self::OtherOrigin,
         Self::NotFound,
-        Self::Conflict,
         Self::TooManyAttempts,
         Self::Unavailable,
     ];
@@ -60,7 +57,6 @@ impl ConsoleError {
                  pass Host and Origin on.",
             ),
             Self::NotFound => ("There is nothing here", "The address may be mistyped, or what it named was removed."),
-            Self::Conflict => ("This cannot be done now", "Nothing was changed. Open the page again to see its state."),
             Self::TooManyAttempts => (
                 "Too many failed attempts",
                 "Further wrong tokens of this address are refused for a minute. The right token still works.",

@@ -22,6 +22,7 @@ pub(super) fn add_filters(templates: &mut Environment<'_>) {
     templates.add_filter("date", |at: i64| rfc3339(UnixMillis(at)).chars().take(10).collect::<String>());
     templates.add_filter("json", |value: &Value| serde_json::to_string(value).unwrap_or_default());
     templates.add_filter("badge", |word: &str| Value::from_safe_string(badge(word)));
+    templates.add_filter("id", |id: &str| Value::from_safe_string(id_on_one_line(id)));
     templates.add_filter("count", count);
     templates.add_filter("millis", millis);
     templates.add_filter("url", percent_encoded);
@@ -89,6 +90,16 @@ fn badge(word: &str) -> String {
     format!("<b class=\"badge {tone}\">{}</b>", escaped(word))
 }
 
+/// Writes an id, which stays on one line unless it is very long. One that has no room beside its label on a phone is marked.
+fn id_on_one_line(id: &str) -> String {
+    let class = match id.chars().count() {
+        0..=32 => "id",
+        33..=40 => "id wide",
+        _ => "id long",
+    };
+    format!("<span class=\"{class}\">{}</span>", escaped(id))
+}
+
 /// Draws a count as a bar, beside the largest count.
 fn bar(count: u64, largest: u64) -> String {
     let percent = (u128::from(count) * 100 / u128::from(largest.max(1))).clamp(1, 100);
@@ -116,20 +127,26 @@ fn share(v1: u64, v2: u64) -> String {
 
 /// Writes the members of a filter that are set, and the place of the next page, as a query string with its `?`.
 fn query(filter: &Value, after: Option<&str>) -> Result<String, Error> {
-    let mut text = String::from("?");
-    let mut add = |name: &str, value: &str| {
-        if !value.is_empty() {
-            let separator = if text.len() > 1 { "&" } else { "" };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{separator}{name}={}", percent_encoded(value));
-        }
-    };
+    let mut members = Vec::new();
     for name in filter.try_iter()? {
-        let value = filter.get_item(&name)?;
-        add(name.as_str().unwrap_or_default(), value.as_str().unwrap_or_default());
+        members.push((filter.get_item(&name)?, name));
     }
-    add("after", after.unwrap_or_default());
-    Ok(text)
+    let texts =
+        members.iter().map(|(value, name)| (name.as_str().unwrap_or_default(), value.as_str().unwrap_or_default()));
+    let members: Vec<_> = texts.chain([("after", after.unwrap_or_default())]).collect();
+    let query = address("", &members);
+    Ok(if query.is_empty() { "?".to_owned() } else { query })
+}
+
+/// Writes the address of a page: its path, and the members of its query that are not empty.
+#[must_use]
+pub fn address(path: &str, members: &[(&str, &str)]) -> String {
+    let mut text = path.to_owned();
+    for (number, (name, value)) in members.iter().filter(|(_, value)| !value.is_empty()).enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}{name}={}", if number == 0 { '?' } else { '&' }, percent_encoded(value));
+    }
+    text
 }
 
 /// Encodes a text as a part of a path or a query.
@@ -214,6 +231,7 @@ mod tests {
 
     #[test]
     fn text_is_never_markup() {
+        assert_eq!(id_on_one_line("a<"), "<span class=\"id\">a&lt;</span>");
         assert_eq!(badge("<b>\"'&"), "<b class=\"badge plain\">&lt;b&gt;&quot;&#39;&amp;</b>");
     }
 }

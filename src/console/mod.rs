@@ -38,6 +38,7 @@ pub use self::callbacks::{
 pub use self::chrome::{Chrome, MerchantChoice, PageLink, PageMessage, SignInView, SignedInUser, Tone};
 pub use self::error::{ConsoleError, ErrorView};
 pub use self::explain::{ExplainView, ExplainedItem, ExplanationView};
+pub use self::format::address;
 pub use self::merchants::{KeyItem, MerchantItem, MerchantSearch, MerchantView, MerchantsView, ShopItem, VersionShare};
 pub use self::operations::{Fact, OperationItem, OperationPageView, OperationSearch, OperationsView, TimelineEntry};
 pub use self::overview::{AttentionItem, OverviewView, RefusalItem};

@@ -84,7 +84,7 @@ fn every_page_is_rendered_whole_and_without_inline_code() {
     for (name, html) in pages.concat() {
         assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "{name}");
         assert!(!html.contains("cannot be shown. <a"), "{name} is rendered");
-        assert_eq!(html.matches("<h1>").count(), 1, "{name}");
+        assert_eq!(html.matches("</h1>").count(), 1, "{name}");
         assert!(!forbidden.is_match(&html), "{name}: {:?}", forbidden.find(&html));
     }
 }

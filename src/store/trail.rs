@@ -213,6 +213,12 @@ pub struct ActionEnd {
 }
 
 impl ActionEnd {
+    /// Reports whether the action failed, which its outcome states first.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.outcome.starts_with("failed") || self.outcome.starts_with("not ")
+    }
+
     /// Joins two columns, which are NULL while the action is unfinished.
     ///
     /// # Errors

@@ -248,25 +248,46 @@ impl Gateway {
 
     /// Sends a whole request to the admin listener.
     pub fn admin_request(&self, request: &str) -> Option<(u16, String)> {
+        let (status, _, body) = self.admin_reply(request)?;
+        Some((status, body))
+    }
+
+    /// Sends a whole request to the admin listener: status, `Location` and body.
+    fn admin_reply(&self, request: &str) -> Option<(u16, Option<String>, String)> {
         let mut socket = TcpStream::connect(self.admin).ok()?;
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.write_all(request.as_bytes()).ok()?;
         let mut reply = String::new();
         socket.read_to_string(&mut reply).ok()?;
         let (head, body) = reply.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+        let location = head.lines().find_map(|line| line.strip_prefix("Location: "));
+        Some((head.split(' ').nth(1)?.parse().ok()?, location.map(str::to_owned), body.to_owned()))
     }
 
     /// Sends a form of the console, with a session's `Cookie` or none: status and body.
     #[track_caller]
     pub fn console_post(&self, path: &str, cookie: &str, form: &str) -> (u16, String) {
+        let (status, _, body) = self.console_reply(path, cookie, form);
+        (status, body)
+    }
+
+    /// Sends a form of the console that acts: the address of the page with the outcome.
+    #[track_caller]
+    pub fn console_act(&self, path: &str, form: &str) -> String {
+        let (status, location, body) = self.console_reply(path, "", form);
+        assert!(status == 303 && body.is_empty(), "{path}: {status} {body}");
+        location.unwrap()
+    }
+
+    #[track_caller]
+    fn console_reply(&self, path: &str, cookie: &str, form: &str) -> (u16, Option<String>, String) {
         let (host, length) = (self.admin, form.len());
         let cookie = if cookie.is_empty() { String::new() } else { format!("Cookie: {cookie}\r\n") };
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{cookie}Connection: close\r\n\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}"
         );
-        self.admin_request(&head).expect("a reply")
+        self.admin_reply(&head).expect("a reply")
     }
 
     /// Has the rules loaded now: status and body.

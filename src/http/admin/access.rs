@@ -77,9 +77,10 @@ impl<'r> AdminHead<'r> {
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}")
     }
 
-    /// Reports whether a person makes the request, and not a script that refreshes a page.
+    /// Reports whether a person makes the request, and neither a script that refreshes a page nor another site.
     fn is_use(&self) -> bool {
-        !self.headers.contains_key(HeaderName::from_static("x-paybridge-refresh"))
+        self.origin != RequestOrigin::Foreign
+            && !self.headers.contains_key(HeaderName::from_static("x-paybridge-refresh"))
     }
 
     /// Reports whether a browser with a session makes the request without reporting for which page.

@@ -167,10 +167,7 @@ async fn try_sample(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -
 
 /// Returns what an action did. The requests of programs have no form that could be sent twice.
 fn done<T>(audited: Audited<T>) -> Result<T, Refusal> {
-    match audited {
-        Audited::Done(done) => Ok(done),
-        Audited::Repeated(_) | Audited::Continues => Err(Refusal::TooSlow),
-    }
+    audited.done.ok_or(Refusal::TooSlow)
 }
 
 const LIMIT: &str = "must be a number from 1 to 1000";

@@ -95,7 +95,12 @@ impl Rejection {
         matches!(self, Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin)
     }
 
-    /// Returns the page that shows it.
+    /// Returns what its page shows: the error, and what exactly is wrong.
+    pub(super) fn page(&self) -> (ConsoleError, Option<String>) {
+        let error = self.page_error();
+        (error, (error != ConsoleError::NotFound).then(|| format!("{}.", self.message())))
+    }
+
     const fn page_error(&self) -> ConsoleError {
         match self {
             Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin => ConsoleError::OtherOrigin,
@@ -130,17 +135,28 @@ impl Rejection {
     pub(super) fn reply(&self, kind: RouteKind) -> AdminReply {
         let (status, message) = (self.status(), self.message());
         let reply = match kind {
-            RouteKind::Page => html(status, refusal(self.page_error(), message)),
+            RouteKind::Page => html(status, self.page_without_user()),
             RouteKind::Probe | RouteKind::Program | RouteKind::Static => error(status, message),
         };
         self.with_header(reply)
+    }
+
+    /// Replies with its page.
+    pub(super) fn reply_with(&self, document: String) -> AdminReply {
+        self.with_header(html(self.status(), document))
+    }
+
+    fn page_without_user(&self) -> String {
+        let (error, detail) = self.page();
+        let view = ErrorView { error, detail, request_id: String::new() };
+        console::render(PageView::Error(&view), &Chrome::default())
     }
 
     /// Returns the sign-in form again, after a token that was wrong.
     pub(super) fn form(&self, form: impl FnOnce(&str) -> String) -> AdminReply {
         let is_wrong = matches!(self, Self::Unauthorized);
         let message = if is_wrong { "this is no user's token" } else { self.message() };
-        self.with_header(html(self.status(), form(message)))
+        self.reply_with(form(message))
     }
 
     fn with_header(&self, mut reply: AdminReply) -> AdminReply {
@@ -149,12 +165,6 @@ impl Rejection {
         }
         reply
     }
-}
-
-/// Returns the page of a request that does not reach a handler.
-fn refusal(error: ConsoleError, detail: &str) -> String {
-    let view = ErrorView { error, detail: Some(format!("{detail}.")), request_id: String::new() };
-    console::render(PageView::Error(&view), &Chrome::default())
 }
 
 /// Replies 200 with a page of the console.
@@ -168,7 +178,6 @@ pub(super) fn refused_page(error: ConsoleError, document: String) -> AdminReply 
         ConsoleError::BadRequest => StatusCode::BAD_REQUEST,
         ConsoleError::MissingRole | ConsoleError::ReadOnly | ConsoleError::OtherOrigin => StatusCode::FORBIDDEN,
         ConsoleError::NotFound => StatusCode::NOT_FOUND,
-        ConsoleError::Conflict => StatusCode::CONFLICT,
         ConsoleError::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
         ConsoleError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     };

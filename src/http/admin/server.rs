@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::access::{Access, AdminHead};
-use super::console::Audited;
+use super::console::{PageContext, RecentSamples};
 use super::form::{Form, read_form};
 use super::guard::{RequestOrigin, host_of, is_own_name};
 use super::reply::{self, AdminReply, Rejection};
@@ -41,11 +41,12 @@ pub(super) struct Server {
     source: Arc<dyn AdminSource>,
     random: Arc<dyn Random>,
     access: Access,
+    samples: RecentSamples,
 }
 
 impl Server {
     pub(super) fn new(source: Arc<dyn AdminSource>, random: Arc<dyn Random>) -> Self {
-        Self { source, random, access: Access::default() }
+        Self { source, random, access: Access::default(), samples: RecentSamples::default() }
     }
 
     /// Returns the reply to a request. The connection may not be evicted from when its handler begins.
@@ -76,16 +77,18 @@ impl Server {
         let mut reply = match self.admit(head, host, located, &parts.method, &parts.uri) {
             Ok((route, user)) => {
                 let id = located.map_or("", |located| located.id);
-                let answered = self.answer(head, route, (id, user), body, connection).await;
-                answered.unwrap_or_else(|rejection| rejection.reply(kind))
+                match self.answer(head, route, (id, user.clone()), body, connection).await {
+                    Ok(reply) => reply,
+                    Err(rejection) => self.refuse(head, kind, user, &rejection).await,
+                }
             }
             Err(Refusal::SignIn(to)) => reply::see_other(&to),
-            Err(Refusal::Rejected(rejection)) => {
+            Err(Refusal::Rejected(rejection, user)) => {
                 if !Verb::Get.is(&parts.method) && rejection.is_of_another_place() {
                     let route = located.map_or("none", |located| located.path);
                     log_refused(head, route, "none", &rejection);
                 }
-                rejection.reply(kind)
+                self.refuse(head, kind, user, &rejection).await
             }
         };
         reply.headers_mut().insert(REQUEST_ID, request_id);
@@ -112,19 +115,23 @@ impl Server {
         if !may_name_any && !matches!(by_token, Ok(Some(_)) | Err(Rejection::TooManyFailures(_))) {
             return Err(Rejection::ForeignHost.into());
         }
+        let user = match &by_token {
+            Ok(by_token) if needs_user => by_token.clone().or_else(|| self.access.by_session(head)),
+            Ok(_) | Err(_) => None,
+        };
+        let refused = |rejection| Refusal::Rejected(rejection, user.clone());
         let is_look = Verb::Get.is(method);
         match head.origin {
-            RequestOrigin::Foreign => return Err(Rejection::ForeignOrigin.into()),
+            RequestOrigin::Foreign => return Err(refused(Rejection::ForeignOrigin)),
             RequestOrigin::ForeignLink if !is_look || kind != RouteKind::Page => {
-                return Err(Rejection::ForeignOrigin.into());
+                return Err(refused(Rejection::ForeignOrigin));
             }
             RequestOrigin::Unknown | RequestOrigin::Own | RequestOrigin::ForeignLink => {}
         }
-        let by_token = by_token?;
+        by_token?;
         if !is_look && head.hides_its_origin() {
-            return Err(Rejection::UnknownOrigin.into());
+            return Err(refused(Rejection::UnknownOrigin));
         }
-        let user = if needs_user { by_token.or_else(|| self.access.by_session(head)) } else { None };
         if needs_user && user.is_none() {
             return Err(if kind == RouteKind::Page {
                 sign_in_first(is_look, uri)
@@ -132,12 +139,30 @@ impl Server {
                 Rejection::Unauthorized.into()
             });
         }
-        let located = located.ok_or(Rejection::NotFound)?;
-        let route = located.route(method).ok_or_else(|| Rejection::Method(located.allow()))?;
+        let located = located.ok_or_else(|| refused(Rejection::NotFound))?;
+        let route = located.route(method).ok_or_else(|| refused(Rejection::Method(located.allow())))?;
         if let Some(user) = &user {
-            check_role(head, route, user)?;
+            check_role(head, route, user).map_err(refused)?;
         }
         Ok((route, user))
+    }
+
+    /// Answers a request that does not reach its handler; a user gets a page with the navigation.
+    async fn refuse(
+        &self,
+        head: AdminHead<'_>,
+        kind: RouteKind,
+        user: Option<SignedIn>,
+        rejection: &Rejection,
+    ) -> AdminReply {
+        let Some(user) = user.filter(|_| kind == RouteKind::Page) else { return rejection.reply(kind) };
+        let (address, request_id) = (head.ends.peer, head.request_id);
+        let request = AdminRequest { user, address, request_id, id: "", query: None, form: Form::default() };
+        console::refused(&self.context(&request), rejection).await
+    }
+
+    fn context<'a>(&'a self, request: &'a AdminRequest<'a>) -> PageContext<'a> {
+        PageContext { source: &self.source, samples: &self.samples, request }
     }
 
     /// Answers a request that was admitted; `id`: the part of the path that has this name in the table.
@@ -165,7 +190,7 @@ impl Server {
             (AdminEndpoint::SignIn, _) => self.access.sign_in(head, &form, &*self.random),
             (AdminEndpoint::SignOut, Some(user)) => self.access.sign_out(head, &request(user, form)),
             (AdminEndpoint::Api(call), Some(user)) => self.api(call, &request(user, form), head.headers).await,
-            (AdminEndpoint::Page(page), Some(user)) => console::answer(page, &self.source, &request(user, form)).await,
+            (AdminEndpoint::Page(page), Some(user)) => console::answer(page, &self.context(&request(user, form))).await,
             (AdminEndpoint::SignOut | AdminEndpoint::Api(_) | AdminEndpoint::Page(_), None) => {
                 return Err(Rejection::Unauthorized);
             }
@@ -208,11 +233,9 @@ impl Server {
     }
 
     async fn reload(&self, request: &AdminRequest<'_>) -> AdminReply {
-        let info = match console::reload(&self.source, request).await {
-            Ok(Audited::Done(info)) => info,
-            Ok(Audited::Repeated(_) | Audited::Continues) => {
-                return reply::unavailable("the reload takes long and continues");
-            }
+        let info = match console::reload(&self.source, request).await.map(|reloaded| reloaded.done) {
+            Ok(Some(info)) => info,
+            Ok(None) => return reply::unavailable("the reload takes long and continues"),
             Err(error) => return reply::unavailable(&error.to_string()),
         };
         let document = rules::rules_document(&info);
@@ -222,14 +245,15 @@ impl Server {
 
 /// Why a request does not reach its handler.
 enum Refusal {
-    Rejected(Rejection),
+    /// It is rejected; the user, if it has one.
+    Rejected(Rejection, Option<SignedIn>),
     /// The browser is sent to the sign-in form, at this path.
     SignIn(String),
 }
 
 impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {
-        Self::Rejected(rejection)
+        Self::Rejected(rejection, None)
     }
 }
 

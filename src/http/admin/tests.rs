@@ -273,6 +273,27 @@ async fn every_path_answers() {
 }
 
 #[tokio::test]
+async fn a_user_s_error_pages_have_the_navigation() {
+    let admin = start("").await;
+    let own = "Origin: http://localhost:9090";
+    let html = "Accept: text/html";
+    for (line, headers, expected) in [
+        ("GET /nothing", &[html][..], 404),
+        ("GET /rules/", &[html], 404),
+        ("GET /merchants/none", &[], 404),
+        ("GET /operations/none", &[], 404),
+        ("GET /rules/reload", &[], 405),
+        ("POST /explain", &[own], 415),
+        ("POST /rules/reload", &["Origin: https://evil.example"], 403),
+    ] {
+        let (status, reply) = admin.send(line, &[&[LOCAL][..], headers].concat()).await;
+        assert!(status == expected && reply.contains("<nav aria-label=\"Console\">"), "{line}: {reply}");
+    }
+    let (status, reply) = admin.send("GET /rules", &["Host: evil.example", html]).await;
+    assert!(status == 403 && !reply.contains("<nav") && !reply.contains("<b>local</b>"), "another name: {reply}");
+}
+
+#[tokio::test]
 async fn readiness_names_the_reason() {
     let admin = start("").await;
     *admin.source.not_ready.lock().unwrap() = Some("draining".to_owned());

@@ -53,8 +53,11 @@ export function launch() {
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 390, height: 844 }, locale: "en-GB", ...options });
   context.setDefaultTimeout(PATIENCE_MS);
-  const noted = { requests: [], complaints: [], shown: [] };
-  context.on("request", (request) => noted.requests.push(request.url()));
+  const noted = { requests: [], posts: [], complaints: [], shown: [] };
+  context.on("request", (request) => {
+    noted.requests.push(request.url());
+    if (request.method() === "POST") noted.posts.push(request.url());
+  });
   context.on("page", (page) => {
     page.on("console", (message) => noted.complaints.push(message.text()));
     page.on("pageerror", (error) => noted.complaints.push(String(error)));
@@ -111,6 +114,41 @@ export async function fits(page, what) {
   assert.ok(whole <= window, `${what}: ${whole} px in a window of ${window} px`);
 }
 
+// Amounts, states, modes, times and ids are on one line each, no word is broken, no fact covers another, and no row of a phone
+// has to be scrolled.
+export async function whole(page, what) {
+  const faults = await page.evaluate(() => {
+    const main = document.querySelector("main");
+    const texts = (within) => {
+      const walk = document.createTreeWalker(within, NodeFilter.SHOW_TEXT);
+      const found = [];
+      for (let text; (text = walk.nextNode()); ) found.push(text);
+      return found;
+    };
+    const lines = (text, from, to) => {
+      const range = document.createRange();
+      range.setStart(text, from);
+      range.setEnd(text, to);
+      const drawn = [...range.getClientRects()].filter(({ width }) => width > 0);
+      return new Set(drawn.map(({ bottom }) => Math.round(bottom))).size;
+    };
+    const single = [...main.querySelectorAll("td.n, .one, .badge, time, .id:not(.long)")];
+    const wrapped = single.filter((one) => texts(one).some((text) => lines(text, 0, text.length) > 1));
+    const broken = texts(main)
+      .filter((text) => !text.parentElement.closest("pre, textarea, option, thead, .hidden"))
+      .flatMap((text) => [...text.data.matchAll(/\S+/g)]
+        .filter((piece) => piece[0].length <= (text.parentElement.closest("h1, .dot") ? 40 : 24))
+        .flatMap((piece) => [...piece[0].matchAll(/[\p{L}\p{N}]+/gu)].map((word) => [piece.index + word.index, word[0]]))
+        .filter(([from, word]) => lines(text, from, from + word.length) > 1)
+        .map(([, word]) => word));
+    const facts = [...main.querySelectorAll("dd")].filter((fact) => fact.scrollWidth > fact.clientWidth);
+    const boxes = innerWidth > 480 ? [] : [...main.querySelectorAll(".panel")];
+    const scrolled = boxes.filter((box) => box.scrollWidth > box.clientWidth);
+    return [...wrapped, ...facts, ...scrolled].map((one) => one.textContent.trim()).concat(broken);
+  });
+  assert.deepEqual(faults, [], what);
+}
+
 // What axe finds.
 export async function accessible(page, what) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
@@ -123,7 +161,7 @@ export async function accessible(page, what) {
 
 // The Tab key alone reaches everything that can be used, in the order of the text, and each shows that it was reached.
 export async function reachable(page, what, leastHeight = 44) {
-  const controls = page.locator("a[href], button, input:not([type=hidden], [hidden]), select, textarea, pre[tabindex]");
+  const controls = page.locator("a[href], button, input:not([type=hidden], [hidden]), select, textarea, main [tabindex='0']");
   const usable = await controls.evaluateAll((all) => all.map((one) => one.name || one.textContent.trim()));
   const reached = [];
   for (let step = 0; step < usable.length; step++) {

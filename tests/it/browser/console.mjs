@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { accessible, arrives, doing, eventually, fits, launch, open, plan, quiet, reachable } from "./browser.mjs";
+import { accessible, arrives, doing, eventually, fits, launch, open, plan, quiet, reachable, whole } from "./browser.mjs";
 
 const WINDOWS = {
   phone: { width: 390, height: 844 },
   tablet: { width: 820, height: 1180 },
-  wide: { width: 1440, height: 900 },
+  wide: { width: 1280, height: 900 },
 };
 const LOOKS = process.env.PAYBRIDGE_LONG
   ? Object.keys(WINDOWS).flatMap((window) => [[window, "light"], [window, "dark"]])
@@ -64,15 +64,16 @@ async function withoutScripts(browser) {
   assert.equal(await rows(page), 1);
   await follows(page, mine, "NW-2026-004713");
   await press(page, "Resend");
-  await says(page, "It is queued");
+  await says(page, "Queued (ada, ");
   await lists(page, mine, 2);
   await page.getByRole("link", { name: /^Resend all failed/ }).click();
   await page.getByText("2 failed callbacks match").waitFor();
   await press(page, "Resend 2 callbacks");
-  await says(page, "Failed callbacks queued again: 2.");
+  await says(page, "2 queued (ada, ");
   await page.goto(at("/rules"));
   await press(page, "Reload now");
-  await says(page, "are in force.");
+  await says(page, "are in force (ada, ");
+  assert.match(page.url(), /\/rules\?result=\d+$/);
   await explains(page, plan.refused);
   await says(page, "It would be refused");
   await press(page, "Sign out");
@@ -102,9 +103,14 @@ async function withScripts(browser) {
   assert.deepEqual(noted.requests.filter((url) => url.endsWith("/resend")), []);
   agrees = true;
   await button(page, "Resend").dblclick();
-  await says(page, /It is queued|acted once/);
-  await page.reload();
-  await says(page, "This form was sent before, and acted once: queued.");
+  await says(page, /Queued|has not ended/);
+  // To reload the outcome asks nothing and sends no form.
+  const [forms, asked] = [noted.posts.length, questions.length];
+  await eventually("the outcome", async () => {
+    await page.reload();
+    return page.locator(".message", { hasText: "Queued (ada, " }).count();
+  });
+  assert.deepEqual([noted.posts.length, questions.length], [forms, asked]);
   await lists(page, "/audit?user=ada&action=callbacks.resend", 2);
   await refreshes(page, noted);
   quiet(noted, [plan.origin]);
@@ -140,6 +146,8 @@ const PATHS = {
   merchant: "/merchants/acme",
   "merchant-shadow": "/merchants/beta",
   operations: "/operations?merchant=acme&direction=&order_id=NW-2026-004712",
+  "operations-large": "/operations?merchant=acme&order_id=NW-2026-004718",
+  "operations-long": `/operations?merchant=acme&order_id=${plan.long}`,
   "operations-none": "/operations?merchant=acme&order_id=none",
   callbacks: "/callbacks?state=pending%2Cdelivered%2Cfailed",
   "callbacks-refused": "/callbacks?since=yesterday",
@@ -149,6 +157,7 @@ const PATHS = {
   audit: "/audit",
   "audit-none": "/audit?user=eve",
   missing: "/merchants/none",
+  "missing-page": "/merchant",
   // Late, so that it has figures: there is one every ten seconds.
   overview: "/",
 };
@@ -165,6 +174,8 @@ const WAYS = {
   operation: (page) => follows(page, PATHS.operations, ""),
   "operation-failed": (page) => follows(page, "/operations?merchant=acme&order_id=NW-2026-004714", ""),
   "operation-pending": (page) => follows(page, "/operations?merchant=acme&order_id=NW-2026-004715", ""),
+  "operation-large": (page) => follows(page, "/operations?merchant=acme&order_id=NW-2026-004718", ""),
+  "operation-long": (page) => follows(page, `/operations?merchant=acme&order_id=${plan.long}`, ""),
   callback: (page) => follows(page, PATHS.callbacks, "NW-2026-004712"),
   "callback-failed": (page) => follows(page, PATHS.callbacks, "NW-2026-004713"),
   explain: (page) => explains(page, plan.accepted),
@@ -195,6 +206,7 @@ async function looks(browser, ways) {
       await page.setViewportSize(WINDOWS[window]);
       await page.emulateMedia({ colorScheme });
       await fits(page, where);
+      await whole(page, where);
       await accessible(page, where);
       const path = `${pictures}/${name}-${window}-${colorScheme}.png`;
       await page.screenshot({ path, fullPage: true, animations: "disabled" });
@@ -241,7 +253,7 @@ async function breaks(page) {
   });
   await says(page, "The files on disk are refused");
   await press(page, "Reload now");
-  await says(page, "The files on disk are refused: see below.");
+  await says(page, "Failed: the files are refused; problems: ");
 }
 
 rmSync(pictures, { recursive: true, force: true });

@@ -61,6 +61,9 @@ async fn the_console_serves_operators_and_viewers() {
     let failed = with(payout("NW-2026-004714"), "amount", Some("1199.01".into()));
     send(Request::payout(&ACME, &to(failed, &receiver.url("/gone/callbacks"))), 200).await;
     send(Request::payin(&ACME, &payin("NW-2026-004715")), 200).await;
+    send(Request::payin(&ACME, &with(payin("NW-2026-004718"), "amount", Some("9999999999999.99".into()))), 200).await;
+    let long = "W".repeat(255);
+    send(Request::payout(&ACME, &to(payout(&long), &receiver.url("/ok/callbacks"))), 200).await;
     send(Request::payin(&ACME, &with(payin("NW-2026-004716"), "amount", Some("10,50".into()))), 400).await;
     for (order, level) in [("FT-90210", 3), ("FT-90211", 9)] {
         send(Request::payin(&BETA, &with(payin(order), "paymentData.level", Some(level.into()))), 200).await;
@@ -72,6 +75,7 @@ async fn the_console_serves_operators_and_viewers() {
         "tokens": { "ada": ADA, "bob": BOB },
         "rules": gateway.rules_dir(),
         "sample": receiver.url("/samples"),
+        "long": long,
         "accepted": payin("NW-2026-004720").to_string(),
         "refused": with(payin("NW-2026-004721"), "paymentData.level", Some(9.into())).to_string(),
     });

@@ -1,4 +1,5 @@
-//! What operators do about callbacks on the console's pages: each action leaves one row, and a form sent twice acts once.
+//! What operators do about callbacks on the console's pages: each action leaves one row, a form sent twice acts once,
+//! and the outcome has an address.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +11,7 @@ use crate::callbacks::{QUICK, a_while, create, path, rules, withdrawal};
 use crate::console::{encoded, page};
 use crate::support::bodies::with;
 use crate::support::request::ACME;
-use crate::support::{Gateway, Request, eventually};
+use crate::support::{Gateway, Request, Rules, eventually};
 
 /// The rows of the audit trail without what a test cannot know.
 fn rows(gateway: &Gateway) -> Vec<String> {
@@ -34,11 +35,10 @@ async fn forms_act_once_and_leave_rows() {
     // A double click sends one page's form twice, at the same time.
     let shown = page(&gateway, &format!("/callbacks/{id}"));
     let form = form_key(&shown);
-    let send = || gateway.console_post(&format!("/callbacks/{id}/resend"), "", &form);
+    let send = || gateway.console_act(&format!("/callbacks/{id}/resend"), &form);
     let clicks = std::thread::scope(|scope| [scope.spawn(send), scope.spawn(send)].map(|click| click.join().unwrap()));
-    assert!(clicks.iter().all(|(status, _)| *status == 200), "{clicks:?}");
-    let again = clicks.iter().filter(|(_, html)| html.contains("This form was sent before"));
-    assert_eq!(again.count(), 1, "{clicks:?}");
+    assert!(clicks[0] == clicks[1] && clicks[0].starts_with(&format!("/callbacks/{id}?result=")), "{clicks:?}");
+    shows(&gateway, &clicks[0], "Queued (local, ").await;
     reported_again(&receiver, "one").await;
     a_while(&gateway).await;
     assert_eq!(receiver.of(&path("one")).len(), 2, "sent again once");
@@ -50,13 +50,13 @@ async fn forms_act_once_and_leave_rows() {
     let form = format!("{}&state=failed&merchant=acme&order_id=&since=&until={until}", form_key(&count));
     let (status, refused) = gateway.console_post("/callbacks/resend", "", &form.replace("&state=failed", ""));
     assert!(status == 400 && refused.contains("state"), "{refused}");
-    let (status, done) = gateway.console_post("/callbacks/resend", "", &form);
-    assert!(status == 200 && done.contains("Failed callbacks queued again: 2."), "{done}");
+    let done = gateway.console_act("/callbacks/resend", &form);
+    assert!(done.starts_with("/callbacks?state=failed&merchant=acme&until="), "{done}");
+    shows(&gateway, &done, "2 queued (local, ").await;
     for order in ["two", "three"] {
         reported_again(&receiver, order).await;
     }
-    let (status, again) = gateway.console_post("/callbacks/resend", "", &form);
-    assert!(status == 200 && again.contains("sent before, and acted once: 2 queued"), "{again}");
+    assert_eq!(gateway.console_act("/callbacks/resend", &form), done, "it leads to the same outcome");
     assert_eq!(rows(&gateway).len(), 2);
     let row = &rows(&gateway)[1];
     assert!(
@@ -68,14 +68,25 @@ async fn forms_act_once_and_leave_rows() {
     let form = form_key(&page(&gateway, "/callbacks/sample"));
     let url = receiver.url("/sample?token=hush");
     let sample = format!("{form}&merchant=acme&kind=v2&url={}", url.replace('?', "%3F").replace('=', "%3D"));
-    let (status, sampled) = gateway.console_post("/callbacks/sample", "", &sample);
-    assert!(status == 200 && sampled.contains("HTTP 200"), "{sampled}");
+    let done = gateway.console_act("/callbacks/sample", &sample);
+    assert!(done.starts_with("/callbacks/sample?merchant=acme&kind=v2&result=") && !done.contains("hush"), "{done}");
+    let sampled = page(&gateway, &done);
+    assert!(
+        sampled.contains("Delivered: HTTP 200") && sampled.contains("sample-") && !sampled.contains("hush"),
+        "{sampled}"
+    );
     assert_eq!(receiver.got("/sample?token=hush", 1).await.len(), 1);
-    let (status, refused) = gateway.console_post("/callbacks/sample", "", "merchant=nothing&kind=&url=");
-    assert!(status == 400 && refused.contains("nothing"), "{refused}");
+    assert_eq!(gateway.console_act("/callbacks/sample", &sample), done);
+    assert_eq!(page(&gateway, &done).matches("sample-").count(), sampled.matches("sample-").count(), "the same body");
+    let refused = gateway.console_act("/callbacks/sample", "merchant=nothing&kind=&url=");
+    shows(&gateway, &refused, "Failed: ").await;
+    let (status, wrong) = gateway.console_post("/callbacks/sample", "", "merchant=acme&kind=v3&url=");
+    assert!(status == 400 && wrong.contains("kind"), "{wrong}");
     assert_eq!(gateway.admin_request(&api(&gateway, &format!("/api/callbacks/{id}/resend"))).unwrap().0, 200);
     let unknown = "cb_00000000000000010000000000000001";
-    assert_eq!(gateway.console_post(&format!("/callbacks/{unknown}/resend"), "", "").0, 404);
+    let none = gateway.console_act(&format!("/callbacks/{unknown}/resend"), "");
+    let (status, none) = gateway.admin_get(&none).unwrap();
+    assert!(status == 404 && none.contains("Failed: there is no such callback"), "{none}");
 
     let rows = rows(&gateway);
     assert!(rows[2].starts_with("local callbacks.sample acme ") && !rows[2].contains("token"), "{rows:?}");
@@ -86,6 +97,41 @@ async fn forms_act_once_and_leave_rows() {
     let trail = page(&gateway, "/audit?user=local&action=callbacks.resend&since=1h&until=");
     assert!(trail.contains(id) && trail.contains(unknown) && !trail.contains("callbacks.sample"), "{trail}");
     assert!(!rows.concat().contains(ACME.v2.unwrap()));
+}
+
+/// Waits until a page shows the outcome of the action that led to it.
+async fn shows(gateway: &Gateway, path: &str, outcome: &str) {
+    eventually(outcome, async || page(gateway, path).contains(outcome).then_some(())).await;
+}
+
+/// The outcome is found by its address wherever the store is, and no longer where it is not known.
+#[tokio::test]
+async fn an_outcome_has_an_address_of_its_own() {
+    let mut gateway = Gateway::start(&Rules::default());
+    let form = form_key(&page(&gateway, "/rules"));
+    let done = gateway.console_act("/rules/reload", &form);
+    let outcome = "are in force (local, ";
+    assert!(done.starts_with("/rules?result=") && page(&gateway, &done).contains(outcome));
+    gateway.kill();
+    gateway.spawn();
+    assert!(gateway.wait_ready());
+    for _ in 0..2 {
+        assert!(page(&gateway, &done).contains(outcome), "another process shows it, and again");
+    }
+    assert_eq!(gateway.console_act("/rules/reload", &form), done, "the form was sent before");
+    assert_eq!(rows(&gateway).len(), 1);
+    for unknown in ["1", "-1", "9223372036854775807", "x", "%00"] {
+        let shown = page(&gateway, &format!("/rules?result={unknown}"));
+        let (text, way) = ("The outcome of the action cannot be shown here.", "href=\"&#x2f;audit\">Audit trail</a>");
+        assert!(shown.contains(text) && shown.contains(way), "{unknown}: {shown}");
+    }
+    let broken = Rules::default().edit("merchants/acme.toml", "default_shop", "default_shoe");
+    broken.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    let refused = page(&gateway, &gateway.console_act("/rules/reload", &form_key(&page(&gateway, "/rules"))));
+    assert!(refused.contains("message bad") && refused.contains("Failed: the files are refused"), "{refused}");
+    gateway.tamper("UPDATE actions SET outcome = NULL, ended_at = NULL");
+    let unfinished = page(&gateway, &done);
+    assert!(unfinished.contains("The action has not ended"), "{unfinished}");
 }
 
 /// The address of a port of this machine on which nothing listens.
@@ -102,23 +148,24 @@ async fn a_form_that_was_changed_acts_and_the_same_one_does_not() {
     let gateway = Gateway::start(&rules(&[&receiver], QUICK));
     let key = form_key(&page(&gateway, "/callbacks/sample"));
     let sample = |url: &str, kind: &str| {
-        let form = format!("{key}&merchant=acme&kind={kind}&url={}", encoded(url));
-        let (status, html) = gateway.console_post("/callbacks/sample", "", &form);
-        assert_eq!(status, 200, "{html}");
-        html
+        gateway.console_act("/callbacks/sample", &format!("{key}&merchant=acme&kind={kind}&url={}", encoded(url)))
+    };
+    let shown = |path: &str, outcome: &str| {
+        let html = page(&gateway, path);
+        assert!(html.contains(outcome), "{html}");
     };
     let closed = closed();
     let failed = sample(&closed, "v2");
-    assert!(failed.contains("connection refused"), "{failed}");
-    let again = sample(&closed, "v2");
-    assert!(again.contains("sent before, and acted once: failed: connection refused"), "{again}");
+    shown(&failed, "Failed: connection refused, sample_");
+    assert_eq!(sample(&closed, "v2"), failed, "it was sent before");
     // The address is corrected, then the format.
-    assert!(sample(&receiver.url("/sample"), "v2").contains("HTTP 200"));
-    assert!(sample(&receiver.url("/sample"), "").contains("HTTP 200"));
-    assert!(sample(&receiver.url("/sample"), "").contains("sent before"));
+    shown(&sample(&receiver.url("/sample"), "v2"), "Delivered: HTTP 200, sample_");
+    let other = sample(&receiver.url("/sample"), "");
+    shown(&other, "Delivered: HTTP 200, sample_");
+    assert_eq!(sample(&receiver.url("/sample"), ""), other);
     assert_eq!(receiver.got("/sample", 2).await.len(), 2);
     answers.store(503, Ordering::Relaxed);
-    assert!(sample(&receiver.url("/busy"), "v2").contains("HTTP 503"));
+    shown(&sample(&receiver.url("/busy"), "v2"), "Failed: HTTP 503, sample_");
 
     let rows = rows(&gateway);
     assert_eq!(rows.len(), 4, "{rows:?}");
@@ -215,10 +262,10 @@ async fn fields_offer_merchants_and_take_what_was_pasted() {
     // A name in place of the id.
     let (status, html) = gateway.admin_get("/callbacks?merchant=Acme+Ltd").unwrap();
     assert!(status == 400 && html.contains("`Acme Ltd` in the rules (did you mean `acme`?)"), "{html}");
-    for (action, rest) in [("/explain", "kind=payin&body={}"), ("/callbacks/sample", "kind=&url=")] {
-        let (status, html) = gateway.console_post(action, "", &format!("merchant=amce&{rest}"));
-        assert!(status == 400 && html.contains("here is no merchant `amce`"), "{action}: {status} {html}");
-    }
+    let (status, html) = gateway.console_post("/explain", "", "merchant=amce&kind=payin&body={}");
+    assert!(status == 400 && html.contains("here is no merchant `amce`"), "{status} {html}");
+    let sampled = gateway.console_act("/callbacks/sample", "merchant=amce&kind=&url=");
+    shows(&gateway, &sampled, "here is no merchant `amce`").await;
 
     std::fs::remove_file(gateway.rules_dir().join("merchants/acme.toml")).unwrap();
     gateway.reload_with(&with_acme.without("merchants/acme.toml"));

@@ -1,7 +1,7 @@
 //! Actions with their rows in the audit trail, for pages and for the API.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -11,7 +11,7 @@ use super::super::rules::RulesInfo;
 use super::super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::listing::filter_parameters;
-use crate::store::{ActionRecord, BeginOutcome, CallbackId, CallbackQuery, NewAction, Resent, StoreError};
+use crate::store::{ActionId, ActionRecord, BeginOutcome, CallbackId, CallbackQuery, NewAction, Resent, StoreError};
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
 const PATIENCE: Duration = Duration::from_secs(11);
@@ -19,14 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(11);
 /// How many callbacks are queued again in one commit.
 const SLICE: usize = 500;
 
-/// What came of an action.
-pub(in crate::http::admin) enum Audited<T> {
-    /// It was done now.
-    Done(T),
-    /// The same form was sent before: the row of that action.
-    Repeated(Box<ActionRecord>),
-    /// It takes longer than a request waits.
-    Continues,
+/// An action with its row.
+pub(in crate::http::admin) struct Audited<T> {
+    /// The number of the row, which has the outcome when the action has ended; `None`: it takes long to write the row.
+    pub id: Option<ActionId>,
+    /// What came of it; `None`: the same form was sent before, or the action takes longer than a request waits.
+    pub done: Option<T>,
 }
 
 /// An action that a user requests: what its row holds.
@@ -76,22 +74,24 @@ impl<'a> Requested<'a> {
     {
         let source = Arc::clone(self.source);
         let action = self.action;
+        let begun = Arc::new(OnceLock::new());
+        let id_of_row = Arc::clone(&begun);
         let task = tokio::spawn(async move {
             let id = match source.store().begin_action(action).await? {
-                BeginOutcome::New(id) => id,
-                BeginOutcome::Repeated(row) => return Ok(Audited::Repeated(row)),
+                BeginOutcome::New(id) => *id_of_row.get_or_init(|| id),
+                BeginOutcome::Repeated(row) => return Ok(Audited { id: Some(row.id), done: None }),
             };
             let done = work(Arc::clone(&source)).await;
             let outcome = outcome(&done);
             if let Err(error) = source.store().end_action(id, source.now(), &outcome).await {
                 tracing::warn!(%error, outcome, "the audit trail shows a finished action as unfinished");
             }
-            Ok(Audited::Done(done))
+            Ok(Audited { id: Some(id), done: Some(done) })
         });
         match timeout(PATIENCE, task).await {
             Ok(Ok(done)) => done,
             Ok(Err(panic)) => Err(StoreError::Unavailable(format!("the action was interrupted: {panic}"))),
-            Err(_elapsed) => Ok(Audited::Continues),
+            Err(_elapsed) => Ok(Audited { id: begun.get().copied(), done: None }),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::callback::listing::{Moment, SpanEnd};
 use crate::console::{AuditItem, AuditSearch, AuditView, PageView};
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
-use crate::store::{ActionId, ActionQuery, ActionRecord};
+use crate::store::{ActionEnd, ActionId, ActionQuery, ActionRecord};
 
 /// Answers `GET /audit`.
 pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
@@ -53,7 +53,6 @@ pub(super) fn moment(end: SpanEnd, text: &str, now: UnixMillis) -> Result<Option
 const SHOWN: usize = 120;
 
 fn item(row: ActionRecord) -> AuditItem {
-    let outcome = row.end.map(|end| end.outcome.into_string());
     AuditItem {
         at: row.at,
         user: row.user.into(),
@@ -63,8 +62,8 @@ fn item(row: ActionRecord) -> AuditItem {
         action: row.action.into(),
         target: row.target.into(),
         parameters: if &*row.parameters == "{}" { String::new() } else { shortened(&row.parameters, SHOWN) },
-        is_failed: outcome.as_ref().is_some_and(|outcome| outcome.starts_with("failed") || outcome.starts_with("not ")),
-        outcome: outcome.map(|outcome| shortened(&outcome, SHOWN)),
+        is_failed: row.end.as_ref().is_some_and(ActionEnd::is_failure),
+        outcome: row.end.map(|end| shortened(&end.outcome, SHOWN)),
         rules_version: row.rules_version.into(),
     }
 }

@@ -2,17 +2,17 @@
 
 use super::actions::{self, Audited};
 use super::audit::moment;
-use super::context::{PageContext, PageError, PageResult, ROWS, repeated, sentence, unknown_note};
+use super::context::{PageContext, PageError, PageResult, ROWS, see_result, sentence, unknown_note};
 use crate::callback::listing::{DEFAULT_STATES, Slice, SpanEnd, read_cursor, read_states, write_cursor};
 use crate::callback::{SampleKind, Sampled};
 use crate::console::{
-    AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageMessage, PageView, ResendAllView,
-    SampleResult, SampleView, Tone,
+    AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageView, ResendAllView, SampleResult,
+    SampleView, Tone,
 };
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::error::RequestError;
 use crate::http::admin::source::SampleRequest;
-use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, Resent};
+use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt};
 use crate::wire::time::rfc3339;
 
 /// How many failed callbacks are counted before they are sent again.
@@ -125,17 +125,8 @@ async fn one(context: &PageContext<'_>, id: CallbackId) -> Result<CallbackView, 
 /// Answers `POST /callbacks/{id}/resend`.
 pub(super) async fn resend_one(context: &PageContext<'_>) -> PageResult {
     let id = CallbackId::parse(context.request.id).ok_or(PageError::NotFound)?;
-    let (tone, text) = match actions::resend(context.source, context.request, id).await? {
-        Audited::Done(resent) => match resent? {
-            Resent::Queued => (Tone::Good, "It is queued, and is sent as soon as its receiver can take it.".to_owned()),
-            Resent::UnderWay => return Err(PageError::Conflict("the callback is being sent at this moment")),
-            Resent::Unknown => return Err(PageError::NotFound),
-        },
-        Audited::Repeated(row) => repeated(&row),
-        Audited::Continues => continues(),
-    };
-    let view = one(context, id).await?;
-    Ok(context.page_after(PageView::Callback(&view), PageMessage { tone, text, link: None }).await)
+    let resent = actions::resend(context.source, context.request, id).await?;
+    Ok(see_result(&format!("/callbacks/{id}"), &[], resent.id))
 }
 
 /// Answers `GET /callbacks/resend`: how many failed callbacks the filter matches.
@@ -165,37 +156,28 @@ fn failed(filter: &CallbackSearch, now: UnixMillis) -> Result<CallbackQuery, Req
 
 /// Answers `POST /callbacks/resend`: sends all failed callbacks again that the filter matches.
 pub(super) async fn resend_matching(context: &PageContext<'_>) -> PageResult {
-    let [state, merchant, order_id, since, until] = FILTER.map(|name| context.field(name));
+    let sent = FILTER.map(|name| context.field(name));
+    let members: Vec<_> = FILTER.into_iter().zip(sent.iter().map(String::as_str)).collect();
+    let [state, merchant, order_id, since, until] = sent.clone();
     if state != CallbackState::Failed.as_str() {
         // Required, so that a form without fields does not resend everything.
         return Err(RequestError::member("state", "is required and must be `failed`").into());
     }
     let filter = CallbackSearch { state, merchant, order_id, since, until };
     let query = failed(&filter, context.source.now())?;
-    let (tone, text) = match actions::resend_matching(context.source, context.request, query).await? {
-        Audited::Done((count, Ok(()))) => (Tone::Good, format!("Failed callbacks queued again: {count}.")),
-        Audited::Done((count, Err(error))) => {
-            (Tone::Bad, format!("Failed callbacks queued again: {count}, then: {error}."))
-        }
-        Audited::Repeated(row) => repeated(&row),
-        Audited::Continues => continues(),
-    };
-    let view = listed(context, filter, "").await?;
-    Ok(context.page_after(PageView::Callbacks(&view), PageMessage { tone, text, link: None }).await)
+    let resent = actions::resend_matching(context.source, context.request, query).await?;
+    Ok(see_result("/callbacks", &members, resent.id))
 }
 
-fn continues() -> (Tone, String) {
-    (Tone::Warn, "This takes long and continues; the audit trail shows when it is done.".to_owned())
-}
-
-/// Answers `GET /callbacks/sample`: the form.
+/// Answers `GET /callbacks/sample`: the form, and the sample that was sent with it.
 pub(super) async fn sample_form(context: &PageContext<'_>) -> PageResult {
-    let [merchant] = context.parameters(["merchant"])?;
-    let view = SampleView { merchant, ..SampleView::default() };
+    let [merchant, kind] = context.parameters(["merchant", "kind"])?;
+    let result = context.result_id().and_then(|id| context.samples.get(id));
+    let view = SampleView { merchant, kind, result, ..SampleView::default() };
     Ok(context.page(PageView::Sample(&view)).await)
 }
 
-/// Answers `POST /callbacks/sample`: sends a sample, and shows the outcome.
+/// Answers `POST /callbacks/sample`: sends a sample.
 pub(super) async fn sample(context: &PageContext<'_>) -> PageResult {
     let [merchant, kind, url] = ["merchant", "kind", "url"].map(|name| context.field(name));
     let mut view = SampleView { merchant, kind, url, ..SampleView::default() };
@@ -206,21 +188,11 @@ pub(super) async fn sample(context: &PageContext<'_>) -> PageResult {
             return Ok(context.form_page(PageView::Sample(&view), true).await);
         }
     };
-    // Its query may hold a token.
-    view.url.clear();
-    let (tone, text) = match actions::sample(context.source, context.request, sample).await? {
-        Audited::Done(Ok(sampled)) => {
-            view.result = Some(sample_result(sampled));
-            return Ok(context.page(PageView::Sample(&view)).await);
-        }
-        Audited::Done(Err(reason)) => {
-            view.problem = Some(reason);
-            return Ok(context.form_page(PageView::Sample(&view), true).await);
-        }
-        Audited::Repeated(row) => repeated(&row),
-        Audited::Continues => continues(),
-    };
-    Ok(context.page_after(PageView::Sample(&view), PageMessage { tone, text, link: None }).await)
+    let sampled = actions::sample(context.source, context.request, sample).await?;
+    if let Audited { id: Some(id), done: Some(Ok(sampled)) } = sampled {
+        context.samples.keep(id, sample_result(sampled));
+    }
+    Ok(see_result("/callbacks/sample", &[("merchant", &view.merchant), ("kind", &view.kind)], sampled.id))
 }
 
 fn sample_request(view: &SampleView) -> Result<SampleRequest, RequestError> {
@@ -241,7 +213,7 @@ fn sample_request(view: &SampleView) -> Result<SampleRequest, RequestError> {
 
 fn sample_result(sampled: Sampled) -> SampleResult {
     let Sampled { id, url, body, tried, .. } = sampled;
-    // As above, no path and no query.
+    // Its path and query may hold a token.
     SampleResult { id, url: url.origin(), body, attempt: attempt(&tried) }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::samples::RecentSamples;
 use crate::build_info::BUILD;
 use crate::console::{
     self, Chrome, ConsoleError, ErrorView, MerchantChoice, PageLink, PageMessage, PageView, SignedInUser, Tone,
@@ -15,11 +16,15 @@ use crate::http::admin::reply::{self, AdminReply};
 use crate::http::admin::request::AdminRequest;
 use crate::http::admin::source::AdminSource;
 use crate::rules::{Merchant, Role};
-use crate::store::{ActionRecord, FormKey, StoreError};
+use crate::store::{ActionId, ActionQuery, ActionRecord, FormKey, StoreError};
 use crate::v1::query::parameter;
+use crate::wire::time::rfc3339;
 
 /// How many rows a list shows.
 pub(super) const ROWS: usize = 50;
+
+/// The parameter of the action that led to a page: the number of its row in the audit trail.
+const RESULT: &str = "result";
 
 /// How many merchants a field offers: a page has a bound.
 const CHOICES: usize = 5000;
@@ -35,8 +40,6 @@ pub(super) enum PageError {
     NotFound,
     /// There is no such merchant, in a sentence.
     NoMerchant(String),
-    /// The action cannot be done now.
-    Conflict(&'static str),
     /// The store does not respond.
     Store(StoreError),
 }
@@ -57,8 +60,9 @@ impl From<StoreError> for PageError {
 pub(super) type PageResult = Result<AdminReply, PageError>;
 
 /// A request for a page, with what its handler needs.
-pub(super) struct PageContext<'a> {
+pub(in crate::http::admin) struct PageContext<'a> {
     pub source: &'a Arc<dyn AdminSource>,
+    pub samples: &'a RecentSamples,
     pub request: &'a AdminRequest<'a>,
 }
 
@@ -95,13 +99,8 @@ impl PageContext<'_> {
 
     /// Renders a page with a form; `has_problem`: what was sent with it is wrong, as the page shows.
     pub(super) async fn form_page(&self, page: PageView<'_>, has_problem: bool) -> AdminReply {
-        let document = console::render(page, &self.chrome(page, None).await);
+        let document = console::render(page, &self.chrome(page).await);
         if has_problem { reply::refused_page(ConsoleError::BadRequest, document) } else { reply::page(document) }
-    }
-
-    /// Renders a page with the outcome of the action that led to it.
-    pub(super) async fn page_after(&self, page: PageView<'_>, notice: PageMessage) -> AdminReply {
-        reply::page(console::render(page, &self.chrome(page, Some(notice)).await))
     }
 
     pub(super) async fn refused(&self, error: PageError) -> AdminReply {
@@ -109,17 +108,22 @@ impl PageContext<'_> {
             PageError::Invalid(error) => (ConsoleError::BadRequest, Some(error.to_string())),
             PageError::NotFound => (ConsoleError::NotFound, None),
             PageError::NoMerchant(reason) => (ConsoleError::NotFound, Some(reason)),
-            PageError::Conflict(reason) => (ConsoleError::Conflict, Some(reason.to_owned())),
             PageError::Store(error) => (ConsoleError::Unavailable, Some(error.to_string())),
         };
-        let view = ErrorView { error, detail, request_id: self.request.request_id.to_owned() };
-        let page = PageView::Error(&view);
-        reply::refused_page(error, console::render(page, &self.chrome(page, None).await))
+        reply::refused_page(error, self.error_page(error, detail).await)
     }
 
-    async fn chrome(&self, page: PageView<'_>, notice: Option<PageMessage>) -> Chrome {
+    /// Renders the page of an error.
+    pub(super) async fn error_page(&self, error: ConsoleError, detail: Option<String>) -> String {
+        let view = ErrorView { error, detail, request_id: self.request.request_id.to_owned() };
+        let page = PageView::Error(&view);
+        console::render(page, &self.chrome(page).await)
+    }
+
+    async fn chrome(&self, page: PageView<'_>) -> Chrome {
         let user = &self.request.user;
         let rules = self.source.rules();
+        let (banners, notice) = tokio::join!(self.banners(rules.error.is_some()), self.notice());
         Chrome {
             user: Some(SignedInUser {
                 name: user.name.to_string(),
@@ -128,7 +132,7 @@ impl PageContext<'_> {
                 has_session: user.has_session,
             }),
             is_read_only: self.source.rule_set().gateway.admin.read_only,
-            banners: self.banners(rules.error.is_some()).await,
+            banners,
             notice,
             made_at: self.source.now(),
             node: self.source.node(),
@@ -137,6 +141,48 @@ impl PageContext<'_> {
             form_key: FormKey::draw(self.source.random()).to_string(),
             merchants: if page.has_merchant_field() { self.choices() } else { Vec::new() },
         }
+    }
+
+    /// Returns the number of the action that led to this page.
+    pub(super) fn result_id(&self) -> Option<ActionId> {
+        let [result] = self.parameters([RESULT]).ok()?;
+        result.parse().ok().map(ActionId)
+    }
+
+    /// Returns the outcome of the action that led to this page. It is read from the audit trail, so that every node shows
+    /// it, also after a restart.
+    async fn notice(&self) -> Option<PageMessage> {
+        let [result] = self.parameters([RESULT]).ok()?;
+        if result.is_empty() {
+            return None;
+        }
+        let row = match self.result_id() {
+            Some(id) => timeout(PROBE_TIMEOUT, self.action(id)).await.ok().and_then(Result::ok).flatten(),
+            None => None,
+        };
+        let (tone, text) = match &row {
+            Some(ActionRecord { end: Some(end), user, .. }) => {
+                let tone = if end.is_failure() { Tone::Bad } else { Tone::Good };
+                let ended = rfc3339(end.at);
+                let ended = ended.get(..19).unwrap_or_default().replace('T', " ");
+                (tone, format!("{} ({user}, {ended}).", capitalized(&end.outcome)))
+            }
+            Some(_) => {
+                (Tone::Warn, "The action has not ended: it takes long, or its process stopped. Look again.".to_owned())
+            }
+            None => (Tone::Warn, "The outcome of the action cannot be shown here.".to_owned()),
+        };
+        let action = row.map_or_else(String::new, |row| row.action.into());
+        let href = console::address("/audit", &[("action", &action)]);
+        Some(PageMessage { tone, text, link: Some(PageLink { href, text: "Audit trail".to_owned() }) })
+    }
+
+    /// Returns an action.
+    async fn action(&self, id: ActionId) -> Result<Option<ActionRecord>, StoreError> {
+        // The first of the list at or below the number.
+        let after = Some(ActionId(id.0.saturating_add(1)));
+        let query = ActionQuery { after, limit: 1, ..ActionQuery::default() };
+        Ok(self.source.store().actions(query).await?.pop().filter(|row| row.id == id))
     }
 
     /// Returns the merchants of the rules by id, the first [`CHOICES`] of them.
@@ -191,10 +237,13 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// Describes what came of a form that was sent before.
-pub(super) fn repeated(row: &ActionRecord) -> (Tone, String) {
-    match &row.end {
-        Some(end) => (Tone::Plain, format!("This form was sent before, and acted once: {}.", end.outcome)),
-        None => (Tone::Warn, "This form was sent before, and its action has not ended yet.".to_owned()),
-    }
+/// Sends the browser to the page that shows the outcome of an action: to reload it repeats nothing. `members`: of its query.
+pub(super) fn see_result(path: &str, members: &[(&str, &str)], id: Option<ActionId>) -> AdminReply {
+    let Some(ActionId(id)) = id else { return reply::see_other("/audit") };
+    reply::see_other(&console::address(path, &[members, &[(RESULT, &*id.to_string())]].concat()))
+}
+
+fn capitalized(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }

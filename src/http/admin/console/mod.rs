@@ -9,33 +9,38 @@ mod merchants;
 mod operations;
 mod overview;
 mod rules;
+mod samples;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
-use self::context::{PageContext, PageError, PageResult};
-use super::reply::AdminReply;
-use super::request::AdminRequest;
+use self::context::{PageError, PageResult};
+use super::reply::{AdminReply, Rejection};
 use super::routes::ConsolePage as Route;
-use super::source::AdminSource;
 use crate::store::StoreError;
 
 pub(super) use self::actions::{Audited, reload, resend, resend_slice, sample};
+pub(super) use self::context::PageContext;
+pub(super) use self::samples::RecentSamples;
 
 /// How long a page waits for the store: with the probe for its banner, less than a connection may take.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// Answers a request for a page, or for an action on one.
-pub(super) async fn answer(route: Route, source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> AdminReply {
-    let context = PageContext { source, request };
-    let answered = timeout(PAGE_TIMEOUT, handle(route, &context)).await;
+pub(super) async fn answer(route: Route, context: &PageContext<'_>) -> AdminReply {
+    let answered = timeout(PAGE_TIMEOUT, handle(route, context)).await;
     let too_slow = || Err(PageError::Store(StoreError::Unavailable("it did not answer in time".to_owned())));
     match answered.unwrap_or_else(|_| too_slow()) {
         Ok(reply) => reply,
         Err(error) => context.refused(error).await,
     }
+}
+
+/// Answers the request of a user that does not reach its handler: with a page that has the navigation.
+pub(super) async fn refused(context: &PageContext<'_>, rejection: &Rejection) -> AdminReply {
+    let (error, detail) = rejection.page();
+    rejection.reply_with(context.error_page(error, detail).await)
 }
 
 async fn handle(route: Route, context: &PageContext<'_>) -> PageResult {

@@ -1,8 +1,8 @@
 //! The rules in force, and those on disk.
 
-use super::actions::{self, Audited};
-use super::context::{PageContext, PageResult, repeated};
-use crate::console::{PageMessage, PageView, RuleProblemItem, RulesView, Tone};
+use super::actions;
+use super::context::{PageContext, PageResult, see_result};
+use crate::console::{PageView, RuleProblemItem, RulesView};
 use crate::http::admin::rules::ProblemInfo;
 
 /// Answers `GET /rules`.
@@ -10,15 +10,10 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
     Ok(context.page(PageView::Rules(&view(context))).await)
 }
 
-/// Answers `POST /rules/reload`: loads the rules, and shows them.
+/// Answers `POST /rules/reload`: loads the rules.
 pub(super) async fn reload(context: &PageContext<'_>) -> PageResult {
-    let (tone, text) = match actions::reload(context.source, context.request).await? {
-        Audited::Done(info) if info.error.is_none() => (Tone::Good, format!("Rules {} are in force.", info.version)),
-        Audited::Done(_) => (Tone::Bad, "The files on disk are refused: see below.".to_owned()),
-        Audited::Repeated(row) => repeated(&row),
-        Audited::Continues => (Tone::Warn, "The reload takes long: open this page again to see its result.".to_owned()),
-    };
-    Ok(context.page_after(PageView::Rules(&view(context)), PageMessage { tone, text, link: None }).await)
+    let reloaded = actions::reload(context.source, context.request).await?;
+    Ok(see_result("/rules", &[], reloaded.id))
 }
 
 fn view(context: &PageContext<'_>) -> RulesView {
