@@ -217,8 +217,12 @@ impl Operations {
         let rules = self.rules.current();
         let merchant =
             rules.merchants.get(&request.merchant).ok_or_else(|| rules.no_such_merchant(request.merchant.as_str()))?;
-        let wanted =
-            Sample { merchant, api_key: request.api_key.as_deref(), kind: request.kind, url: request.url.as_ref() };
+        let wanted = Sample {
+            merchant,
+            api_key: request.api_key.as_deref(),
+            through: request.through,
+            url: request.url.as_ref(),
+        };
         let sampled = sample(&rules, &self.outbound, &*self.clock, &*self.random, &wanted).await;
         sampled.map_err(|error| error.to_string())
     }

@@ -26,6 +26,20 @@ pub enum Interface {
     V2,
 }
 
+impl Interface {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::V1, Self::V2];
+
+    /// Returns its name: `v1`, `v2`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+}
+
 /// A key that exists and has a secret for an interface. The sender is not authenticated yet.
 pub struct KnownKey {
     rules: Arc<RuleSet>,

@@ -155,18 +155,19 @@ pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry], now:
 #[must_use]
 pub fn sample_document<'a>(
     id: &'a str,
-    kind: &'static str,
+    through: &'static str,
     url: &'a CallbackUrl,
     body: &'a str,
     tried: &'a CallbackTry,
 ) -> impl Serialize + 'a {
-    SampleDocument { id, kind, url: url.as_str(), body, tried: TryDocument::of(tried) }
+    SampleDocument { id, through, url: url.as_str(), body, tried: TryDocument::of(tried) }
 }
 
 #[derive(Serialize)]
 struct SampleDocument<'a> {
     id: &'a str,
-    kind: &'static str,
+    #[serde(rename = "kind")]
+    through: &'static str,
     url: &'a str,
     body: &'a str,
     #[serde(flatten)]
@@ -189,7 +190,8 @@ struct CallbackDocument<'a, Tries> {
     direction: &'static str,
     order_id: &'a str,
     transaction_id: Option<&'a str>,
-    kind: &'static str,
+    #[serde(rename = "kind")]
+    through: &'static str,
     url: &'a str,
     target: &'a str,
     under_way: bool,
@@ -214,9 +216,9 @@ struct TryDocument<'a> {
     error: Option<&'a str>,
 }
 
-/// Returns the name of the format in which a callback's body is written.
+/// Returns the API version in whose format a callback's body is written.
 #[must_use]
-pub const fn kind(callback: &CallbackRecord) -> &'static str {
+pub const fn through(callback: &CallbackRecord) -> &'static str {
     if callback.is_v1 { "v1" } else { "v2" }
 }
 
@@ -236,7 +238,7 @@ impl<'a, Tries> CallbackDocument<'a, Tries> {
             direction: callback.direction.as_str(),
             order_id: callback.order_id.as_str(),
             transaction_id: callback.transaction_id.as_deref(),
-            kind: kind(callback),
+            through: through(callback),
             url: callback.url.as_str(),
             target: callback.target.origin(),
             under_way: callback.is_under_way(now),

@@ -21,5 +21,5 @@ mod send;
 mod targets;
 mod worker;
 
-pub use sample::{Sample, SampleError, SampleKind, Sampled, sample};
+pub use sample::{Sample, SampleError, Sampled, sample};
 pub use worker::{CallbackDeps, CallbackWorker};

@@ -4,6 +4,7 @@ use http::{HeaderName, HeaderValue};
 
 use super::message::{self, CallbackMessage, MessageContext, Unsendable};
 use super::send::send;
+use crate::auth::Interface;
 use crate::clock::{Clock, Random};
 use crate::domain::{Amount, CallbackUrl, Currency, Direction, InvalidValue, OperationView, OrderId, Status};
 use crate::outbound::Outbound;
@@ -13,29 +14,6 @@ use crate::store::CallbackTry;
 /// The header that marks a sample, with the value `true`. Real callbacks never have it.
 const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
 
-/// The interface whose callback format is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SampleKind {
-    /// As the relay sends it, in the merchant's dialect.
-    V1,
-    /// As v2 sends it.
-    V2,
-}
-
-impl SampleKind {
-    /// Both kinds.
-    pub const ALL: [Self; 2] = [Self::V1, Self::V2];
-
-    /// Returns the value used on the command line and in the admin API.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::V1 => "v1",
-            Self::V2 => "v2",
-        }
-    }
-}
-
 /// Which sample to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
@@ -43,8 +21,9 @@ pub struct Sample<'a> {
     pub merchant: &'a Merchant,
     /// The key that signs; `None`: the merchant's first key with a secret.
     pub api_key: Option<&'a str>,
-    /// The format; `None`: the one in the merchant's v1 rules.
-    pub kind: Option<SampleKind>,
+    /// Through which API version: v1 is as the relay sends it, in the merchant's dialect. `None`: as the merchant's v1 rules
+    /// have it.
+    pub through: Option<Interface>,
     /// The address; `None`: the merchant's default address.
     pub url: Option<&'a CallbackUrl>,
 }
@@ -54,8 +33,8 @@ pub struct Sample<'a> {
 pub struct Sampled {
     /// Its id, which begins with `sample_`.
     pub id: String,
-    /// Its format.
-    pub kind: SampleKind,
+    /// The API version of its format.
+    pub through: Interface,
     /// The address it was sent to.
     pub url: CallbackUrl,
     /// The body that was sent.
@@ -106,25 +85,25 @@ pub async fn sample(
         Some(key) if !merchant.api_keys.iter().any(|own| *own.key == *key) => return Err(SampleError::NoSuchKey),
         key => key.unwrap_or_default(),
     };
-    let kind = request.kind.unwrap_or(match merchant.v1.callbacks {
-        CallbackStyle::V1 => SampleKind::V1,
-        CallbackStyle::V2 => SampleKind::V2,
+    let through = request.through.unwrap_or(match merchant.v1.callbacks {
+        CallbackStyle::V1 => Interface::V1,
+        CallbackStyle::V2 => Interface::V2,
     });
     let url = request.url.or(merchant.v1.callback_url.as_ref()).ok_or(SampleError::NoAddress)?;
-    if kind == SampleKind::V2 && url.is_plain_http() {
+    if through == Interface::V2 && url.is_plain_http() {
         return Err(SampleError::PlainHttp);
     }
     let number = random.number();
     let id = format!("sample_{number:016x}{:016x}", random.number());
     let order_id = OrderId::new(&format!("sample-{number:016x}"))?;
     let context = MessageContext { id: &id, merchant, api_key, url, now: clock.now() };
-    let message = match kind {
-        SampleKind::V2 => message::compose_v2(&context, &order_id)?,
-        SampleKind::V1 => message::compose_v1(&context, &sample_view(rules, merchant, order_id, &context)?)?,
+    let message = match through {
+        Interface::V2 => message::compose_v2(&context, &order_id)?,
+        Interface::V1 => message::compose_v1(&context, &sample_view(rules, merchant, order_id, &context)?)?,
     };
     let body = String::from_utf8_lossy(&message.body).into_owned();
     let sent = send(outbound, &rules.gateway.callbacks, mark(message), clock).await;
-    Ok(Sampled { id, kind, url: url.clone(), body, tried: sent.tried })
+    Ok(Sampled { id, through, url: url.clone(), body, tried: sent.tried })
 }
 
 fn mark(mut message: CallbackMessage) -> CallbackMessage {

@@ -522,7 +522,7 @@ mod tests {
         let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(line) else { panic!() };
         let line = "callbacks sample --merchant a --key k --kind v1 --url http://a.example/cb";
         let Ok(Command::Callbacks(Callbacks::Sample(sample))) = parsed(line) else { panic!() };
-        assert_eq!((sample.kind, sample.url.unwrap().as_str()), (Some(InterfaceArg::V1), "http://a.example/cb"));
+        assert_eq!((sample.through, sample.url.unwrap().as_str()), (Some(InterfaceArg::V1), "http://a.example/cb"));
         assert!(resend.failed && resend.since == Moment::parse("1d", SpanEnd::Since));
         assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }

@@ -74,7 +74,7 @@ pub struct Which {
 }
 
 const LIST_EXAMPLES: &str = "\
-Columns: id, state, merchant, order_id, kind (v1: in the merchant's dialect), number of attempts, time \
+Columns: id, state, merchant, order_id, through (v1: in the merchant's dialect), number of attempts, time \
 since it was queued or resent, time of the next attempt, the target (scheme, host and port), and the \
 result of the last attempt.
 
@@ -161,9 +161,9 @@ pub struct SampleCallback {
     /// The API key whose secret signs [default: the merchant's first usable key]
     #[arg(long, value_name = "API_KEY")]
     pub key: Option<String>,
-    /// The format of the callback [default: the merchant's `callbacks` setting]
-    #[arg(long, value_enum)]
-    pub kind: Option<InterfaceArg>,
+    /// The API version of the callback [default: the merchant's `callbacks` setting]
+    #[arg(long = "kind", value_enum, value_name = "THROUGH")]
+    pub through: Option<InterfaceArg>,
     /// The receiver's URL [default: the merchant's `callback_url`]
     #[arg(long, value_name = "URL", value_parser = callback_url, value_hint = ValueHint::Url)]
     pub url: Option<CallbackUrl>,

@@ -6,8 +6,9 @@ use super::super::args::{Format, InterfaceArg, SampleCallback};
 use super::super::columns::plain;
 use super::super::outcome::{CliError, ExitOutcome, merchant, ok_if};
 use super::table::{self, write_json};
+use crate::auth::Interface;
 use crate::callback::listing::sample_document;
-use crate::callback::{Sample, SampleKind, Sampled, sample};
+use crate::callback::{Sample, Sampled, sample};
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::outbound::Outbound;
 use crate::rules::RuleSet;
@@ -17,9 +18,9 @@ pub(super) async fn run(rules: &RuleSet, args: &SampleCallback, out: &mut dyn Wr
     let wanted = Sample {
         merchant: merchant(rules, &args.merchant)?,
         api_key: args.key.as_deref(),
-        kind: args.kind.map(|kind| match kind {
-            InterfaceArg::V1 => SampleKind::V1,
-            InterfaceArg::V2 => SampleKind::V2,
+        through: args.through.map(|through| match through {
+            InterfaceArg::V1 => Interface::V1,
+            InterfaceArg::V2 => Interface::V2,
         }),
         url: args.url.as_ref(),
     };
@@ -27,8 +28,8 @@ pub(super) async fn run(rules: &RuleSet, args: &SampleCallback, out: &mut dyn Wr
     let sampled = sample(rules, &outbound, &SystemClock, &random, &wanted).await.map_err(CliError::failed)?;
     match args.format {
         Format::Json => {
-            let Sampled { id, kind, url, body, tried } = &sampled;
-            write_json(&sample_document(id, kind.as_str(), url, body, tried), out)?;
+            let Sampled { id, through, url, body, tried } = &sampled;
+            write_json(&sample_document(id, through.as_str(), url, body, tried), out)?;
         }
         Format::Text => write_text(&sampled, out)?,
     }
@@ -36,8 +37,8 @@ pub(super) async fn run(rules: &RuleSet, args: &SampleCallback, out: &mut dyn Wr
 }
 
 fn write_text(sampled: &Sampled, out: &mut dyn Write) -> ExitOutcome {
-    let Sampled { id, kind, url, body, tried } = sampled;
-    writeln!(out, "POST {} ({}, {id})", url.as_str(), kind.as_str())?;
+    let Sampled { id, through, url, body, tried } = sampled;
+    writeln!(out, "POST {} ({}, {id})", url.as_str(), through.as_str())?;
     writeln!(out, "{}", plain(body))?;
     let (outcome, took) = (table::outcome(&tried.outcome), tried.duration.as_millis());
     match &tried.outcome {

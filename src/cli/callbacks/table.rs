@@ -6,14 +6,15 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::callback::listing::kind;
+use crate::callback::listing::through;
 use crate::cli::columns::{age, aligned, cut, plain};
 use crate::cli::outcome::{CliError, ExitOutcome};
 use crate::domain::UnixMillis;
 use crate::store::{CallbackRecord, CallbackTry, NextAttempt, TryOutcome};
 use crate::wire::time::rfc3339;
 
-const HEADINGS: [&str; 10] = ["ID", "STATE", "MERCHANT", "ORDER_ID", "KIND", "TRIES", "AGE", "NEXT", "TARGET", "LAST"];
+const HEADINGS: [&str; 10] =
+    ["ID", "STATE", "MERCHANT", "ORDER_ID", "THROUGH", "TRIES", "AGE", "NEXT", "TARGET", "LAST"];
 
 /// Writes one line per callback, below a line of headings; nothing if there are none.
 pub(super) fn list(callbacks: &[CallbackRecord], now: UnixMillis, out: &mut dyn Write) -> io::Result<()> {
@@ -30,7 +31,7 @@ fn cells(callback: &CallbackRecord, now: UnixMillis) -> [Cow<'_, str>; 10] {
         callback.state.as_str().into(),
         callback.merchant.as_str().into(),
         cut(plain(callback.order_id.as_str())),
-        kind(callback).into(),
+        through(callback).into(),
         callback.tries.to_string().into(),
         age(callback.queued_at.until(now)).into(),
         next(callback, now),
@@ -56,7 +57,7 @@ pub(super) fn detail(
         ("order_id", plain(callback.order_id.as_str())),
         ("type", callback.direction.as_str().into()),
         ("transaction_id", transaction_id.into()),
-        ("kind", kind(callback).into()),
+        ("through", through(callback).into()),
         ("url", plain(callback.url.as_str())),
         ("queue", plain(callback.target.origin())),
         ("queued", queued.into()),

@@ -7,11 +7,12 @@ use super::console::{self, Audited};
 use super::reply::{self, AdminReply};
 use super::request::AdminRequest;
 use super::source::{AdminSource, SampleRequest};
+use crate::auth::Interface;
+use crate::callback::Sampled;
 use crate::callback::listing::{
     DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, SpanEnd, document, read_cursor, read_states, sample_document,
     write_cursor,
 };
-use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::error::RequestError;
 use crate::store::{CallbackCursor, CallbackId, CallbackQuery, CallbackState, Resent, StoreError};
@@ -150,19 +151,19 @@ pub(super) async fn sample(source: &Arc<dyn AdminSource>, request: &AdminRequest
 }
 
 async fn try_sample(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> Result<AdminReply, Refusal> {
-    let [merchant, key, kind, url] = parameters(request.query, ["merchant", "key", "kind", "url"])?;
+    let [merchant, key, through, url] = parameters(request.query, ["merchant", "key", "kind", "url"])?;
     let merchant = parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
     let sample = SampleRequest {
         merchant: merchant.ok_or_else(|| RequestError::member("merchant", "is required"))?,
         api_key: key.map(Cow::into_owned),
-        kind: parse("kind", kind, "must be `v1` or `v2`", |text| {
-            SampleKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+        through: parse("kind", through, "must be `v1` or `v2`", |text| {
+            Interface::ALL.into_iter().find(|through| through.as_str() == text)
         })?,
         url: parse("url", url, "must be an absolute URL", |text| CallbackUrl::new_allowing_http(text).ok())?,
     };
     let sampled = done(console::sample(source, request, sample).await?)?;
-    let Sampled { id, kind, url, body, tried } = sampled.map_err(Refusal::NotSampled)?;
-    Ok(reply::document(&sample_document(&id, kind.as_str(), &url, &body, &tried)))
+    let Sampled { id, through, url, body, tried } = sampled.map_err(Refusal::NotSampled)?;
+    Ok(reply::document(&sample_document(&id, through.as_str(), &url, &body, &tried)))
 }
 
 /// Returns what an action did. The requests of programs have no form that could be sent twice.

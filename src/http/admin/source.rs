@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::rules::RulesInfo;
-use crate::callback::{SampleKind, Sampled};
+use crate::auth::Interface;
+use crate::callback::Sampled;
 use crate::clock::Random;
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::rules::{Merchant, RuleSet};
@@ -73,7 +74,7 @@ pub struct SampleRequest {
     /// The key that signs; `None`: the merchant's first key with a secret.
     pub api_key: Option<String>,
     /// The callback format; `None`: the one in the merchant's rules.
-    pub kind: Option<SampleKind>,
+    pub through: Option<Interface>,
     /// The address; `None`: the merchant's default address.
     pub url: Option<CallbackUrl>,
 }

@@ -15,7 +15,8 @@ use tokio::task::JoinSet;
 use super::listen::{CONNECTION_TIMEOUT, CONNECTIONS};
 use super::server::OPENAPI;
 use super::*;
-use crate::callback::{SampleKind, Sampled};
+use crate::auth::Interface;
+use crate::callback::Sampled;
 use crate::clock::{Clock as _, Random, SystemRandomness};
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::engine::tests::World;
@@ -155,7 +156,7 @@ impl AdminSource for Source {
         let outcome = TryOutcome::Status(204);
         Box::pin(std::future::ready(Ok(Sampled {
             id: "sample_1".to_owned(),
-            kind: request.kind.unwrap_or(SampleKind::V1),
+            through: request.through.unwrap_or(Interface::V1),
             url: request.url.unwrap_or_else(|| CallbackUrl::new("https://shop.example/default").unwrap()),
             body: request.api_key.unwrap_or_default(),
             tried: CallbackTry { at: UnixMillis(0), duration: Duration::from_millis(3), outcome },

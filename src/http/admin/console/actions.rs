@@ -205,9 +205,9 @@ pub(in crate::http::admin) async fn sample(
         Err(reason) => format!("failed: {reason}"),
     };
     // Of an address, only where it leads: its path and query may hold a secret of the merchant's.
-    let kind = sample.kind.map(|kind| ("kind", kind.as_str().into()));
+    let through = sample.through.map(|through| ("kind", through.as_str().into()));
     let receiver = sample.url.as_ref().map(|url| ("receiver", url.origin().into()));
-    let parameters = kind.into_iter().chain(receiver).collect();
+    let parameters = through.into_iter().chain(receiver).collect();
     let requested = Requested::new(source, request, ActionRecord::SAMPLE, sample.merchant.as_str(), parameters);
     requested.run(|source| async move { source.sample(sample).await }, outcome).await
 }

@@ -3,8 +3,9 @@
 use super::actions::{self, Audited};
 use super::audit::moment;
 use super::context::{PageContext, PageError, PageResult, ROWS, see_result, sentence, unknown_note};
+use crate::auth::Interface;
+use crate::callback::Sampled;
 use crate::callback::listing::{DEFAULT_STATES, Slice, SpanEnd, read_cursor, read_states, write_cursor};
-use crate::callback::{SampleKind, Sampled};
 use crate::console::{
     AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageView, ResendAllView, SampleResult,
     SampleView, Tone,
@@ -198,15 +199,15 @@ pub(super) async fn sample(context: &PageContext<'_>) -> PageResult {
 fn sample_request(view: &SampleView) -> Result<SampleRequest, RequestError> {
     let wrong = |name: &'static str, expected: &'static str| move || RequestError::member(name, expected);
     let merchant = MerchantId::new(&view.merchant).ok();
-    let kind = SampleKind::ALL.into_iter().find(|kind| kind.as_str() == view.kind);
-    if kind.is_none() && !view.kind.is_empty() {
+    let through = Interface::ALL.into_iter().find(|through| through.as_str() == view.kind);
+    if through.is_none() && !view.kind.is_empty() {
         return Err(RequestError::member("kind", "must be `v1` or `v2`"));
     }
     let url = (!view.url.is_empty()).then(|| CallbackUrl::new_allowing_http(&view.url).ok());
     Ok(SampleRequest {
         merchant: merchant.ok_or_else(wrong("merchant", "must be the id of a merchant"))?,
         api_key: None,
-        kind,
+        through,
         url: url.map(|url| url.ok_or_else(wrong("url", "must be an absolute URL"))).transpose()?,
     })
 }
