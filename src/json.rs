@@ -29,7 +29,7 @@ pub enum JsonError {
     Malformed(usize),
     /// The document is followed by other text, at this byte.
     Trailing(usize),
-    /// The key occurs twice in one object.
+    /// The member of this path occurs twice in its object.
     DuplicateKey(Box<str>),
     /// A `\u` escape is half of a surrogate pair.
     LoneSurrogate(usize),
@@ -44,7 +44,7 @@ impl fmt::Display for JsonError {
             Self::ByteOrderMark => f.write_str("the body starts with a byte order mark"),
             Self::Malformed(at) => write!(f, "the body is not valid JSON (at byte {at})"),
             Self::Trailing(at) => write!(f, "the body has other text after its JSON value (at byte {at})"),
-            Self::DuplicateKey(name) => write!(f, "the body names {} twice in one object", Nameable(name)),
+            Self::DuplicateKey(path) => write!(f, "the body names {} twice in one object", Nameable(path)),
             Self::LoneSurrogate(at) => write!(f, "the body has a lone surrogate in a string (at byte {at})"),
             Self::TooDeep(at) => write!(f, "the body is nested more than {MAX_DEPTH} levels deep (at byte {at})"),
         }
@@ -311,7 +311,10 @@ impl<'a> Reader<'a> {
             self.expect(b':')?;
             self.skip_whitespace();
             let member = members.list.push_mut(Member { name, raw_name, value: Value::UNREAD });
-            self.value(depth, &mut member.value)?;
+            self.value(depth, &mut member.value).map_err(|error| match error {
+                JsonError::DuplicateKey(path) => JsonError::DuplicateKey(format!("{}.{path}", member.name).into()),
+                other => other,
+            })?;
             if self.ends_after_item(b'}')? {
                 return Ok(());
             }

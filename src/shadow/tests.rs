@@ -251,6 +251,12 @@ fn what_no_rule_can_change_has_no_rule() {
         let refusal = files.refused(Payin, text, "", "", "");
         assert_eq!(&*refusal.reason, reason);
     }
+    for (text, member, reason) in [
+        (r#"{"amount":"1","amount":"1"}"#, "amount", "is named twice in one object"),
+        (r#"{"paymentData":{"x":{"a":1,"a":1}}}"#, "paymentData", "names a member twice in one object"),
+    ] {
+        assert_eq!(&*files.refused(Payin, text, member, "", "").reason, reason);
+    }
     assert_eq!(&*files.verdict(Payin, r#"{"shop_code":"one-way"}"#).shop, "one-way");
     assert_eq!(&*files.verdict(Payin, "{}").shop, "card");
     assert_eq!(&*files.verdict(Payin, r#"{"shop_code":7}"#).shop, "");

@@ -12,7 +12,7 @@ use crate::names::masked;
 use crate::rules::{ApiKey, EngineRules, FieldRule, Merchant, RuleSet, Shop};
 use crate::v1::relay_url;
 use crate::v1::translate::{TranslateError, Translation, translate};
-use crate::wire::v1::{PAYMENT_DATA, V1Create, read_create};
+use crate::wire::v1::{MEMBERS, PAYMENT_DATA, V1Create, read_create};
 use crate::wire::v2::{self, present};
 
 /// The most losses of one create that are named; the others count as one.
@@ -88,6 +88,7 @@ pub(super) fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: 
 
 /// Returns the verdict on a body whose shape is wrong.
 fn unreadable(rules: &RuleSet, merchant: &Merchant, body: &[u8], error: &RequestError) -> CreateVerdict {
+    let mut member = error.path().unwrap_or_default();
     let (shop, reason) = match json::read(body) {
         Ok(body) => {
             let shop_code = body.as_object().map(|body| present(body, "shop_code"));
@@ -98,11 +99,21 @@ fn unreadable(rules: &RuleSet, merchant: &Merchant, body: &[u8], error: &Request
             };
             (shop, error.reason())
         }
-        Err(JsonError::DuplicateKey(_)) => (None, "the body names a member twice in one object"),
+        // Of its path, only v1's own names are kept.
+        Err(JsonError::DuplicateKey(path)) => {
+            let first = path.split('.').next().unwrap_or_default();
+            member = MEMBERS.into_iter().find(|known| *known == first).unwrap_or_default();
+            let reason = match member {
+                "" => "the body names a member twice in one object",
+                whole if whole.len() == path.len() => "is named twice in one object",
+                _ => "names a member twice in one object",
+            };
+            (None, reason)
+        }
         // Bodies that are malformed at different places count as one.
         Err(_) => (None, error.reason().split(" (at byte ").next().unwrap_or_default()),
     };
-    let refusal = refusal(error.path().unwrap_or_default(), reason, ("", ""));
+    let refusal = refusal(member, reason, ("", ""));
     CreateVerdict { shop: code(shop), refusal: Some(refusal), losses: Vec::new() }
 }
 

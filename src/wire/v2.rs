@@ -9,7 +9,7 @@ use crate::domain::{
     reserved_names,
 };
 use crate::error::RequestError;
-use crate::json::{self, Node, Object, Value, write_string};
+use crate::json::{self, JsonError, Node, Object, Value, write_string};
 
 const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer_account_id", "callback_url", "fields"];
 const DEPOSIT: [&str; 3] = ["success_url", "pending_url", "fail_url"];
@@ -181,6 +181,9 @@ pub fn read_object(body: &[u8]) -> Result<Object<'_>, RequestError> {
     match json::read(body) {
         Ok(Value { node: Node::Object(object), .. }) => Ok(object),
         Ok(other) => Err(RequestError::body(format!("the body must be a JSON object, not {}", other.kind()))),
+        Err(JsonError::DuplicateKey(path)) => {
+            Err(RequestError::member(String::from(path), "is named twice in one object"))
+        }
         Err(error) => Err(RequestError::body(error.to_string())),
     }
 }
@@ -460,7 +463,8 @@ mod tests {
             Vec::new(),
         ] {
             let message = read_create(Direction::Payin, &body).unwrap_err().to_string();
-            assert!(message.starts_with("the body "), "{message}: {}", String::from_utf8_lossy(&body));
+            let is_named = message.ends_with(": is named twice in one object");
+            assert!(is_named || message.starts_with("the body "), "{message}: {}", String::from_utf8_lossy(&body));
         }
         // Whitespace around it is JSON's own.
         assert!(read_create(Direction::Payin, format!(" \r\n\t{DEPOSIT_BODY}\n").as_bytes()).is_ok());

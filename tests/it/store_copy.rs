@@ -157,7 +157,7 @@ fn callbacks(gateway: &Gateway) -> Vec<String> {
         .map(|id| {
             let shown = tool(gateway, &["callbacks", "show", id.as_str(), "--format", "json"]).stdout;
             let mut shown: Value = serde_json::from_slice(&shown).unwrap();
-            shown.as_object_mut().unwrap().retain(|name, _| !name.contains("age"));
+            shown.as_object_mut().unwrap().retain(|name, _| !name.contains("age") && name != "waits_for");
             shown.to_string()
         })
         .collect();
