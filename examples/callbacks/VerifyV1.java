@@ -32,8 +32,9 @@ public final class VerifyV1 {
         // isEqual compares in constant time.
         if (signature == null || !MessageDigest.isEqual(expected.getBytes(UTF_8), signature.getBytes(UTF_8)))
             throw new SignatureException("wrong signature");
-        if (Math.abs(Instant.now().getEpochSecond() - Long.parseLong(timestamp)) > 300)
-            throw new SignatureException("too old"); // a replayed callback
+        if (timestamp == null || !timestamp.matches("[1-9][0-9]{0,11}")
+                || Math.abs(Instant.now().getEpochSecond() - Long.parseLong(timestamp)) > 300)
+            throw new SignatureException("wrong timestamp"); // a replayed callback
     }
     // [/snippet]
 }

@@ -10,17 +10,17 @@ changed, accept a callback that the old or the new one verifies.
 """
 
 # [snippet]
-import base64, hashlib, hmac, time
+import base64, hashlib, hmac, re, time
 
 
 def verify_callback(secret: str, headers, body: bytes) -> str:
     """Returns the id of a valid, recent callback; raises otherwise. `body`: exactly the received bytes."""
     callback_id, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
     payload = f"{callback_id}.{timestamp}.".encode() + body
-    signature = base64.b64encode(hmac.new(secret.encode(), payload, hashlib.sha256).digest()).decode()
-    if not any(hmac.compare_digest(f"v1,{signature}", given) for given in headers["webhook-signature"].split(" ")):
+    expected = b"v1," + base64.b64encode(hmac.new(secret.encode(), payload, hashlib.sha256).digest())
+    if not any(hmac.compare_digest(expected, given.encode()) for given in headers["webhook-signature"].split(" ")):
         raise ValueError("wrong signature")
-    if abs(time.time() - int(timestamp)) > 300:  # a replayed callback
-        raise ValueError("too old")
+    if not re.fullmatch("[1-9][0-9]{0,11}", timestamp) or abs(time.time() - int(timestamp)) > 300:
+        raise ValueError("wrong timestamp")  # a replayed callback
     return callback_id
 # [/snippet]

@@ -17,8 +17,8 @@ function verify_v1(string $secret, string $target, string $timestamp, string $si
     if (!hash_equals($expected, $signature)) { // in constant time
         throw new RuntimeException('wrong signature');
     }
-    if (abs(time() - (int) $timestamp) > 300) {
-        throw new RuntimeException('too old'); // a replayed callback
+    if (!preg_match('/^[1-9][0-9]{0,11}\z/', $timestamp) || abs(time() - (int) $timestamp) > 300) {
+        throw new RuntimeException('wrong timestamp'); // a replayed callback
     }
 }
 // [/snippet]

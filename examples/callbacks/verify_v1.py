@@ -10,7 +10,7 @@ received, before they are parsed: JSON that is written again differs in its spac
 """
 
 # [snippet]
-import hashlib, hmac, time
+import hashlib, hmac, re, time
 
 
 def verify_v1(secret: str, target: str, headers, body: bytes) -> None:
@@ -20,6 +20,6 @@ def verify_v1(secret: str, target: str, headers, body: bytes) -> None:
     expected = hmac.new(secret.encode(), payload, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(expected.encode(), headers["X-Signature"].encode()):
         raise ValueError("wrong signature")
-    if abs(time.time() - int(timestamp)) > 300:  # a replayed callback
-        raise ValueError("too old")
+    if not re.fullmatch("[1-9][0-9]{0,11}", timestamp) or abs(time.time() - int(timestamp)) > 300:
+        raise ValueError("wrong timestamp")  # a replayed callback
 # [/snippet]

@@ -25,6 +25,7 @@ const NODE: &str = "import { readFileSync } from 'node:fs'; \
     verifyV1(secret, target, { 'x-timestamp': timestamp, 'x-signature': signature }, readFileSync(0));";
 const PHP: &str =
     "require 'verify_v1.php'; verify_v1($argv[1], $argv[2], $argv[3], $argv[4], file_get_contents('php://stdin'));";
+/// For shells: bash, unlike others, runs commands that it finds in arithmetic.
 const SHELL: &str = ". ./verify_v1.sh; cat > \"$BODY\"; verify_v1 \"$1\" \"$2\" \"$3\" \"$4\" \"$BODY\"";
 const JAVA: &str = "public final class Drive { public static void main(String[] given) throws Exception { \
     VerifyV1.verify(given[0], given[1], given[2], given[3], System.in.readAllBytes()); } }";
@@ -109,9 +110,9 @@ async fn verified_by(verifier: Option<Verifier>) {
     for case in [&good, &other_query] {
         assert_eq!(verifier.verify(case), "", "{case:?}");
     }
-    let signed_at = |timestamp: u64| {
+    let signed_at = |timestamp: String| {
         let payload = [format!("{timestamp}.POST./callbacks/v1.").as_bytes(), &good.body].concat();
-        let (timestamp, signature) = (timestamp.to_string(), hmac_hex(&good.secret, &payload));
+        let signature = hmac_hex(&good.secret, &payload);
         Case { timestamp, signature, ..good.clone() }
     };
     let flipped = if good.signature.starts_with('0') { "1" } else { "0" };
@@ -124,16 +125,47 @@ async fn verified_by(verifier: Option<Verifier>) {
         ("wrong signature", Case { signature: flipped.to_owned() + &good.signature[1..], ..good.clone() }),
         ("wrong signature", Case { signature: good.signature[..62].to_owned(), ..good.clone() }),
         ("wrong signature", Case { signature: String::new(), ..good.clone() }),
+        ("wrong signature", Case { signature: good.signature.to_uppercase(), ..good.clone() }),
         ("wrong signature", Case { secret: "other".to_owned(), ..good.clone() }),
         ("wrong signature", Case { target: "/callbacks/v2?shop=7".to_owned(), ..good.clone() }),
         ("wrong signature", Case { timestamp: (unix_now() + 1).to_string(), ..good.clone() }),
         ("wrong signature", Case { timestamp: String::new(), ..good.clone() }),
-        ("too old", signed_at(unix_now() - 360)),
-        ("too old", signed_at(unix_now() + 360)),
+        ("wrong timestamp", signed_at((unix_now() - 360).to_string())),
+        ("wrong timestamp", signed_at((unix_now() + 360).to_string())),
     ] {
         let printed = verifier.verify(&case);
         assert!(printed.contains(reason), "{reason}: {printed:?} of {case:?}");
     }
+    // What decoders of hex would skip.
+    for (before, after) in [("", "zz"), ("", "g"), ("", "0"), ("", " "), ("", "\n"), (" ", ""), ("0x", "")] {
+        let case = Case { signature: format!("{before}{}{after}", good.signature), ..good.clone() };
+        let printed = verifier.verify(&case);
+        assert!(printed.contains("wrong signature"), "{printed:?} of {case:?}");
+    }
+    // What a language could take for the present time, although it is signed.
+    let (now, ran) = (unix_now(), verifier.scratch.path().join("ran"));
+    for timestamp in [
+        String::new(),
+        format!("{now:#x}"),
+        format!("{now}+0"),
+        format!("{now}abc"),
+        format!("{now}.5"),
+        format!("{now}e0"),
+        format!("{now}\n"),
+        format!("+{now}"),
+        format!(" {now}"),
+        format!("0{now}"),
+        format!("000{now}"),
+        format!("{now}000"),
+        "now".to_owned(),
+        "age".to_owned(),
+        format!("a[$(touch {})0]", ran.display()),
+    ] {
+        let case = signed_at(timestamp);
+        let printed = verifier.verify(&case);
+        assert!(printed.contains("wrong timestamp"), "{printed:?} of {case:?}");
+    }
+    assert!(!ran.exists(), "a timestamp ran as a command");
 }
 
 #[tokio::test]
@@ -160,5 +192,6 @@ async fn javas_function_verifies() {
 async fn the_shells_function_verifies() {
     if in_path("openssl", INSTALLER).is_some() {
         verified_by(Verifier::new("sh", &["-c", SHELL, "sh"])).await;
+        verified_by(Verifier::new("bash", &["-c", SHELL, "bash"])).await;
     }
 }

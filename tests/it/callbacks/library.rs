@@ -4,8 +4,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::Sha256;
 
 use crate::callbacks::{create, path, quick, withdrawal};
 use crate::support::receiver::{Play, Received, Receiver};
@@ -14,6 +18,9 @@ use crate::support::tools::{self, root};
 use crate::support::{self, Gateway, Request, text};
 
 const INSTALLER: &str = ".ci/run callbacks";
+
+/// Where a case has its signature.
+const SIGNATURE: &str = "/headers/webhook-signature";
 
 /// What verifies, and the environment that it needs.
 struct Verifier {
@@ -73,6 +80,16 @@ fn case(received: &Received, secret: &str) -> Value {
     json!({ "secret": secret, "headers": headers, "body": String::from_utf8(received.body.clone()).unwrap() })
 }
 
+/// Signs a case anew.
+fn sign(case: &mut Value) {
+    let (headers, body) = (&case["headers"], text(case, "body"));
+    let payload = format!("{}.{}.{body}", text(headers, "webhook-id"), text(headers, "webhook-timestamp"));
+    let mut mac = Hmac::<Sha256>::new_from_slice(text(case, "secret").as_bytes()).unwrap();
+    mac.update(payload.as_bytes());
+    *case.pointer_mut(SIGNATURE).unwrap() =
+        format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes())).into();
+}
+
 /// Callbacks of several keys, each tried twice.
 async fn callbacks(gateway: &Gateway, receiver: &Receiver) -> Vec<(Received, Key)> {
     let mut all = Vec::new();
@@ -115,8 +132,8 @@ async fn verified_by(verifier: Option<Verifier>) {
         altered("/body", r#"{"order_id": "one"}"#),
         altered("/headers/webhook-id", "cb_00000000000000000000000000000000"),
         altered("/headers/webhook-timestamp", &late.to_string()),
-        altered("/headers/webhook-signature", text(&good[2]["headers"], "webhook-signature")),
-        altered("/headers/webhook-signature", "v1,"),
+        altered(SIGNATURE, text(&good[2]["headers"], "webhook-signature")),
+        altered(SIGNATURE, "v1,"),
     ];
     for (case, stated) in bad.iter().zip(verifier.verify(&bad)) {
         assert!(
@@ -124,6 +141,25 @@ async fn verified_by(verifier: Option<Verifier>) {
             "{stated:?} of {case}"
         );
     }
+    // The examples take no other spelling, which a library may.
+    let signature = text(&good[0]["headers"], "webhook-signature");
+    let spelled = ["zz", "=", "%", ",", "\n"].map(|after| signature.to_owned() + after);
+    let unpadded = signature.trim_end_matches('=').to_owned();
+    let mut bad: Vec<_> = spelled.iter().chain([&unpadded]).map(|text| altered(SIGNATURE, text)).collect();
+    let now = support::request::unix_now();
+    let timestamps = ["", "+0", "abc", ".5", "e0", "_0", " ", "\n"].map(|after| format!("{now}{after}"));
+    let (valid, others) = timestamps.split_first().unwrap();
+    bad.extend(others.iter().chain(&[format!("{now:#x}"), format!("+{now}"), format!("0{now}")]).map(|timestamp| {
+        let mut case = altered("/headers/webhook-timestamp", timestamp);
+        sign(&mut case);
+        case
+    }));
+    for (case, stated) in bad.iter().zip(verifier.verify(&bad)) {
+        assert!(stated.by_hand.starts_with("refused: wrong "), "{stated:?} of {case}");
+    }
+    let mut case = altered("/headers/webhook-timestamp", valid);
+    sign(&mut case);
+    assert_eq!(verifier.verify(&[case])[0].by_hand, calls[0].0.id());
 }
 
 #[tokio::test]
