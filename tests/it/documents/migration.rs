@@ -128,7 +128,8 @@ async fn a_move_goes_as_the_page_shows() {
         let before = commands.take();
         match (language, before) {
             ("toml", _) => {
-                let Some(file) = block.lines().next().and_then(|line| line.strip_prefix("# rules/")) else { continue };
+                let file = block.lines().next().and_then(|line| line.strip_prefix("# rules/"));
+                let file = file.unwrap_or_else(|| panic!("names no file: {block}"));
                 let path = gateway.rules_dir().join(file);
                 std::fs::write(&path, edit(&std::fs::read_to_string(&path).unwrap(), block)).unwrap();
                 let reload =
