@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use regex::Regex;
 use serde_json::Value;
 
 use crate::support::tools::{in_path, output, root, without_detours};
@@ -136,6 +137,40 @@ fn examples_are_well_formed_and_tables_are_readable() {
             assert!(longest <= 200, "{}: a cell of {longest} characters: {line}", path.display());
         }
     }
+}
+
+/// The reasons of refusals and failures in access lines and metrics, as the source has them.
+fn reasons() -> BTreeSet<String> {
+    let named = |file: &str, pattern: &str| -> Vec<String> {
+        let source = page(file);
+        let found = Regex::new(pattern).unwrap().captures_iter(&source).map(|found| found[1].to_owned()).collect();
+        assert_ne!(found, Vec::<String>::new(), "{pattern} is in {file}");
+        found
+    };
+    // What is between the head of such a function and its end.
+    let functions = named("src/error.rs", r"(?s)fn reason\(&?self\) -> &'static str \{\n(.*?)\n    \}\n");
+    let word = Regex::new("\"([a-z0-9_]+)\"").unwrap();
+    let words = functions.iter().flat_map(|body| word.captures_iter(body)).map(|found| found[1].to_owned());
+    let others = [
+        named("src/v1/create.rs", r#"self\.refused\([^"\n]*"([a-z_]+)"\)"#),
+        named("src/v1/translate.rs", r#"\breason: "([a-z_]+)""#),
+        named("src/http/context.rs", r#"\botherwise(?:: | = )"([a-z_]+)""#),
+    ];
+    words.chain(others.into_iter().flatten()).collect()
+}
+
+#[test]
+fn every_reason_has_a_row_in_the_table_of_troubleshooting() {
+    let reasons = reasons();
+    assert!(reasons.len() >= 43, "the reasons are read: {reasons:?}");
+    let page = page("docs/operations.md");
+    let table = page.lines().skip_while(|line| *line != "## Troubleshooting").filter(|line| line.starts_with("| "));
+    let symptoms: Vec<_> = table.map(|row| row.split(" | ").next().unwrap()).collect();
+    let missing: Vec<_> = reasons
+        .iter()
+        .filter(|reason| !symptoms.iter().any(|symptom| symptom.contains(&format!("`{reason}`"))))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} in docs/operations.md");
 }
 
 fn copy(from: &Path, to: &Path) {
