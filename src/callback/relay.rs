@@ -13,7 +13,7 @@ use crate::domain::{Fingerprint, MerchantId, Secrets};
 use crate::error::ApiError;
 use crate::rules::RuleSet;
 use crate::store::{RelayTarget, Store, StoreError};
-use crate::wire::v2::{read_object, required_parsed};
+use crate::wire::members::{read_object, required_parsed};
 
 /// Returns the target that the last segment of a relay address names; `None` if no such address was ever issued.
 ///

@@ -11,7 +11,7 @@ use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2};
 use crate::domain::{ShopCode, UnixMillis};
 use crate::json::Node;
 use crate::rules::{Endpoint, EngineRules, KeyEntry, RuleSet};
-use crate::wire::v2::read_object;
+use crate::wire::members::read_object;
 
 /// Prints the authentication headers of a request, one per line. The body is read only if the method has one.
 ///

@@ -8,7 +8,7 @@ use crate::domain::{Answer, Operation, ProviderKind, ShopCode, Status, Transacti
 use crate::engine::{Engine, Reported};
 use crate::error::{ApiError, Conflict, RequestError};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
-use crate::wire::v2::{read_object, required_parsed};
+use crate::wire::members::{read_object, required_parsed};
 
 /// Returns the HTTP provider of the shop that a report's path names. The shop may be closed for new operations: those
 /// it has must still be completed.

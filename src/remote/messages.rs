@@ -5,8 +5,8 @@ use crate::error::RequestError;
 use crate::json::Node;
 use crate::names::Nameable;
 use crate::telemetry::without_cards;
+use crate::wire::members::{object, read_object};
 use crate::wire::v1::v1_name;
-use crate::wire::v2::{object, read_object};
 
 /// The longest message that is passed on, in characters.
 const LONGEST: usize = 300;

@@ -15,7 +15,7 @@ use crate::rules::Mode;
 use crate::store::{HomeClaim, OrderHome};
 use crate::v2::{of_other_version, reserved};
 use crate::wire::claimed::claimed_order_id;
-use crate::wire::v2::read_object;
+use crate::wire::members::read_object;
 
 impl Remote {
     /// Forwards a create, unless its `order_id` belongs to v1: to an operation in the journal, or to one of the old service.

@@ -4,7 +4,7 @@
 use crate::domain::{AccountNumber, Amount, Currency, Direction, RedirectUrl, Status};
 use crate::json::{Node, Object};
 use crate::store::{EngineAnswer, JournalEntry, StatusUpdate};
-use crate::wire::v2::{present, read_object};
+use crate::wire::members::{present, read_object};
 
 /// The longest `transaction_id`, in digits.
 const LONGEST_ID: usize = 64;

@@ -7,8 +7,8 @@ use crate::domain::Direction;
 use crate::json::{self, Node, Object};
 use crate::names::masked;
 use crate::rules::{FieldsSchema, Merchant, RuleSet};
+use crate::wire::members::present;
 use crate::wire::v1::PAYMENT_DATA;
-use crate::wire::v2::present;
 
 /// The longest sample, in bytes.
 const LONGEST: usize = 2048;

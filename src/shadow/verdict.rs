@@ -12,8 +12,9 @@ use crate::names::masked;
 use crate::rules::{ApiKey, EngineRules, FieldRule, Merchant, RuleSet, Shop};
 use crate::v1::relay_url;
 use crate::v1::translate::{TranslateError, Translation, translate};
+use crate::wire::members::present;
 use crate::wire::v1::{MEMBERS, PAYMENT_DATA, V1Create, read_create};
-use crate::wire::v2::{self, present};
+use crate::wire::v2;
 
 /// The most losses of one create that are named; the others count as one.
 const MOST_LOSSES: usize = 200;

@@ -24,10 +24,10 @@ use crate::rules::{CallbackStyle, Dialect, Merchant};
 use crate::store::V1Request;
 use crate::telemetry::{Stage, Stopwatch};
 use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
+use crate::wire::members::present;
 use crate::wire::v1::{
     self as wire, MEMBERS, OPTIONAL, PAYMENT_DATA, UserId, UserIpPlace, V1Create, payment_data, read_create,
 };
-use crate::wire::v2::present;
 
 impl V1Frontend {
     /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Errors name members in v1 words.

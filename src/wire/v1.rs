@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::v2::{parsed, present, read_object, required, required_parsed};
+use super::members::{parsed, present, read_object, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, InvalidValue,
     MERCHANT_USER_IP as USER_IP, OperationView, OrderId, RETURN_USER_URL as RETURN_URL, reserved_names,

@@ -15,7 +15,7 @@ use crate::domain::{Operation, UnixMillis};
 use crate::engine::Report;
 use crate::outbound::{self, Outbound, OutboundError, OutboundResponse};
 use crate::rules::HttpProvider;
-use crate::wire::v2::read_object;
+use crate::wire::members::read_object;
 
 /// The longest response body, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024;

@@ -12,7 +12,7 @@ use crate::domain::{
 use crate::engine::Report;
 use crate::error::RequestError;
 use crate::json::{Node, Object, Value};
-use crate::wire::v2::{object, parsed, present, required_parsed, string};
+use crate::wire::members::{object, parsed, present, required_parsed, string};
 
 /// The members of a preparation, of which at most one may be present.
 const PREPARATIONS: [&str; 3] = ["page", "instructions", "preparation"];
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::json::write_string;
     use crate::provider::testing::{deposit, withdrawal};
-    use crate::wire::v2::read_object;
+    use crate::wire::members::read_object;
 
     fn operation_of(direction: Direction) -> Operation {
         match direction {
