@@ -7,15 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderValue;
 
-use crate::auth::{Caller, SignedBody, callers, signatures};
+use crate::auth::{Caller, SignedBody};
 use crate::domain::{
-    Answer, Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
-    RedirectUrl, TransactionId,
+    Answer, Balance, CreateReply, CreateRequest, Currency, Direction, Fingerprint, HistoryQuery, OperationView,
+    OrderId, Page, RedirectUrl, TransactionId,
 };
 use crate::engine::{CreateError, Engine};
 use crate::error::{ApiError, Conflict, RequestError};
 use crate::names::Nameable;
-use crate::rules::ApiKey;
 use crate::store::{OrderHome, V1Request};
 use crate::wire::v2 as wire;
 
@@ -69,15 +68,16 @@ pub trait V2Service: Send + Sync + 'static {
         signature: HeaderValue,
     ) -> ServiceFuture<'a, Answer>;
 
-    /// Creates an operation from a body that was translated from v1, signed with the caller's v2 secret over exactly these
-    /// bytes. `v1` is stored in the same commit; for a remote engine, before the request leaves.
+    /// Creates an operation from a request that was translated from v1. `body` has its bytes, which are signed with the caller's
+    /// v2 secret: reading them gives the same request. `v1` is stored in the same commit; for a remote engine, before the
+    /// request leaves.
     ///
     /// # Errors
     /// Why nothing was created; or that the outcome is unknown.
     fn create_from_v1<'a>(
         &'a self,
         call: ServiceCall<'a>,
-        direction: Direction,
+        request: CreateRequest<'a>,
         body: Bytes,
         v1: V1Request,
     ) -> ServiceFuture<'a, CreateReply, CreateError>;
@@ -157,16 +157,6 @@ pub fn conflict(order_id_name: &'static str, mut paths: Vec<String>) -> Conflict
     Conflict { differing: Some(differing.into()), ..RequestError::member(order_id_name, reason).into() }
 }
 
-/// Signs a v2 body with a key's secret.
-///
-/// # Errors
-/// The key has no v2 secret.
-pub(crate) fn sign(key: &ApiKey, body: &[u8]) -> Result<String, ApiError> {
-    let secrets = key.v2_secrets.as_ref();
-    let secrets = secrets.ok_or_else(|| ApiError::Internal { cause: "the calling key has no v2_secret".to_owned() })?;
-    Ok(signatures::sign_v2(secrets.signing(), body))
-}
-
 /// The engine in this process as a v2 service.
 pub struct Embedded(Arc<Engine>);
 
@@ -177,16 +167,16 @@ impl Embedded {
         Self(engine)
     }
 
-    /// Creates an operation from a signed v2 body, a native caller's or the gateway's own; `v1` comes with the latter.
+    /// Creates an operation from the request that a signed v2 body makes, a native caller's or the gateway's own; `v1` comes
+    /// with the latter.
     async fn create_operation(
         &self,
         caller: &Caller,
-        direction: Direction,
-        body: &SignedBody,
+        request: &CreateRequest<'_>,
+        _: &SignedBody,
         v1: Option<V1Request>,
     ) -> Result<CreateReply, CreateError> {
-        let request = wire::read_create(direction, body.bytes())?;
-        self.0.create(caller, &request, v1).await
+        self.0.create(caller, request, v1).await
     }
 }
 
@@ -199,7 +189,8 @@ impl V2Service for Embedded {
         _: HeaderValue,
     ) -> ServiceFuture<'a, Answer> {
         Box::pin(async move {
-            let created = self.create_operation(call.caller, direction, body, None).await.map_err(in_v2_words)?;
+            let request = wire::read_create(direction, body.bytes()).map_err(ApiError::Invalid)?;
+            let created = self.create_operation(call.caller, &request, body, None).await.map_err(in_v2_words)?;
             let redirect_url = created.redirect_url.as_ref().map(RedirectUrl::expose);
             let body = wire::create_reply(&created.transaction_id, redirect_url).into();
             Ok(Answer { body, transaction_id: Some(created.transaction_id) })
@@ -224,17 +215,13 @@ impl V2Service for Embedded {
     fn create_from_v1<'a>(
         &'a self,
         call: ServiceCall<'a>,
-        direction: Direction,
+        request: CreateRequest<'a>,
         body: Bytes,
         v1: V1Request,
     ) -> ServiceFuture<'a, CreateReply, CreateError> {
         Box::pin(async move {
-            let signature = sign(call.caller.api_key(), &body)?;
-            let signed = callers::verify_forwarded(call.caller, body, &signature).map_err(|failure| {
-                let cause = format!("the engine refused the gateway's own signature: {failure:?}");
-                CreateError::Failed(ApiError::BadEngineReply { cause })
-            })?;
-            self.create_operation(call.caller, direction, &signed, Some(v1)).await
+            let body = SignedBody::sign(call.caller, body)?;
+            self.create_operation(call.caller, &request, &body, Some(v1)).await
         })
     }
 

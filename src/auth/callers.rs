@@ -14,7 +14,7 @@ use ipnet::IpNet;
 
 use super::signatures::{self, V1Input, is_fresh};
 use crate::domain::{CallbackSignature, Secrets, UnixMillis, canonical_ip};
-use crate::error::{AdmissionError, AuthenticationFailure};
+use crate::error::{AdmissionError, ApiError, AuthenticationFailure};
 use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet};
 
 /// The API version, which decides which of a key's secrets sign a request.
@@ -197,11 +197,21 @@ impl Caller {
     }
 }
 
-/// The bytes of a body whose signature was verified.
+/// The proof that a body is signed: a caller's signature over these bytes was verified, or this process made one just now.
 #[derive(Clone)]
 pub struct SignedBody(Bytes);
 
 impl SignedBody {
+    /// Signs a v2 body that was made for a caller, with its key's first v2 secret. The signature itself is not kept: nobody
+    /// outside of this process verifies it.
+    ///
+    /// # Errors
+    /// The key has no v2 secret.
+    pub fn sign(caller: &Caller, body: Bytes) -> Result<Self, ApiError> {
+        sign_v2(caller.api_key(), &body)?;
+        Ok(Self(body))
+    }
+
     /// Returns the bytes exactly as signed.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
@@ -233,17 +243,14 @@ impl fmt::Debug for SignedBody {
     }
 }
 
-/// Verifies the v2 signature of a body that the gateway forwards for a caller.
+/// Signs a v2 body with a key's first v2 secret.
 ///
 /// # Errors
-/// The key has no v2 secret, or none of its secrets made the signature.
-pub fn verify_forwarded(caller: &Caller, body: Bytes, signature: &str) -> Result<SignedBody, AuthenticationFailure> {
-    let secrets = caller.api_key().v2_secrets.as_ref().ok_or(AuthenticationFailure::UnknownKey)?;
-    if signatures::verify_v2(secrets, &body, signature.as_bytes()) {
-        Ok(SignedBody(body))
-    } else {
-        Err(AuthenticationFailure::WrongSignature)
-    }
+/// The key has no v2 secret.
+pub fn sign_v2(key: &ApiKey, body: &[u8]) -> Result<String, ApiError> {
+    let secrets = key.v2_secrets.as_ref();
+    let secrets = secrets.ok_or_else(|| ApiError::Internal { cause: "the calling key has no v2_secret".to_owned() })?;
+    Ok(signatures::sign_v2(secrets.signing(), body))
 }
 
 /// Verifies that a callback comes from the v2 engine, which holds one of these secrets. `head` has what else the recipe

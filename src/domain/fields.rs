@@ -51,6 +51,7 @@ impl SchemaFields {
 }
 
 /// The `fields` object of a create request, after the checks that need no rule file. `Debug` shows no value.
+#[derive(PartialEq)]
 pub struct RequestFields<'a> {
     object: Object<'a>,
     /// `fields.merchant_user_ip`, when it is there and not `null`.

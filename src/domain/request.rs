@@ -5,7 +5,7 @@ use super::{
 };
 
 /// A create request that keeps every rule of the interface which needs no rule file.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct CreateRequest<'a> {
     /// The idempotency key.
     pub order_id: OrderId,
@@ -26,7 +26,7 @@ pub struct CreateRequest<'a> {
 }
 
 /// The part of a create request that depends on its direction.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// A deposit.
     Deposit {

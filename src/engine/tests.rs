@@ -19,7 +19,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 
 use super::{Engine, NextAction, Report, Reported};
-use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
+use crate::auth::callers::{Interface, KnownKey};
 use crate::auth::signatures::PageSecret;
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{Clock as _, ManualClock, SystemClock, SystemRandomness};
@@ -262,9 +262,7 @@ fn acme() -> MerchantId {
 }
 
 fn signed(caller: &Caller, body: &str) -> SignedBody {
-    let body = Bytes::from(body.to_owned());
-    let signature = signatures::sign_v2(&Secret::new(b"s"), &body);
-    verify_forwarded(caller, body, &signature).unwrap()
+    SignedBody::sign(caller, Bytes::from(body.to_owned())).unwrap()
 }
 
 fn reported(answer: Result<Answer, ApiError>) -> Result<String, String> {

@@ -7,12 +7,13 @@ use http::{HeaderName, HeaderValue};
 
 use super::client::Remote;
 use super::deadline::RequestDeadline;
+use crate::auth::callers::sign_v2;
 use crate::domain::{Direction, MerchantId};
 use crate::error::{ApiError, Busy};
 use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
 use crate::rules::ApiKey;
 use crate::telemetry::Stopwatch;
-use crate::v2::{ForwardedHeaders, sign};
+use crate::v2::ForwardedHeaders;
 
 /// The longest response of an engine, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024;
@@ -43,7 +44,7 @@ pub(super) struct EngineCredentials {
 impl EngineCredentials {
     /// Signs a body (the empty one of a GET) with the v2 secret of a merchant's key.
     pub(super) fn signing(merchant: &MerchantId, key: &ApiKey, body: &[u8]) -> Result<Self, ApiError> {
-        let signature = HeaderValue::try_from(sign(key, body)?)
+        let signature = HeaderValue::try_from(sign_v2(key, body)?)
             .map_err(|_| ApiError::Internal { cause: "a signature is no header".to_owned() })?;
         Self::signed(merchant, key, signature)
     }

@@ -31,7 +31,8 @@ pub use v1::{is_final, shown};
 
 use crate::auth::SignedBody;
 use crate::domain::{
-    Answer, Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
+    Answer, Balance, CreateReply, CreateRequest, Currency, Direction, Fingerprint, HistoryQuery, OperationView,
+    OrderId, Page,
 };
 use crate::engine::CreateError;
 use crate::error::ApiError;
@@ -63,12 +64,12 @@ impl V2Service for Remote {
     fn create_from_v1<'a>(
         &'a self,
         call: ServiceCall<'a>,
-        direction: Direction,
+        request: CreateRequest<'a>,
         body: Bytes,
         v1: V1Request,
     ) -> ServiceFuture<'a, CreateReply, CreateError> {
         let remote = self.for_call(call);
-        Box::pin(async move { remote.create_by_journal(call.caller, direction, &body, v1).await })
+        Box::pin(async move { remote.create_by_journal(call.caller, request, &body, v1).await })
     }
 
     fn repeat<'a>(

@@ -11,7 +11,9 @@ use super::messages::differing;
 use super::resolve::{Declined, Resolution, Signer};
 use super::responses;
 use crate::auth::Caller;
-use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, RequestKind, SchemaFields, Status};
+use crate::domain::{
+    CreateReply, CreateRequest, Direction, Fingerprint, OperationView, OrderId, RequestKind, SchemaFields, Status,
+};
 use crate::engine::{CreateError, EarlierRequest};
 use crate::error::{ApiError, Conflict};
 use crate::rules::ApiKey;
@@ -33,17 +35,15 @@ impl Remote {
     pub(super) async fn create_by_journal(
         &self,
         caller: &Caller,
-        direction: Direction,
+        request: CreateRequest<'_>,
         body: &Bytes,
         v1: V1Request,
     ) -> Result<CreateReply, CreateError> {
-        // A body that breaks the rules of v2's shape is neither recorded nor sent.
-        let request = read_create(direction, body)?;
         let merchant = caller.merchant();
         let default_shop = || merchant.default_shop.as_ref().map(|shop| shop.as_str().into());
         let intent = PendingCreate {
             merchant: merchant.id.clone(),
-            direction,
+            direction: request.kind.direction(),
             order_id: request.order_id,
             api_key: caller.api_key().key.clone(),
             amount: request.amount,

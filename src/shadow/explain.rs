@@ -10,9 +10,8 @@ use crate::domain::Direction;
 use crate::engine::{AcceptedRequest, FailureCause, check_rules};
 use crate::error::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
-use crate::v1::translate::{LeftOut, MemberSource, TranslateError, Translated, Translation, translate};
+use crate::v1::translate::{BodyBytes, LeftOut, MemberSource, OriginOf, Origins, RuleError, TranslateError, translate};
 use crate::wire::v1::{PAYMENT_DATA, V1Create, payment_data, read_create};
-use crate::wire::v2;
 
 /// A v1 body as it is shown to an operator. It holds no card number, however the body spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,8 +80,8 @@ pub struct ExplainedMember {
 /// A v1 create that was translated, and what today's rules make of it. Nothing is stored.
 #[derive(Debug)]
 pub struct DryRun<'a> {
-    /// The translation.
-    pub translation: Translation<'a>,
+    /// Where the members of the v2 body came from.
+    pub origins: Origins<'a>,
     /// The v2 body. The relay's address in it ends with zeros.
     pub body: String,
     /// The embedded engine's result, errors in v1 words; `None`: the engine is a remote one, or no API key can call v1.
@@ -117,22 +116,22 @@ pub fn explain(rules: &RuleSet, merchant: &Merchant, direction: Direction, body:
 ///
 /// # Errors
 /// The merchant's first rule that refuses the body.
-pub fn dry_run<'a>(
-    rules: &RuleSet,
-    merchant: &'a Merchant,
-    create: &'a V1Create<'a>,
-) -> Result<DryRun<'a>, TranslateError> {
+pub fn dry_run<'a>(rules: &RuleSet, merchant: &'a Merchant, create: &'a V1Create<'a>) -> Result<DryRun<'a>, RuleError> {
     let relay = sample_relay_url(rules, merchant, create.direction);
-    let translation = translate(create, &merchant.v1, &relay)?;
-    let body = translation.to_body();
+    let (mut body, mut origins) = (BodyBytes::default(), Origins::default());
+    // A body that v2's shape refuses is whole all the same.
+    let _ = translate(create, &merchant.v1, &relay, &mut body);
+    let request = match translate(create, &merchant.v1, &relay, &mut origins) {
+        Ok(translated) => Ok(translated.request),
+        Err(TranslateError::Shape(error)) => Err(error),
+        Err(TranslateError::Rule(error)) => return Err(error),
+    };
     let api_key = v1_key(merchant).filter(|_| rules.gateway.engine == EngineRules::Embedded);
     let outcome = api_key.map(|api_key| {
-        let request = v2::read_create(create.direction, body.as_bytes());
         let check = |request| check_rules(merchant, api_key, &request, Interface::V1).map_err(|refusal| refusal.error);
-        let outcome = request.and_then(check);
-        outcome.map_err(|error| error.renamed(|path| create.v1_name(path)))
+        request.and_then(check).map_err(|error| error.renamed(|path| create.v1_name(path)))
     });
-    Ok(DryRun { translation, body, outcome })
+    Ok(DryRun { origins, body: body.into_text(), outcome })
 }
 
 fn v1_key(merchant: &Merchant) -> Option<&ApiKey> {
@@ -143,24 +142,18 @@ fn v1_key(merchant: &Merchant) -> Option<&ApiKey> {
 /// is left out, what the engine adds, what it drops. Card numbers are masked in names and values.
 #[must_use]
 pub fn explained_members(create: &V1Create<'_>, merchant: &Merchant, run: &DryRun<'_>) -> Vec<ExplainedMember> {
-    let translation = &run.translation;
-    let mut members: Vec<_> = [("", &translation.members), ("fields.", &translation.fields)]
+    let origins = &run.origins;
+    let mut members: Vec<_> = [("", &origins.members), ("fields.", &origins.fields)]
         .into_iter()
         .flat_map(|(prefix, members)| members.iter().map(move |member| forwarded(prefix, member, merchant)))
         .collect();
-    members.extend(relayed(translation, merchant));
-    members.extend(translation.left_out.iter().map(|member| left_out(create, member)));
+    members.extend(relayed(origins, merchant));
+    members.extend(origins.left_out.iter().map(|member| left_out(create, member)));
     if let Some(Ok(accepted)) = &run.outcome {
-        members.extend(added(translation, merchant, accepted));
-        members.extend(dropped(translation, accepted));
+        members.extend(added(origins, merchant, accepted));
+        members.extend(dropped(origins, accepted));
     }
     members
-}
-
-/// Returns the name of a member as the body spells it, without the quotes.
-fn member_name<'m>(member: &'m Translated<'_>) -> &'m str {
-    let name = member.raw_name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
-    name.unwrap_or(&member.raw_name)
 }
 
 /// Splits a source into the v1 name and where the member was filled in from.
@@ -172,24 +165,24 @@ fn source(source: &MemberSource<'_>, merchant: &Merchant) -> (Option<String>, Op
     }
 }
 
-fn forwarded(prefix: &str, member: &Translated<'_>, merchant: &Merchant) -> ExplainedMember {
+fn forwarded(prefix: &str, member: &OriginOf<'_>, merchant: &Merchant) -> ExplainedMember {
     let (v1_name, filled_from) = source(&member.source, merchant);
     ExplainedMember {
         fate: MemberFate::Forwarded,
         v1_name,
-        v2_name: Some(format!("{prefix}{}", masked_json(member_name(member)))),
+        v2_name: Some(format!("{prefix}{}", masked_json(member.name))),
         filled_from,
-        value: Some(masked_value(member_name(member), &member.raw_value)),
+        value: Some(masked_value(member.name, &member.raw_value)),
         rule: member.rule.to_owned(),
     }
 }
 
 /// Returns the address that the relay calls, if callbacks go through it.
-fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<ExplainedMember> {
-    if !translation.members.iter().any(|member| member.source == MemberSource::Relay) {
+fn relayed(origins: &Origins<'_>, merchant: &Merchant) -> Option<ExplainedMember> {
+    if !origins.members.iter().any(|member| member.source == MemberSource::Relay) {
         return None;
     }
-    let kept = translation.relayed_to.as_ref();
+    let kept = origins.relayed_to.as_ref();
     let (v1_name, filled_from) = kept.map_or((None, None), |(_, from)| source(from, merchant));
     let rule = match (&v1_name, &filled_from) {
         (Some(_), _) => "kept by the relay, which sends results there in v1 shape",
@@ -208,7 +201,7 @@ fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<Explain
 }
 
 fn left_out(create: &V1Create<'_>, member: &LeftOut<'_>) -> ExplainedMember {
-    let name = member.name.as_ref();
+    let name = member.name;
     let inner = name.strip_prefix(PAYMENT_DATA).and_then(|rest| rest.strip_prefix('.'));
     let sent = create.body().get(name).or_else(|| payment_data(create.body())?.get(inner?));
     ExplainedMember {
@@ -222,7 +215,7 @@ fn left_out(create: &V1Create<'_>, member: &LeftOut<'_>) -> ExplainedMember {
 }
 
 /// Returns what the engine adds: the shop that the request does not name, and the schema's defaults.
-fn added(translation: &Translation<'_>, merchant: &Merchant, accepted: &AcceptedRequest) -> Vec<ExplainedMember> {
+fn added(origins: &Origins<'_>, merchant: &Merchant, accepted: &AcceptedRequest) -> Vec<ExplainedMember> {
     let shop = &accepted.shop.code;
     let added = |name: String, from: String, value: &Json, rule: String| ExplainedMember {
         fate: MemberFate::Added,
@@ -233,7 +226,7 @@ fn added(translation: &Translation<'_>, merchant: &Merchant, accepted: &Accepted
         rule,
     };
     let mut members = Vec::new();
-    if !translation.members.iter().any(|member| member_name(member) == "method") {
+    if !origins.members.iter().any(|member| member.name == "method") {
         let from = format!("merchants/{}.toml default_shop", merchant.id);
         let rule = format!("the engine uses {shop}: the request names none");
         members.push(added("(shop)".to_owned(), from, &Json::from(shop.as_str()), rule));
@@ -247,18 +240,18 @@ fn added(translation: &Translation<'_>, merchant: &Merchant, accepted: &Accepted
 }
 
 /// Returns the members of `fields` that the engine drops.
-fn dropped(translation: &Translation<'_>, accepted: &AcceptedRequest) -> Vec<ExplainedMember> {
+fn dropped(origins: &Origins<'_>, accepted: &AcceptedRequest) -> Vec<ExplainedMember> {
     let rule = format!("the engine drops it: the schema of shops/{}.toml does not name it", accepted.shop.code);
-    let is_dropped = |member: &&Translated<'_>| matches!(&member.source, MemberSource::PaymentData(name) if !accepted.kept.keeps(name));
-    let member = |member: &Translated<'_>| ExplainedMember {
+    let is_dropped = |member: &&OriginOf<'_>| matches!(&member.source, MemberSource::PaymentData(name) if !accepted.kept.keeps(name));
+    let member = |member: &OriginOf<'_>| ExplainedMember {
         fate: MemberFate::Dropped,
         v1_name: Some(masked_json(&member.source.to_string())),
-        v2_name: Some(format!("fields.{}", masked_json(member_name(member)))),
+        v2_name: Some(format!("fields.{}", masked_json(member.name))),
         filled_from: None,
-        value: Some(masked_value(member_name(member), &member.raw_value)),
+        value: Some(masked_value(member.name, &member.raw_value)),
         rule: rule.clone(),
     };
-    translation.fields.iter().filter(is_dropped).map(member).collect()
+    origins.fields.iter().filter(is_dropped).map(member).collect()
 }
 
 #[cfg(test)]

@@ -4,17 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::auth::Interface;
-use crate::domain::{Direction, Fingerprint, SchemaFields, ShopCode};
+use crate::domain::{CallbackUrl, CreateRequest, Direction, Fingerprint, SchemaFields, ShopCode};
 use crate::engine::{RefusingRule, RuleRefusal, check_rules};
 use crate::error::RequestError;
 use crate::json::{self, JsonError};
 use crate::names::masked;
 use crate::rules::{ApiKey, EngineRules, FieldRule, Merchant, RuleSet, Shop};
-use crate::v1::relay_url;
-use crate::v1::translate::{TranslateError, Translation, translate};
+use crate::v1::translate::{Origins, RuleError, TranslateError, translate};
 use crate::wire::members::present;
 use crate::wire::v1::{MEMBERS, PAYMENT_DATA, V1Create, read_create};
-use crate::wire::v2;
 
 /// The most losses of one create that are named; the others count as one.
 const MOST_LOSSES: usize = 200;
@@ -74,17 +72,22 @@ pub fn verdict(
     let shop = selected_shop(rules, merchant, create.shop_code.as_deref());
     let relay = sample_relay_url(rules, merchant, direction);
     let checked = Check { rules, merchant, api_key, create: &create, shop };
-    let (refusal, losses) = match translate(&create, &merchant.v1, &relay) {
-        Ok(translation) => (checked.check_v2(&translation), checked.losses(&translation)),
-        Err(error) => (Some(checked.not_translated(&error)), Vec::new()),
+    let mut origins = Origins::default();
+    let (refusal, losses) = match translate(&create, &merchant.v1, &relay, &mut origins) {
+        Ok(translated) => (checked.check_v2(&translated.request), checked.losses(&origins)),
+        Err(TranslateError::Shape(error)) => {
+            let member = error.path().map(|path| create.v1_name(path)).unwrap_or_default();
+            (Some(refusal(member, error.reason(), ("", ""))), checked.losses(&origins))
+        }
+        Err(TranslateError::Rule(error)) => (Some(checked.not_translated(&error)), Vec::new()),
     };
     CreateVerdict { shop: code(shop), refusal, losses }
 }
 
 /// Returns the relay's address for any order: the code in it is a hash of the order, which decides nothing here. Only the
 /// store can compute it, and zeros stand for it.
-pub(super) fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction) -> String {
-    relay_url(&rules.gateway.server.public_url, &merchant.id, direction, Fingerprint([0; 16]))
+pub(super) fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction) -> CallbackUrl {
+    CallbackUrl::of_relay(&rules.gateway.server.public_url, &merchant.id, direction, Fingerprint([0; 16]))
 }
 
 /// Returns the verdict on a body whose shape is wrong.
@@ -148,7 +151,7 @@ struct Check<'c> {
 }
 
 impl Check<'_> {
-    fn not_translated(&self, error: &TranslateError) -> Refusal {
+    fn not_translated(&self, error: &RuleError) -> Refusal {
         let file = match error.key {
             key if key.starts_with("requests.") => format!("dialects/{}.toml", self.merchant.v1.dialect.name),
             _ => self.merchant_file(),
@@ -159,19 +162,11 @@ impl Check<'_> {
         Refusal { is_named: !self.create.unknown_members().any(|name| name == path), ..refusal }
     }
 
-    /// Checks the v2 body: its shape, then the embedded engine's rules.
-    fn check_v2(&self, translation: &Translation<'_>) -> Option<Refusal> {
-        let body = translation.to_body();
-        let request = match v2::read_create(self.create.direction, body.as_bytes()) {
-            Ok(request) => request,
-            Err(error) => {
-                let member = error.path().map(|path| self.create.v1_name(path)).unwrap_or_default();
-                return Some(refusal(member, error.reason(), ("", "")));
-            }
-        };
+    /// Checks the v2 request by the embedded engine's rules.
+    fn check_v2(&self, request: &CreateRequest<'_>) -> Option<Refusal> {
         match self.rules.gateway.engine {
             EngineRules::Embedded => {
-                let checked = check_rules(self.merchant, self.api_key, &request, Interface::V1);
+                let checked = check_rules(self.merchant, self.api_key, request, Interface::V1);
                 checked.err().map(|error| self.refused(&error))
             }
             EngineRules::Remote(_) => None,
@@ -222,9 +217,9 @@ impl Check<'_> {
     }
 
     /// Returns the members that the translation leaves out, then those that the shop's schema does.
-    fn losses(&self, translation: &Translation<'_>) -> Vec<Loss> {
-        let left_out = translation.left_out.iter().filter(|left_out| left_out.is_loss);
-        let left_out = left_out.map(|left_out| (masked(&left_out.name), left_out.reason));
+    fn losses(&self, origins: &Origins<'_>) -> Vec<Loss> {
+        let left_out = origins.left_out.iter().filter(|left_out| left_out.is_loss);
+        let left_out = left_out.map(|left_out| (masked(left_out.name), left_out.reason));
         let schema = match self.rules.gateway.engine {
             EngineRules::Embedded => self.shop.and_then(|shop| shop.side(self.create.direction).schema.as_ref()),
             EngineRules::Remote(_) => None,

@@ -10,17 +10,17 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::V1Frontend;
-use super::translate::{TranslateError, translate};
+use super::translate::{BodyBytes, RuleError, TranslateError, Translated, translate};
 use crate::auth::SignedBody;
 use crate::domain::{
-    AccountNumber, Answer, CallbackSender, CallbackUrl, CreateReply, CustomerIp, Direction, Fingerprint,
-    FingerprintInput, FingerprintKey, MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, MerchantId,
+    AccountNumber, Answer, CallbackSender, CallbackUrl, CreateReply, CreateRequest, CustomerIp, Direction, Fingerprint,
+    FingerprintInput, FingerprintKey, MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints,
     RETURN_USER_URL as RETURN_URL, RedirectUrl, SchemaFields, canonical, dropped_members,
 };
 use crate::engine::{CreateError, EarlierRequest};
 use crate::error::{ApiError, Conflict, RequestError};
 use crate::json::{self, Member, Node, Object, Value};
-use crate::rules::{CallbackStyle, Dialect, Merchant};
+use crate::rules::{CallbackStyle, Dialect};
 use crate::store::V1Request;
 use crate::telemetry::{Stage, Stopwatch};
 use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
@@ -43,12 +43,12 @@ impl V1Frontend {
         let create = read_create(direction, body.bytes()).map_err(|error| self.refused(error, "shape"))?;
         let fingerprint = create.fingerprint(&self.fingerprint_key);
         let created = match self.translate(call, &create, fingerprint) {
-            Ok((body, v1)) => self.service.create_from_v1(call, direction, body, v1).await,
-            // A rule of the merchant refuses the body. The refusal counts only if the order is new.
-            Err(untranslatable) => {
+            Ok((request, body, v1)) => self.service.create_from_v1(call, request, body, v1).await,
+            Err(TranslateError::Shape(error)) => Err(CreateError::Invalid(error)),
+            Err(TranslateError::Rule(RuleError { error, reason, .. })) => {
                 let repeat = self.service.repeat(call, direction, &create.external_id, fingerprint).await;
                 let Some(repeat) = repeat.transpose() else {
-                    return Err(self.refused(untranslatable.error, untranslatable.reason));
+                    return Err(self.refused(error, reason));
                 };
                 repeat
             }
@@ -64,25 +64,28 @@ impl V1Frontend {
         ApiError::Untranslatable { error, reason }
     }
 
-    /// Translates a create by the merchant's rules: the v2 body, and what is stored of the v1 one.
-    fn translate(
+    /// Translates a create by the merchant's rules: the v2 request, the bytes that are signed for it, and what is stored of the
+    /// v1 body.
+    fn translate<'a>(
         &self,
-        call: ServiceCall<'_>,
-        create: &V1Create<'_>,
+        call: ServiceCall<'a>,
+        create: &'a V1Create<'a>,
         fingerprint: Fingerprint,
-    ) -> Result<(Bytes, V1Request), TranslateError> {
+    ) -> Result<(CreateRequest<'a>, Bytes, V1Request), TranslateError> {
         let watch = Stopwatch::start();
         let merchant = call.caller.merchant();
         let order = self.fingerprint_key.order_key(&merchant.id, create.direction, &create.external_id);
         let public_url = &call.caller.rules().gateway.server.public_url;
-        let (body, relayed_to) = v2_body(merchant, public_url, order, create)?;
+        let relay_url = CallbackUrl::of_relay(public_url, &merchant.id, create.direction, order);
+        let mut body = BodyBytes::default();
+        let Translated { request, relayed_to } = translate(create, &merchant.v1, &relay_url, &mut body)?;
         self.metrics.stage(Stage::Translate, watch.elapsed());
         let members = create.not_held(&self.fingerprint_key, relayed_to.as_ref());
         let sender = match merchant.v1.callbacks {
             CallbackStyle::V1 => CallbackSender::Relayed(relayed_to),
             CallbackStyle::V2 => CallbackSender::Directly,
         };
-        Ok((body, V1Request { fingerprint, members, sender, order }))
+        Ok((request, body.into_text().into(), V1Request { fingerprint, members, sender, order }))
     }
 
     /// Words a refusal with the names of the v1 body.
@@ -105,36 +108,6 @@ impl V1Frontend {
             CreateError::Failed(error) => error,
         }
     }
-}
-
-/// Returns the bytes that are signed for a create, and the merchant's address that the relay calls with its result. `order`
-/// is the store's key of the order.
-///
-/// # Errors
-/// The merchant's first rule that refuses it.
-pub fn v2_body(
-    merchant: &Merchant,
-    public_url: &str,
-    order: Fingerprint,
-    create: &V1Create<'_>,
-) -> Result<(Bytes, Option<CallbackUrl>), TranslateError> {
-    let relay = relay_url(public_url, &merchant.id, create.direction, order);
-    let translation = translate(create, &merchant.v1, &relay)?;
-    Ok((translation.to_body().into(), translation.relayed_to.map(|(url, _)| url)))
-}
-
-/// Returns the address at which this gateway receives the v2 callback of an order:
-/// `{public_url}/relay/{merchant}.{direction}.{code}`. `order` is the store's key of the order, a keyed hash, so that the
-/// address cannot be guessed or used for another order. It is the same at every try of a create, so that two concurrent
-/// tries send the engine the same body.
-#[must_use]
-pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, order: Fingerprint) -> String {
-    let mut url = String::with_capacity(public_url.len() + merchant.as_str().len() + 64);
-    for piece in [public_url, "/relay/", merchant.as_str(), ".", direction.as_str(), "."] {
-        url.push_str(piece);
-    }
-    url.push_str(&hex::encode(order.0));
-    url
 }
 
 /// The name in conflicts of all top-level members that v1 does not know: their names are not stored.
@@ -198,7 +171,7 @@ impl<'a> V1Create<'a> {
         let inner_ip = matches!(place, UserIpPlace::PaymentData | UserIpPlace::Both);
         let user_id = present(self.body(), "merchant_user_id");
         let differs = [
-            ("currency", self.currency.bytes().any(|byte| byte.is_ascii_lowercase())),
+            ("currency", self.currency_text() != self.currency.as_str()),
             ("callback_url", self.callback_url.as_ref() != relayed_to),
             (
                 "merchant_user_id",
@@ -255,7 +228,7 @@ impl<'a> V1Create<'a> {
         };
         match name {
             "amount" => self.amount == held.amount,
-            "currency" => *self.currency == *held.currency.as_str(),
+            "currency" => self.currency_text() == held.currency.as_str(),
             "shop_code" => self.shop_code == held.shop_code,
             "callback_url" => self.callback_url == held.callback_url,
             "merchant_user_id" => match (present(self.body(), name), held.user_id) {
@@ -356,23 +329,8 @@ pub(super) fn created_reply(dialect: &Dialect, direction: Direction, made: &Crea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Amount, BrowserUrl, Currency, CustomerAccountId, FingerprintKey, OrderId};
+    use crate::domain::{Amount, BrowserUrl, Currency, CustomerAccountId, FingerprintKey};
     use crate::wire::v1::read_create;
-
-    #[test]
-    fn one_address_for_each_order() {
-        let fingerprint_key = FingerprintKey::new(&[5; 32]);
-        let merchant = MerchantId::new("acme").unwrap();
-        let url = |direction, order: &str| {
-            let order = fingerprint_key.order_key(&merchant, direction, &OrderId::new(order).unwrap());
-            relay_url("https://gw.example", &merchant, direction, order)
-        };
-        let first = url(Direction::Payin, "o1");
-        assert_eq!(first, url(Direction::Payin, "o1"));
-        assert!(first.starts_with("https://gw.example/relay/acme.payin."), "{first}");
-        assert_ne!(first, url(Direction::Payin, "o2"));
-        assert_ne!(first.rsplit('.').next(), url(Direction::Payout, "o1").rsplit('.').next());
-    }
 
     const BODY: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":null,"extra":[1.50,{"a":-0}],
         "callback_url":"https://a.example/cb","merchant_user_id":"42","paymentData":{"merchant_user_ip":"::1",

@@ -8,8 +8,6 @@ pub mod translate;
 
 use std::sync::Arc;
 
-pub use create::{relay_url, v2_body};
-
 use crate::domain::FingerprintKey;
 use crate::telemetry::Metrics;
 use crate::v2::V2Service;

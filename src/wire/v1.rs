@@ -19,8 +19,8 @@ pub struct V1Create<'a> {
     pub external_id: OrderId,
     /// `amount`.
     pub amount: Amount,
-    /// `currency`, as sent.
-    pub currency: Box<str>,
+    /// `currency`.
+    pub currency: Currency,
     /// `shop_code`.
     pub shop_code: Option<Box<str>>,
     /// `callback_url`; whether plain http is allowed is the merchant's rule.
@@ -33,6 +33,8 @@ pub struct V1Create<'a> {
     pub return_user_url: Option<BrowserUrl>,
     /// `card_number`, in payouts.
     pub card_number: Option<AccountNumber>,
+    /// The text of `merchant_user_ip` outside of `paymentData`, as JSON; empty: there is none.
+    user_ip_text: Cow<'a, str>,
     /// The whole body.
     body: Object<'a>,
 }
@@ -91,7 +93,7 @@ pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, Re
         direction,
         external_id: required_parsed("external_id", &body, OrderId::new)?,
         amount: required_parsed("amount", &body, Amount::from_decimal_string)?,
-        currency: required_parsed("currency", &body, |text| Currency::new(text).map(|_| text.into()))?,
+        currency: required_parsed("currency", &body, Currency::new)?,
         shop_code: present(&body, "shop_code").map(|value| parsed("shop_code", value, read_shop_code)).transpose()?,
         callback_url: present(&body, "callback_url")
             .map(|value| parsed("callback_url", value, CallbackUrl::new_allowing_http))
@@ -100,6 +102,7 @@ pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, Re
         merchant_user_ip: read_user_ip(&body)?,
         return_user_url: read_return_url(direction, &body)?,
         card_number: read_card_number(direction, &body)?,
+        user_ip_text: user_ip_text(&body),
         body,
     })
 }
@@ -171,6 +174,15 @@ fn read_user_ip(body: &Object<'_>) -> Result<Option<CustomerIp>, RequestError> {
     }
 }
 
+/// Returns the customer's address outside of `paymentData` as JSON text without escapes.
+fn user_ip_text<'a>(body: &Object<'a>) -> Cow<'a, str> {
+    match present(body, USER_IP) {
+        Some(Value { raw, node: Node::String(Cow::Borrowed(_)) }) => Cow::Borrowed(raw),
+        Some(Value { node: Node::String(text), .. }) => Cow::Owned(format!("\"{text}\"")),
+        _ => Cow::Borrowed(""),
+    }
+}
+
 fn read_return_url(direction: Direction, body: &Object<'_>) -> Result<Option<BrowserUrl>, RequestError> {
     if direction == Direction::Payout {
         return Ok(None);
@@ -188,6 +200,18 @@ fn read_card_number(direction: Direction, body: &Object<'_>) -> Result<Option<Ac
 }
 
 impl<'a> V1Create<'a> {
+    /// Returns `currency` as sent, in any case.
+    #[must_use]
+    pub fn currency_text(&self) -> &str {
+        self.body.get("currency").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns `merchant_user_ip` outside of `paymentData` as JSON text; empty: there is none.
+    #[must_use]
+    pub fn user_ip_text(&self) -> &str {
+        &self.user_ip_text
+    }
+
     /// Returns the whole body.
     #[must_use]
     pub const fn body(&self) -> &Object<'a> {

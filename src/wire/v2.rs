@@ -7,7 +7,7 @@ use crate::domain::{
     reserved_names,
 };
 use crate::error::RequestError;
-use crate::json::{Node, Object, write_string};
+use crate::json::{Member, Node, Object, write_string};
 
 const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer_account_id", "callback_url", "fields"];
 const DEPOSIT: [&str; 3] = ["success_url", "pending_url", "fail_url"];
@@ -113,23 +113,37 @@ fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<Req
 
 /// Applies the rules for `fields` that need no schema; returns the customer's address.
 fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<CustomerIp>, RequestError> {
-    let path = |name: &str| format!("fields.{name}");
     for member in &fields.0 {
-        let name = member.name.as_ref();
-        if reserved_names(direction).contains(&name) {
-            return Err(RequestError::member(path(name), "is reserved and cannot appear inside fields"));
+        if reserved_names(direction).contains(&member.name.as_ref()) {
+            let path = format!("fields.{}", member.name);
+            return Err(RequestError::member(path, "is reserved and cannot appear inside fields"));
         }
-        let empty = match &member.value.node {
-            Node::Null => true,
-            Node::String(_) => continue,
-            Node::Bool(_) | Node::Number | Node::Array(_) | Node::Object(_) => false,
-        };
-        if CUSTOMER_FIELDS.contains(&name) && !empty {
-            return Err(RequestError::member(path(name), format!("must be a string, not {}", member.value.kind())));
-        }
+        check_customer_field(member)?;
     }
     let Some(value) = present(fields, MERCHANT_USER_IP) else { return Ok(None) };
     parsed("fields.merchant_user_ip", value, CustomerIp::new).map(Some)
+}
+
+/// Checks the customer's details in `fields`: each is a string, or empty.
+///
+/// # Errors
+/// The first one of another type.
+pub fn check_customer_fields(fields: &Object<'_>) -> Result<(), RequestError> {
+    fields.0.iter().try_for_each(check_customer_field)
+}
+
+fn check_customer_field(Member { name, value, .. }: &Member<'_>) -> Result<(), RequestError> {
+    match &value.node {
+        Node::Null | Node::String(_) => Ok(()),
+        Node::Bool(_) | Node::Number | Node::Array(_) | Node::Object(_)
+            if !CUSTOMER_FIELDS.contains(&name.as_ref()) =>
+        {
+            Ok(())
+        }
+        Node::Bool(_) | Node::Number | Node::Array(_) | Node::Object(_) => {
+            Err(RequestError::member(format!("fields.{name}"), format!("must be a string, not {}", value.kind())))
+        }
+    }
 }
 
 /// Writes the body of a create's 200 reply; `transaction_id` is digits, and a deposit has a `redirect_url`.

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use paybridge::domain::{Direction, FingerprintKey, MerchantId, UnixMillis};
+use paybridge::domain::{CallbackUrl, Direction, FingerprintKey, MerchantId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
-use paybridge::{v1, wire};
+use paybridge::v1::translate::{BodyBytes, TranslateError, translate as translate_create};
+use paybridge::wire;
 use regex::Regex;
 use serde_json::value::RawValue;
 
@@ -151,8 +152,16 @@ fn what_is_printed_is_what_is_forwarded() {
         let create = wire::v1::read_create(direction, &sent).unwrap();
         let merchant = &rules.merchants[&MerchantId::new(&merchant).unwrap()];
         let order = fingerprint_key.order_key(&merchant.id, direction, &create.external_id);
-        let (forwarded, _) = v1::v2_body(merchant, public_url, order, &create).unwrap();
-        let forwarded = without_code(std::str::from_utf8(&forwarded).unwrap());
+        let relay = CallbackUrl::of_relay(public_url, &merchant.id, direction, order);
+        let mut bytes = BodyBytes::default();
+        let request = match translate_create(&create, &merchant.v1, &relay, &mut bytes) {
+            Ok(translated) => Ok(translated.request),
+            Err(TranslateError::Shape(error)) => Err(error),
+            Err(TranslateError::Rule(error)) => panic!("{name}: {error:?}"),
+        };
+        let forwarded = bytes.into_text();
+        assert_eq!(wire::v2::read_create(direction, forwarded.as_bytes()), request, "{name}");
+        let forwarded = without_code(&forwarded);
         assert_eq!(printed(&directory, &case, &[]), format!("{forwarded}\n"), "{name}");
         let explained = printed(&directory, &case, &["--explain"]);
         assert!(explained.starts_with(&format!("{forwarded}\n\n")), "{name}");

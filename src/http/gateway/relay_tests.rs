@@ -10,7 +10,6 @@ use crate::domain::{
 };
 use crate::rules::RuleSet;
 use crate::store::PendingCreate;
-use crate::v1::relay_url;
 
 const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may add members"}"#;
 
@@ -67,7 +66,7 @@ impl Relay {
 fn target(key: &FingerprintKey, direction: Direction, order_id: &str) -> String {
     let merchant = MerchantId::new("acme").unwrap();
     let order = key.order_key(&merchant, direction, &OrderId::new(order_id).unwrap());
-    relay_url("", &merchant, direction, order)
+    CallbackUrl::of_relay("", &merchant, direction, order).as_str().to_owned()
 }
 
 /// A fault, the status and a word of the message that report it, and how to make it.

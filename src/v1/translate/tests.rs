@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::domain::{MerchantId, UnixMillis};
+use crate::domain::{Direction, MerchantId, UnixMillis};
 use crate::json::{Node, Value, read};
 use crate::rules::{LoadOptions, RuleSet, load};
 use crate::wire::v1::read_create;
@@ -43,8 +43,12 @@ pub(super) fn merchant(rules: &RuleSet) -> &V1Rules {
 /// The v2 body of a v1 one, or why there is none.
 fn translated(rules: &RuleSet, direction: Direction, body: &str) -> Result<String, String> {
     let create = read_create(direction, body.as_bytes()).map_err(|error| error.to_string())?;
-    let translation = translate(&create, merchant(rules), RELAY).map_err(|wrong| wrong.error.to_string())?;
-    Ok(translation.to_body())
+    let mut bytes = BodyBytes::default();
+    let relay = CallbackUrl::new(RELAY).unwrap();
+    match translate(&create, merchant(rules), &relay, &mut bytes) {
+        Ok(_) | Err(TranslateError::Shape(_)) => Ok(bytes.into_text()),
+        Err(TranslateError::Rule(wrong)) => Err(wrong.error.to_string()),
+    }
 }
 
 /// A good body of a direction, with the JSON text of members in place of or beside its own; an empty text takes one away.
@@ -467,10 +471,11 @@ fn every_sent_member_is_accounted_for() {
         ],
     );
     let create = read_create(Payin, sent.as_bytes()).unwrap();
-    let translation = translate(&create, merchant(&rules), RELAY).unwrap();
-    let mut reported: Vec<String> = translation.left_out.iter().map(|left_out| left_out.name.to_string()).collect();
-    reported.extend(translation.members.iter().chain(&translation.fields).map(|member| member.source.to_string()));
-    reported.extend(translation.relayed_to.iter().map(|(_, source)| source.to_string()));
+    let mut origins = Origins::default();
+    translate(&create, merchant(&rules), &CallbackUrl::new(RELAY).unwrap(), &mut origins).unwrap();
+    let mut reported: Vec<String> = origins.left_out.iter().map(|left_out| left_out.name.to_string()).collect();
+    reported.extend(origins.members.iter().chain(&origins.fields).map(|member| member.source.to_string()));
+    reported.extend(origins.relayed_to.iter().map(|(_, source)| source.to_string()));
     for name in [
         "external_id",
         "amount",
@@ -488,6 +493,7 @@ fn every_sent_member_is_accounted_for() {
     }
     let listed = body(Payin, &[("paymentData", "[]"), ("merchant_user_ip", "\"::1\"")]);
     let create = read_create(Payin, listed.as_bytes()).unwrap();
-    let translation = translate(&create, merchant(&rules), RELAY).unwrap();
-    assert_eq!(translation.left_out[0].name, "paymentData");
+    let mut origins = Origins::default();
+    translate(&create, merchant(&rules), &CallbackUrl::new(RELAY).unwrap(), &mut origins).unwrap();
+    assert_eq!(origins.left_out[0].name, "paymentData");
 }
