@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running gateway. It is killed when this is dropped.
 pub struct Gateway {
-    /// Contains `rules/`, `certs/`, `data/`, `secrets/` and `log`.
+    /// Contains `rules/`, `certs/`, `data/`, `secrets/` and `logs/`.
     pub root: PathBuf,
     /// The TLS listener.
     pub public: SocketAddr,
@@ -54,7 +54,9 @@ impl Gateway {
         std::fs::create_dir_all(root).unwrap();
         let [public, admin] = [free_port(), free_port()];
         rules.write(root, public, admin);
-        let log = File::create(root.join("log")).unwrap();
+        // Not beside the rules, whose directory is watched: every line would wake the watcher.
+        std::fs::create_dir_all(root.join("logs")).unwrap();
+        let log = File::create(root.join("logs/gateway.log")).unwrap();
         let child = Command::new(binary)
             .args(["serve", "--rules"])
             .arg(root.join("rules"))
@@ -114,7 +116,7 @@ impl Gateway {
 
     /// Returns the end of its log.
     fn log(&self) -> String {
-        let log = std::fs::read(self.root.join("log")).unwrap_or_default();
+        let log = std::fs::read(self.root.join("logs/gateway.log")).unwrap_or_default();
         String::from_utf8_lossy(&log[log.len().saturating_sub(4000)..]).into_owned()
     }
 }

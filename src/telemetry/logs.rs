@@ -25,7 +25,7 @@ const ACCESS_BYTES: usize = 1024 * 1024;
 const EVENT_BYTES: usize = ACCESS_BYTES + 256 * 1024;
 
 /// How long the writer gathers lines after a write, so that a busy process makes few system calls.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(50);
 
 /// How long the exit of the process waits for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(2);

@@ -20,7 +20,7 @@ use crate::store::secret_file::{directory_of, temporary_beside};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, OpenError, StoreError, StoreKeys};
 
-/// The pages that are copied at once: 4 MiB at SQLite's usual page size.
+/// The pages that are copied at once: 8 MiB of a store's usual pages.
 const STEP: i32 = 1024;
 
 /// After this many steps the copy is flushed to disk: flushing all of it at the end would delay commits on the same

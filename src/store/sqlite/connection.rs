@@ -30,6 +30,12 @@ const LOOKS: i32 = 2000;
 /// allow more).
 const PROOF_BYTES: u32 = 256 * 1024;
 
+/// The size of a new store's pages.
+const PAGE_BYTES: u32 = 8 * 1024;
+
+/// The cache of a connection.
+const CACHE_KIB: i32 = 4 * 1024;
+
 /// Opens connections to the file.
 #[derive(Debug)]
 pub(super) struct StoreFile {
@@ -134,6 +140,8 @@ impl StoreFile {
         // Otherwise a statement is compiled again at every use if its parameter might be the constant of a partial
         // index.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        // Counts for a new store alone. A commit writes whole pages, and rows of a create lie close together.
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -141,8 +149,7 @@ impl StoreFile {
         // With many commits SQLite searches the whole cache for pages beyond the file's end (to put split pages in
         // order it numbers one like the page at 1 GiB). A large cache costs more than it saves, since the kernel caches
         // the pages too.
-        let cache_kib = if role == ConnectionRole::Writer { 16 * 1024 } else { 4 * 1024 };
-        connection.pragma_update(None, "cache_size", -cache_kib)?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "query_only", role == ConnectionRole::Reader)?;
         Ok(connection)
     }
@@ -310,9 +317,9 @@ impl Readers {
     }
 }
 
-/// The checkpointer is woken after this many pages were written to the log (4 MiB). A page that many commits changed is
-/// moved once in a pass, so fewer passes cost less; but a short log stays in the caches.
-const WAKING_PAGES: i64 = 1000;
+/// The checkpointer is woken after this many pages were written to the log (48 MiB). A page that many commits changed is moved
+/// once in a pass, so fewer passes cost less; a start after a kill reads the whole log.
+const WAKING_PAGES: i64 = 6 * 1024;
 
 /// What is left of the log after a pass, because it was written meanwhile, goes into another pass if it is more than
 /// this; otherwise the writer moves it. That also flushes what the passes moved, since SQLite flushes with the last
