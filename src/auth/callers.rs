@@ -202,8 +202,8 @@ impl Caller {
 pub struct SignedBody(Bytes);
 
 impl SignedBody {
-    /// Signs a v2 body that was made for a caller, with its key's first v2 secret. The signature itself is not kept: nobody
-    /// outside of this process verifies it.
+    /// Signs a v2 body that was made for a caller, with its key's first v2 secret. The signature itself is not kept: it does
+    /// not leave this process.
     ///
     /// # Errors
     /// The key has no v2 secret.

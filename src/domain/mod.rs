@@ -17,6 +17,7 @@ mod ledger;
 mod operation;
 mod preparation;
 mod quota;
+mod relay;
 mod request;
 mod secret;
 mod shown;

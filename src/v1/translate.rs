@@ -1,5 +1,5 @@
 //! The translation of a v1 create body to a v2 request: a pure function of the body and the merchant's rules (contract
-//! section 5). It gives the request as the engine takes it, and tells a [`Sink`] each member of its body in order: the bytes
+//! section 5). It gives the request as the engine takes it, and passes a [`Sink`] each member of its body in order: the bytes
 //! that are signed ([`BodyBytes`]), or where every member came from ([`Origins`]).
 
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ pub struct Translated<'a> {
 pub enum TranslateError {
     /// A rule of the merchant refuses it. The refusal counts only if the order is new.
     Rule(RuleError),
-    /// v2's shape refuses it, in v2 words, whatever the order is. The sink has the whole body.
+    /// v2's shape refuses it, in v2 words, regardless of its order. The sink has the whole body.
     Shape(RequestError),
 }
 
