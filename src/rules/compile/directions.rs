@@ -14,7 +14,7 @@ impl FromToml for NativeV2 {
             let RawNativeV2 { payin, payout } = RawNativeV2::from_toml(value, reader)?;
             return Some(Self { payin: *payin, payout: *payout });
         }
-        let both = bool::from_toml(value, reader)?;
+        let both = reader.flag(value, "true, false or { payin = true, payout = false }")?;
         Some(Self { payin: both, payout: both })
     }
 
@@ -39,7 +39,7 @@ impl FromToml for Shares {
             let RawShares { payin, payout } = RawShares::from_toml(value, reader)?;
             return Some(Self { payin: *payin, payout: *payout });
         }
-        let both = Share::from_toml(value, reader)?;
+        let both = share(value, reader, &format!("{SHARE}, or {{ payin = 5, payout = 0 }}"))?;
         Some(Self { payin: both, payout: both })
     }
 
@@ -60,20 +60,25 @@ raw_table! {
 
 impl FromToml for Share {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        let share = match value.get_ref() {
-            DeValue::Integer(number) => Self::parse(number.as_str()),
-            DeValue::Float(number) => Self::parse(number.as_str()),
-            DeValue::String(_) | DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
-                None
-            }
-        };
-        if share.is_none() {
-            reader.wrong(value.span(), "must be a number from 0 to 100 with at most two decimals");
-        }
-        share
+        share(value, reader, SHARE)
     }
 
     fn schema() -> Value {
         json!({ "type": "number", "minimum": 0, "maximum": 100 })
     }
+}
+
+const SHARE: &str = "a number from 0 to 100 with at most two decimals";
+
+/// Reads a share, or notes that it must be `expected`.
+fn share(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>, expected: &str) -> Option<Share> {
+    let share = match value.get_ref() {
+        DeValue::Integer(number) => Share::parse(number.as_str()),
+        DeValue::Float(number) => Share::parse(number.as_str()),
+        DeValue::String(_) | DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    };
+    if share.is_none() {
+        reader.wrong(value.span(), format_args!("must be {expected}"));
+    }
+    share
 }

@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::rules::raw::{FromToml, RawReader};
+use crate::rules::schema::parser_message;
 
 /// The largest compiled pattern, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -30,11 +31,7 @@ impl FromToml for Regex {
 /// # Errors
 /// Why it cannot be used, in the parser's words.
 fn compiled(text: &str) -> Result<Regex, String> {
-    regex_syntax::parse(text).map_err(|error| match error {
-        regex_syntax::Error::Parse(error) => error.kind().to_string(),
-        regex_syntax::Error::Translate(error) => error.kind().to_string(),
-        error => error.to_string(),
-    })?;
+    regex_syntax::parse(text).map_err(|error| parser_message(&error))?;
     let spelled = with_ascii_classes(text).ok_or("it cannot be read")?;
     RegexBuilder::new(&spelled)
         .size_limit(LARGEST_PATTERN)

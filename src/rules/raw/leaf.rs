@@ -40,17 +40,7 @@ impl FromToml for String {
 
 impl FromToml for bool {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        let flag = value.get_ref().as_bool();
-        if flag.is_none() {
-            let quoted = value.get_ref().as_str().filter(|text| ["true", "false"].contains(text));
-            let suggestion = quoted.map(|text| format!("write `{text}`, without quotation marks"));
-            reader.wrong_with(
-                value.span(),
-                format_args!("must be true or false, not {}", kind(value.get_ref())),
-                suggestion,
-            );
-        }
-        flag
+        reader.flag(value, "true or false")
     }
 
     fn schema() -> Value {
@@ -351,7 +341,13 @@ impl FromToml for DisplayName {
             "1 to {LONGEST_NAME} readable characters: no control characters, and none that are invisible or change the order of \
              others"
         );
-        reader.parsed(value, &expected, |text| is_readable(text, LONGEST_NAME, &[]).then(|| Self(text.into())))
+        let text = reader.text(value, &expected)?;
+        // No correction is suggested: upper case and white space belong to a name.
+        if !is_readable(text, LONGEST_NAME, &[]) {
+            reader.wrong(value.span(), format_args!("must be {expected}"));
+            return None;
+        }
+        Some(Self(text.into()))
     }
 
     fn schema() -> Value {

@@ -147,6 +147,9 @@ pub(super) trait FromToml: Sized {
     fn schema() -> Value;
 }
 
+/// The longest value, in bytes, to which a correction is suggested.
+const LONGEST_SUGGESTED: usize = 80;
+
 /// Reads one file and notes its problems.
 pub(super) struct RawReader<'a> {
     findings: &'a mut Diagnostics,
@@ -198,6 +201,21 @@ impl RawReader<'_> {
         text
     }
 
+    /// Returns the value as a boolean, or notes that it is none.
+    pub(super) fn flag(&mut self, value: &Spanned<DeValue<'_>>, expected: &str) -> Option<bool> {
+        let flag = value.get_ref().as_bool();
+        if flag.is_none() {
+            let quoted = value.get_ref().as_str().filter(|text| ["true", "false"].contains(text));
+            let suggestion = quoted.map(|text| format!("write `{text}`, without quotation marks"));
+            self.wrong_with(
+                value.span(),
+                format_args!("must be {expected}, not {}", kind(value.get_ref())),
+                suggestion,
+            );
+        }
+        flag
+    }
+
     /// Parses a string, or notes that it must be `expected`.
     pub(super) fn parsed<T>(
         &mut self,
@@ -208,10 +226,11 @@ impl RawReader<'_> {
         let text = self.text(value, expected)?;
         let parsed = parse(text);
         if parsed.is_none() {
-            // White space and upper case are the most common mistakes.
-            let normalized: String =
-                text.chars().filter(|c| !c.is_whitespace()).take(64).collect::<String>().to_lowercase();
-            let suggestion = parse(&normalized).map(|_| format!("did you mean \"{normalized}\"?"));
+            // White space and upper case are the most common mistakes. Of a long text a part alone could be shown, and
+            // would be no help.
+            let normalized: String = text.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_lowercase();
+            let is_short = text.len() <= LONGEST_SUGGESTED;
+            let suggestion = parse(&normalized).filter(|_| is_short).map(|_| format!("did you mean \"{normalized}\"?"));
             self.wrong_with(value.span(), format_args!("must be {expected}"), suggestion);
         }
         parsed

@@ -14,6 +14,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::json::Node as _;
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use regex_syntax::ast::ErrorKind;
 use serde_json::{Map, Value};
 
 use self::check::{CheckedMembers, MOST_PROBLEMS};
@@ -330,7 +331,35 @@ fn compile_problem(error: &ValidationError<'_>) -> SchemaProblem {
     if let ValidationErrorKind::Format { format } = error.kind()
         && format == "regex"
     {
-        message = "is not a regular expression that is matched in linear time (no look-around, no references)".into();
+        message = pattern_problem(error.instance().as_str().unwrap_or_default());
     }
     SchemaProblem { at, message: format!("not a usable JSON Schema: {message}"), suggestion: None }
+}
+
+/// Returns why a pattern does not compile.
+fn pattern_problem(pattern: &str) -> String {
+    const UNSUPPORTED: &str =
+        "is not a regular expression that is matched in linear time (no look-around, no references)";
+    match (regex_syntax::parse(pattern), regex::Regex::new(pattern)) {
+        (Err(regex_syntax::Error::Parse(error)), _)
+            if matches!(error.kind(), ErrorKind::UnsupportedLookAround | ErrorKind::UnsupportedBackreference) =>
+        {
+            UNSUPPORTED.into()
+        }
+        (Err(error), _) => format!("is no usable regular expression: {}", parser_message(&error)),
+        (Ok(_), Err(regex::Error::CompiledTooBig(limit))) => {
+            format!("is no usable regular expression: it takes more than {} KiB of memory", limit >> 10)
+        }
+        // The library reads some escapes as ECMAScript does, and the parser does not.
+        (Ok(_), _) => "is no usable regular expression".into(),
+    }
+}
+
+/// Returns the parser's own message about a pattern, without the place.
+pub(super) fn parser_message(error: &regex_syntax::Error) -> String {
+    match error {
+        regex_syntax::Error::Parse(error) => error.kind().to_string(),
+        regex_syntax::Error::Translate(error) => error.kind().to_string(),
+        error => error.to_string(),
+    }
 }

@@ -219,7 +219,11 @@ fn merchant_errors() {
     merchant("", "1:1", "the merchant's file is empty");
     merchant(&format!("{key}v2 = false"), "4:6", "a key without `v1_secret` that may not call v2 could call nothing");
     merchant(&format!("{key}v2 = {{ payin = true }}"), "4:6", "`api_keys[0].v2` must be true or false, not a table");
-    merchant(&format!("{key}[shops.s]\nv2 = \"false\""), "5:6", "`shops.s.v2` must be true or false, not a string");
+    merchant(
+        &format!("{key}[shops.s]\nv2 = \"false\""),
+        "5:6",
+        "`shops.s.v2` must be true, false or { payin = true, payout = false }, not a string (write `false`",
+    );
     merchant(&format!("{key}[shops.s]\nv2 = {{ payin = 1 }}"), "5:16", "`shops.s.v2.payin` must be true or false");
     merchant(&format!("{key}[shops.s]\nv2 = {{ payins = true }}"), "5:8", "unknown key `payins` in `shops.s.v2`");
     merchant("# cut short\n\n  # [[api_keys]]\n", "1:1", "the merchant's file is empty");
@@ -244,9 +248,14 @@ fn merchant_errors() {
         merchant(
             &format!("[v1]\npercent = {share}"),
             "2:11",
-            "must be a number from 0 to 100 with at most two decimals",
+            "must be a number from 0 to 100 with at most two decimals, or { payin = 5, payout = 0 }",
         );
     }
+    merchant(
+        "[v1]\npercent = { payin = \"5\" }",
+        "2:21",
+        "`v1.percent.payin` must be a number from 0 to 100 with at most two decimals",
+    );
     merchant("[v1]\npercent = { payin = 5, payuot = 0 }", "2:24", "did you mean `payout`?");
     merchant("[v1]\ncallbacks = \"v3\"", "2:13", "must be `v1` or `v2`");
     merchant("[v1]\ncallback_url = \"http://a.example\"", "2:16", "`v1.callback_url` must be an https:// URL");
@@ -264,6 +273,25 @@ fn merchant_errors() {
     merchant("[balance]\nopening = { EUR = \"0\" }", "2:19", "must be greater than 0");
     merchant("[balance]\nopening = { EUROS = \"1\" }", "2:13", "must be exactly 3 letters");
     merchant("[balance]\nopening = { EUR = \"1\", eur = \"2\" }", "2:24", "names EUR twice");
+}
+
+#[test]
+fn no_correction_is_suggested_of_names_and_of_long_values() {
+    let key = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\n";
+    let name = |name: &str| ("merchants/m.toml", format!("name = \"{name}\"\n{key}"));
+    let long = "MerchantOfARatherLongName".repeat(5);
+    for (file, text) in [
+        name(&long),
+        name("My\\tShop"),
+        ("shops/s.toml", format!("payment_method = \"{long}\"\n{SHOP}")),
+        ("shops/s.toml", format!("payment_method = \"{}\"\n{SHOP}", "a b".repeat(27))),
+    ] {
+        let refused = Rules::small().with(file, text.as_str()).refused();
+        let suggestions: Vec<_> = refused.iter().map(|problem| problem.suggestion.as_deref()).collect();
+        assert_eq!(suggestions, [None], "{refused}");
+    }
+    let refused = Rules::small().with("shops/s.toml", format!("payment_method = \"two words\"\n{SHOP}")).refused();
+    assert!(refused.to_string().contains("did you mean \"twowords\"?"), "{refused}");
 }
 
 #[test]

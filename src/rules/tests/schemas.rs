@@ -201,6 +201,28 @@ fn schemas_that_cannot_be_used_are_refused_with_their_place() {
 }
 
 #[test]
+fn a_pattern_that_cannot_be_used_has_the_parsers_message() {
+    let unsupported = "is not a regular expression that is matched in linear time (no look-around, no references)";
+    for (pattern, message) in [
+        ("[a", "is no usable regular expression: unclosed character class"),
+        ("(a", "is no usable regular expression: unclosed group"),
+        ("a{2", "is no usable regular expression: unclosed counted repetition"),
+        ("*a", "is no usable regular expression: repetition operator missing expression"),
+        ("[z-a]", "is no usable regular expression: invalid character class range"),
+        ("(?:a{999}){999}{9}", "is no usable regular expression: it takes more than 10240 KiB of memory"),
+        ("(?=x)", unsupported),
+        ("(?<!x)", unsupported),
+        ("(x)\\1", unsupported),
+    ] {
+        let message = format!("not a usable JSON Schema: {message}");
+        let schema = json!({ "properties": { "a": { "pattern": pattern } } });
+        with_schema(&schema.to_string()).one_problem("shops/s.json:1:21", &message);
+        let schema = json!({ "properties": { "a": { "patternProperties": { pattern: {} } } } });
+        with_schema(&schema.to_string()).one_problem("shops/s.json:1:42", &message);
+    }
+}
+
+#[test]
 fn references_that_end_are_followed() {
     let schema = r##"{ "properties": { "a": { "$ref": "#/$defs/word" }, "b": { "items": { "$ref": "#/$defs/word" } } },
         "$defs": { "word": { "$ref": "#/$defs/text", "minLength": 2 }, "text": { "type": "string" } } }"##;
