@@ -14,7 +14,9 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use self::source::{Excerpt, Source, hide_value};
+#[cfg(test)]
+pub(super) use self::source::NO_SECRETS;
+use self::source::{Excerpt, Source, hide_all};
 pub(super) use self::source::{Span, names_a_secret};
 
 /// The most problems reported of one file, and of all files together; of the others only the number is reported.
@@ -238,7 +240,7 @@ impl Diagnostics {
 
     /// Excludes a value, and everything in tables below it, from everything that is shown.
     pub(super) fn hide_value(&mut self, file: FileId, value: &Spanned<DeValue<'_>>) {
-        hide_value(value, true, true, &mut self.sources[file].hidden);
+        hide_all(value, &mut self.sources[file].hidden);
     }
 
     /// Marks a file whose text could not be read; problems show nothing of it that is not valid TOML by itself.

@@ -29,6 +29,16 @@ static URL_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Matches the beginning of the URL of a database.
 static DATABASE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)postgres(?:ql)?\s*://").ok());
 
+/// The keys that are named like secrets and hold none, each after its table, as the types of the rule files declare them.
+/// An API key is no secret either, but pages show it masked (contract section 13), and excerpts are on one.
+pub(in crate::rules) const NO_SECRETS: [(&str, &str); 2] = [("tls", "key"), ("signature", "api_key")];
+
+/// The tables with API keys, not all of whose keys are hidden.
+const KEYS_TABLE: &str = "api_keys";
+
+/// Stands for a table whose name is not known.
+const SOME_TABLE: &str = "?";
+
 /// A file, and the parts of it that must not be shown.
 pub(super) struct Source {
     pub path: PathBuf,
@@ -92,7 +102,7 @@ impl Source {
             && !self.unread
             && let Ok(table) = DeTable::parse(&self.text)
         {
-            hide_named(table.get_ref(), &mut self.hidden);
+            hide_named(table.get_ref(), "", &mut self.hidden);
         }
         self.hidden.sort_unstable_by_key(|span| (span.start, span.end));
         self.hidden.dedup_by(|next, span| {
@@ -114,17 +124,17 @@ impl Source {
         if self.unread {
             hidden.extend(self.hidden_in_unread(text, line.start).into_iter().map(moved));
         }
-        // A comment after a secret may contain the previous one.
-        if let Some(last) = hidden.last().map(|span| span.end.min(line.end))
-            && let Some(comment) = self.text[last..line.end].find('#')
-        {
-            hidden.push(last + comment..line.end);
-        }
         for parts in URL_SECRETS.iter().flat_map(|parts| parts.captures_iter(text)) {
             hidden.extend(parts.iter().skip(1).flatten().map(|part| moved(part.range())));
         }
         hidden.sort_unstable_by_key(|span| (span.start, span.end));
         hidden
+    }
+
+    /// Returns where a comment begins that follows what is hidden of a line: it may contain the previous secret.
+    fn comment(&self, line: &Span, hidden: &[Span]) -> Option<usize> {
+        let last = hidden.iter().map(|span| span.end.clamp(line.start, line.end)).max()?;
+        self.text[last..line.end].find('#').map(|comment| last + comment)
     }
 
     /// Returns what must not be shown of a line of a file that is not valid TOML. A line that is valid by itself is hidden by
@@ -140,11 +150,23 @@ impl Source {
             && !line.trim_start().starts_with('[')
         {
             let mut hidden = Vec::new();
-            hide_named(table.get_ref(), &mut hidden);
+            hide_named(table.get_ref(), self.table_of(start), &mut hidden);
             return hidden;
         }
         let database = DATABASE_URL.iter().find_map(|url| url.find(line)).map(|url| url.start());
-        secret_value(line).into_iter().chain(database).min().map(|from| from..line.len()).into_iter().collect()
+        secret_value(line, self.table_of(start))
+            .into_iter()
+            .chain(database)
+            .min()
+            .map(|from| from..line.len())
+            .into_iter()
+            .collect()
+    }
+
+    /// Returns the table of a line by the last header above it, of which the whole must be known.
+    fn table_of(&self, start: usize) -> &str {
+        let header = self.text[..start].lines().rev().find(|line| line.trim_start().starts_with('['));
+        header.map_or("", |line| if is_whole_header(line) { line.trim().trim_matches(['[', ']']) } else { SOME_TABLE })
     }
 
     /// Reports whether a line may continue the value of a key that holds a secret: the nearest key above decides, for text
@@ -161,8 +183,9 @@ impl Source {
             return false;
         }
         let above = &above[..quoted.unwrap_or(start)];
-        let decides = |line: &&str| begins_with_key(line) || secret_value(line).is_some() || is_whole_header(line);
-        above.lines().rev().find(decides).is_some_and(|line| secret_value(line).is_some())
+        let is_secret = |line: &str| secret_value(line, SOME_TABLE).is_some();
+        let decides = |line: &&str| begins_with_key(line) || is_secret(line) || is_whole_header(line);
+        above.lines().rev().find(decides).is_some_and(is_secret)
     }
 
     /// Returns the line in which `span` starts, its secrets replaced, with the part of `span` in it.
@@ -173,10 +196,14 @@ impl Source {
         if line.trim().is_empty() || line.len() > LONGEST_LINE {
             return None;
         }
-        let whole = line_start..line_start + line.len();
+        let mut whole = line_start..line_start + line.len();
+        let hidden = self.hidden_in(&whole);
+        if let Some(comment) = self.comment(&whole, &hidden) {
+            whole.end = line_start + self.text[line_start..comment].trim_end().len();
+        }
         let start = span.start.clamp(whole.start, whole.end);
         let marked = start..span.end.clamp(start, whole.end);
-        Some(self.masked(whole.clone(), &self.hidden_in(&whole), marked))
+        Some(self.masked(whole, &hidden, marked))
     }
 
     fn masked(&self, line: Span, hidden: &[Span], marked: Span) -> Excerpt {
@@ -230,9 +257,9 @@ fn begins_with_key(line: &str) -> bool {
     })
 }
 
-/// Returns where the first value begins that a line gives to a key that holds a secret, by its name or its probable correct
-/// spelling.
-fn secret_value(line: &str) -> Option<usize> {
+/// Returns where the first value begins that a line of a table gives to a key that holds a secret, by its name or its probable
+/// correct spelling.
+fn secret_value(line: &str, table: &str) -> Option<usize> {
     let mut key_start = 0;
     line.char_indices().find_map(|(at, c)| {
         if matches!(c, ',' | '{' | '}' | '[') {
@@ -240,7 +267,8 @@ fn secret_value(line: &str) -> Option<usize> {
         }
         let key = line.get(key_start..at).filter(|_| c == '=')?.trim();
         let value = &line[at + 1..];
-        (names_a_secret(key) || is_misspelt_key(key)).then_some(line.len() - value.trim_start().len())
+        let is_none = key_start == 0 && NO_SECRETS.contains(&(table, key));
+        (!is_none && (names_a_secret(key) || is_misspelt_key(key))).then_some(line.len() - value.trim_start().len())
     })
 }
 
@@ -266,25 +294,44 @@ pub(in crate::rules) fn names_a_secret(key: &str) -> bool {
         })
 }
 
-/// Hides the values of keys with names of secrets, and database URLs.
-fn hide_named(table: &DeTable<'_>, hidden: &mut Vec<Span>) {
+/// Hides the values of keys with names of secrets in a table of this name, and database URLs.
+fn hide_named(table: &DeTable<'_>, name: &str, hidden: &mut Vec<Span>) {
     for (key, value) in table {
-        hide_value(value, names_a_secret(key.get_ref()), false, hidden);
+        let key = key.get_ref();
+        let is_secret = names_a_secret(key) && !NO_SECRETS.contains(&(name, key));
+        hide_values(value, is_secret, hidden, &mut |table, hidden| {
+            if is_secret && key != KEYS_TABLE {
+                table.values().for_each(|value| hide_all(value, hidden));
+            } else {
+                let name = if name.is_empty() { key.to_string() } else { format!("{name}.{key}") };
+                hide_named(table, &name, hidden);
+            }
+        });
     }
 }
 
-/// Hides a value that is a secret, and with `deep` everything in tables below it, under any key.
-pub(super) fn hide_value(value: &Spanned<DeValue<'_>>, secret: bool, deep: bool, hidden: &mut Vec<Span>) {
+/// Hides a value that is a secret, and everything in tables below it, under any key.
+pub(super) fn hide_all(value: &Spanned<DeValue<'_>>, hidden: &mut Vec<Span>) {
+    hide_values(value, true, hidden, &mut |table, hidden| table.values().for_each(|value| hide_all(value, hidden)));
+}
+
+/// Hides a value that is a secret, or each element of a list; passes tables on.
+fn hide_values(
+    value: &Spanned<DeValue<'_>>,
+    is_secret: bool,
+    hidden: &mut Vec<Span>,
+    in_table: &mut dyn FnMut(&DeTable<'_>, &mut Vec<Span>),
+) {
     match value.get_ref() {
-        DeValue::Table(table) => {
-            for (key, value) in table {
-                hide_value(value, secret && deep || names_a_secret(key.get_ref()), deep, hidden);
+        DeValue::Table(table) => in_table(table, hidden),
+        DeValue::Array(elements) => {
+            for element in elements {
+                hide_values(element, is_secret, hidden, in_table);
             }
         }
-        DeValue::Array(elements) => elements.iter().for_each(|element| hide_value(element, secret, deep, hidden)),
         DeValue::String(text) if is_database_url(text) => hidden.push(value.span()),
         DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
-            if secret {
+            if is_secret {
                 hidden.push(value.span());
             }
         }
