@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::domain::UnixMillis;
 use crate::http::admin::{CertificateInfo, ProblemInfo, RulesInfo};
 use crate::http::listener::tls::TlsError;
-use crate::rules::{LiveRules, Problem, Problems, ReloadOutcome, RuleSet, Severity};
+use crate::rules::{LiveRules, Problem, Problems, ReloadOutcome, RuleSet};
 use crate::telemetry::{Metrics, RulesState, Stopwatch};
 
 /// How many problems of a rejected reload are logged; more would bury the first ones.
@@ -106,7 +106,7 @@ impl Reloads {
             }
             ReloadOutcome::Refused(problems) => {
                 self.metrics.reload(false, "");
-                log_problems(trigger, &self.rules.current().version, &problems);
+                log_problems(trigger, &self.rules.current().version, &problems, &logged);
                 logged.refused = true;
             }
         }
@@ -213,7 +213,7 @@ impl Reloads {
     fn count(&self) {
         let rules = self.rules.current();
         self.metrics.rules_state(RulesState {
-            problems: self.rules.last_error().map(|problems| problems.len()),
+            problems: self.rules.last_error().map(|problems| problems.errors().count()),
             warnings: rules.warnings.len(),
             needs_restart: self.rules.needs_restart().len(),
         });
@@ -229,9 +229,8 @@ impl Reloads {
     /// Returns why the rules or the certificate on disk are not in force: the first error, in one line.
     pub(super) fn first_problem(&self) -> Option<String> {
         let refused = self.rules.last_error();
-        let error =
-            refused.iter().flat_map(|problems| problems.iter()).find(|problem| problem.severity == Severity::Error);
-        let rules = error.map(|error| format!("the rules on disk are rejected: {error}"));
+        let rules = refused.iter().flat_map(|problems| problems.errors()).next();
+        let rules = rules.map(|error| format!("the rules on disk are rejected: {error}"));
         rules.or_else(|| self.tls.last_error().map(|error| format!("the certificate on disk is rejected: {error}")))
     }
 
@@ -239,15 +238,16 @@ impl Reloads {
     pub(super) fn info(&self) -> RulesInfo {
         let rules = self.rules.current();
         let (refused, certificate_error) = (self.rules.last_error(), self.tls.last_error());
-        let text = refused.as_deref().map(Problems::to_string);
-        let errors: Vec<String> = text.into_iter().chain(certificate_error.clone()).collect();
+        // Its warnings are shown once its errors are solved: those of the rules in force would be shown twice.
+        let refused = || refused.iter().flat_map(|problems| problems.errors());
+        let errors: Vec<String> = refused().map(Problem::to_string).chain(certificate_error.clone()).collect();
         RulesInfo {
             version: rules.version.to_string(),
             loaded_at: rules.loaded_at,
             error: (!errors.is_empty()).then(|| errors.join("\n")),
             needs_restart: self.rules.needs_restart().to_vec(),
-            problems: refused.iter().flat_map(|problems| problems.iter()).take(SHOWN).map(ProblemInfo::from).collect(),
-            problem_count: refused.as_ref().map_or(0, |problems| problems.len()),
+            problems: refused().take(SHOWN).map(ProblemInfo::from).collect(),
+            problem_count: refused().count(),
             warnings: rules.warnings.iter().take(SHOWN).map(Problem::to_string).collect(),
             warning_count: rules.warnings.len(),
             certificate: CertificateInfo { not_after: self.tls.not_after(), error: certificate_error },
@@ -259,17 +259,19 @@ fn formatted(moment: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(moment.0).map_or_else(|_| moment.0.to_string(), |moment| moment.to_string())
 }
 
-fn log_problems(trigger: ReloadCause, version: &str, problems: &Problems) {
-    let (trigger, count) = (trigger.as_str(), problems.len());
+/// Logs why rules were rejected, and the warnings about them that the rules in force do not have.
+fn log_problems(trigger: ReloadCause, version: &str, problems: &Problems, logged: &Logged) {
+    let (trigger, count) = (trigger.as_str(), problems.errors().count());
     tracing::error!(%version, trigger, problems = count, "rules rejected; the last good ones stay in force");
-    for problem in problems.iter().take(PROBLEMS_LOGGED) {
-        match problem.severity {
-            Severity::Error => tracing::error!(%problem, "a problem of the rejected rules"),
-            Severity::Warning => tracing::warn!(%problem, "a warning about the rejected rules"),
-        }
+    for problem in problems.errors().take(PROBLEMS_LOGGED) {
+        tracing::error!(%problem, "a problem of the rejected rules");
     }
     if let Some(more) = count.checked_sub(PROBLEMS_LOGGED).filter(|more| *more > 0) {
         tracing::error!("{more} more problems; run `paybridge check` to see all");
+    }
+    let new = problems.warnings().filter(|warning| !logged.warnings.contains(warning));
+    for problem in new.take(WARNINGS_LOGGED) {
+        tracing::warn!(%problem, "a warning about the rejected rules");
     }
 }
 

@@ -155,8 +155,8 @@ pub struct Check {
 
 const CHECK_EXAMPLES: &str = "\
 Every problem is shown as file:line:column, with the line. An error prevents the rules from being loaded. \
-A warning does not, but it means that requests would fail, for example because a key has no allowed \
-addresses or a certificate has expired. Exits with 0 if there is neither, else with 1.
+A warning does not, but the rules are probably not what is meant: a key has no allowed addresses, a certificate \
+has expired, or a file is not read. Exits with 0 if there is neither, else with 1.
 
 Examples:
   paybridge check

@@ -1,4 +1,4 @@
-//! `paybridge check`: checks whether a rule set can be loaded and would serve requests.
+//! `paybridge check`: checks whether a rule set can be loaded, and is free of warnings.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -64,7 +64,7 @@ impl Checked {
             }
             Some(_) => writeln!(
                 err,
-                "rules can be loaded, but requests would fail: {counts} (use --allow-warnings to accept this)"
+                "rules can be loaded, but are probably not what is meant: {counts} (use --allow-warnings to accept this)"
             ),
             None => writeln!(err, "rules are not valid: {counts}"),
         }
@@ -217,6 +217,11 @@ mod tests {
         let (valid, out, err) = check(&WARNED);
         assert!(!valid && out.is_empty());
         assert!(err.starts_with("rules/merchants/m.toml:1:1: warning: the merchant has no `[[api_keys]]`"), "{err}");
+        // No request fails for a file that is not read.
+        let (valid, out, err) = check(&[("gateway.toml", ""), WARNED[1], ("merchants/my shop.toml", "")]);
+        let end = "rules can be loaded, but are probably not what is meant: 1 warning (use --allow-warnings to accept \
+                   this)\n";
+        assert!(!valid && out.is_empty() && err.ends_with(end), "{err}");
     }
 
     #[test]

@@ -89,8 +89,8 @@ pub(super) fn on_runtime<T>(job: impl Future<Output = Result<T, CliError>>) -> R
 /// Writes every problem of a rule set with its place. A single problem of one line, such as a missing directory,
 /// becomes the reason itself.
 pub(super) fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> CliError {
-    let (rendered, count) = (problems.rendered(), problems.len());
-    if count == 1 && !rendered.contains('\n') {
+    let (rendered, count) = (problems.rendered(), problems.errors().count());
+    if problems.len() == 1 && !rendered.contains('\n') {
         return CliError::Failed(problems.to_string());
     }
     if let Err(error) = writeln!(err, "{rendered}\n") {
@@ -130,6 +130,9 @@ mod tests {
         assert!(matches!(stop, CliError::Failed(text) if text.contains("is missing") && !text.contains('\n')));
         assert!(err.is_empty());
         std::fs::write(directory.path().join("gateway.toml"), "[limits]\nbodies = 1\n").unwrap();
+        // A warning, which is shown and does not count.
+        std::fs::create_dir(directory.path().join("merchants")).unwrap();
+        std::fs::write(directory.path().join("merchants/a b.toml"), "").unwrap();
         let stop = load(directory.path(), &mut err).unwrap_err();
         assert!(matches!(stop, CliError::Failed(text) if text.ends_with("cannot be used: 1 problem")));
         assert!(String::from_utf8(err).unwrap().contains("gateway.toml:2:1: "));

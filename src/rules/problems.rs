@@ -28,8 +28,8 @@ const MOST_PROBLEMS: usize = 1000;
 pub enum Severity {
     /// The rules are rejected.
     Error,
-    /// The rules can be put in force, but some requests would fail: `check` fails on it, a reload does not, so that it
-    /// never blocks an urgent change.
+    /// The rules can be put in force, but they are probably not what was meant: some requests would fail, or a file is not
+    /// read. `check` fails on it, a reload does not, so that it never blocks an urgent change.
     Warning,
 }
 
@@ -105,6 +105,20 @@ impl Problems {
     #[must_use]
     pub fn rendered(&self) -> String {
         self.0.iter().map(Problem::rendered).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Returns the errors, for which the rule set is rejected.
+    pub fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.of(Severity::Error)
+    }
+
+    /// Returns the warnings, for which it would not be rejected.
+    pub fn warnings(&self) -> impl Iterator<Item = &Problem> {
+        self.of(Severity::Warning)
+    }
+
+    fn of(&self, severity: Severity) -> impl Iterator<Item = &Problem> {
+        self.0.iter().filter(move |problem| problem.severity == severity)
     }
 }
 
@@ -198,7 +212,7 @@ impl Diagnostics {
         self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Error });
     }
 
-    /// Adds a warning: the rules can be loaded, but some requests would fail.
+    /// Adds a warning: the rules can be loaded, but are probably not what was meant.
     pub(super) fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
         self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Warning });
     }

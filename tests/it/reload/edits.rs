@@ -135,6 +135,34 @@ async fn a_refused_edit_stops_nothing_and_is_shown_until_it_is_good_again() {
     assert!(seen.iter().flatten().all(|request| request.taken), "one rule set all the time");
 }
 
+#[tokio::test]
+async fn warnings_are_no_problems() {
+    let gateway = Gateway::start(&first_rules());
+    let good = std::fs::read_to_string(gateway.rules_dir().join("merchants/acme.toml")).unwrap();
+    // The file is not read, which is a warning of the rules in force and of those on disk.
+    save(&gateway, "merchants/a b.toml", "x");
+    let (status, warned) = reload(&gateway);
+    assert_eq!((status, &warned["error"], &warned["warning_count"]), (200, &json!(null), &json!(1)), "{warned}");
+    save(&gateway, "merchants/acme.toml", &good.replace("default_shop =", "default_shpo ="));
+    let (status, refused) = reload(&gateway);
+    assert_eq!(
+        (status, &refused["problem_count"], &refused["warning_count"]),
+        (422, &json!(1), &json!(1)),
+        "{refused}"
+    );
+    assert_eq!(refused["problems"].as_array().map(Vec::len), Some(1), "{refused}");
+    assert!(!text(&refused, "error").contains("a b.toml"), "{refused}");
+    assert_eq!(count(&gateway, "paybridge_rules_problems"), 1);
+    let page = |path| gateway.admin_get(path).unwrap().1;
+    assert!(page("/").contains("Problems: 1."), "{}", page("/"));
+    assert!(page("/audit").contains("problems: 1<"), "{}", page("/audit"));
+    let shown = page("/rules");
+    let (_, problems) = shown.split_once(">Problems ").unwrap();
+    let (problems, warnings) = problems.split_once(">Warnings ").unwrap();
+    assert!(problems.contains("acme.toml") && !problems.contains("a b.toml"), "{problems}");
+    assert!(warnings.contains("a b.toml") && !warnings.contains("acme.toml"), "{warnings}");
+}
+
 /// What an edit takes away is gone with the next request, on connections that were open before too; a retry of what
 /// exists gets its first reply all the same.
 #[tokio::test]
