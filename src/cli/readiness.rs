@@ -24,6 +24,10 @@ pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> Ex
         None => reported_merchants(&rules),
     };
     let minimums = Minimums { creates: args.min_creates, days: args.min_days };
+    // A report's rows with an empty shop are those of shops that no rule has.
+    if let Some(shop) = args.shop.as_deref().filter(|shop| !shop.is_empty() && !rules.shops.contains_key(*shop)) {
+        return Err(CliError::failed(rules.no_such_shop(shop)));
+    }
     let report = on_runtime(async {
         let random = Arc::new(SystemRandomness::default());
         let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(CliError::failed)?;
@@ -32,6 +36,10 @@ pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> Ex
         Ok(read?)
     })?;
     let report = report.selected(args.shop.as_deref(), args.direction);
+    if report.merchants.is_empty() {
+        let why = if merchants.is_empty() { "all are in mode translate" } else { "none has such a shop and direction" };
+        writeln!(err, "no merchant to report on: {why}")?;
+    }
     write_report(&report, args, out, err)?;
     if report.is_ready(args.merchant.is_some() || is_selected(args)) { Ok(()) } else { Err(CliError::NotReady) }
 }
@@ -44,10 +52,6 @@ fn write_report(report: &Readiness, args: &ReadinessArgs, out: &mut dyn Write, e
     match args.format {
         Format::Json => writeln!(out, "{}", serde_json::to_string(report).map_err(CliError::failed)?)?,
         Format::Text => write_text(report, out)?,
-    }
-    if report.merchants.is_empty() {
-        let why = if is_selected(args) { "none has such a shop and direction" } else { "all are in mode translate" };
-        writeln!(err, "no merchant to report on: {why}")?;
     }
     if let Some(note) = report.note {
         writeln!(err, "note: {note}")?;
@@ -196,6 +200,8 @@ mod tests {
         let world = World::new();
         let (code, text) = report(&world, None, 0, Format::Text).await;
         assert_eq!((code, text.as_str()), (0, "no merchant to report on: all are in mode translate\n"));
+        let (code, text) = report_on(&world, None, Some("card"), 0, Format::Text).await;
+        assert_eq!((code, text.as_str()), (4, "no merchant to report on: all are in mode translate\n"));
         let gateway = std::fs::read_to_string(world.rules_directory().join("gateway.toml")).unwrap();
         world.edit("gateway.toml", &format!("{gateway}{legacy}"));
         world.replace("merchants/other.toml", "[v1]", "[v1]\nmode = \"shadow\"");
@@ -212,8 +218,10 @@ mod tests {
             .unwrap();
         let (code, text) = report(&world, acme, 1000, Format::Text).await;
         assert!(code == 4 && text.contains("card  payin      no traffic  -"), "{text}");
-        let (code, text) = report_on(&world, acme, Some("nothing"), 0, Format::Text).await;
+        let (code, text) = report_on(&world, acme, Some("spare"), 0, Format::Text).await;
         assert_eq!((code, text.as_str()), (4, "no merchant to report on: none has such a shop and direction\n"));
+        let (code, text) = report_on(&world, acme, Some("crad"), 0, Format::Text).await;
+        assert_eq!((code, text.as_str()), (1, "error: there is no shop `crad` in the rules (did you mean `card`?)\n"));
         add(&world, CheckClass::WouldCreate, "card", 999, [""; 4]).await;
         add(&world, CheckClass::WouldRefuse, "card", 1, [""; 4]).await;
         let (code, text) = report(&world, acme, 1000, Format::Text).await;

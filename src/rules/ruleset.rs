@@ -63,14 +63,26 @@ impl RuleSet {
     /// Returns why an id names no merchant, with the one that was probably meant: of a like id, or of this name.
     #[must_use]
     pub fn no_such_merchant(&self, id: &str) -> String {
-        let near = did_you_mean(id, self.merchants.keys().map(MerchantId::as_str));
-        let named = || {
-            let named = self.merchants.values().filter(|merchant| merchant.name.eq_ignore_ascii_case(id));
-            named.map(|merchant| format!("did you mean `{}`?", merchant.id.as_str())).min()
-        };
-        let meant = near.or_else(named).map_or_else(String::new, |meant| format!(" ({meant})"));
-        format!("there is no merchant {} in the rules{meant}", quoted(id))
+        let known = self.merchants.values().map(|merchant| (merchant.id.as_str(), &*merchant.name));
+        no_such("merchant", id, known)
     }
+
+    /// Returns why a code names no shop, with the one that was probably meant: of a like code, or of this name.
+    #[must_use]
+    pub fn no_such_shop(&self, code: &str) -> String {
+        no_such("shop", code, self.shops.values().map(|shop| (shop.code.as_str(), &*shop.name)))
+    }
+}
+
+/// Returns why a text names nothing of what is `known`, by id and name.
+fn no_such<'a>(what: &str, id: &str, known: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let near = did_you_mean(id, known.clone().map(|(id, _)| id));
+    let named = || {
+        let named = known.filter(|(_, name)| name.eq_ignore_ascii_case(id));
+        named.map(|(id, _)| format!("did you mean `{id}`?")).min()
+    };
+    let meant = near.or_else(named).map_or_else(String::new, |meant| format!(" ({meant})"));
+    format!("there is no {what} {} in the rules{meant}", quoted(id))
 }
 
 /// The location of an API key: its merchant, and its index there.

@@ -31,6 +31,8 @@ enum Refusal {
     TooSlow,
     /// No such callback exists.
     Unknown,
+    /// Neither the rules nor the store know the merchant, as this says.
+    NoMerchant(String),
     /// The callback is being sent at this moment.
     UnderWay,
     Store(StoreError),
@@ -55,6 +57,7 @@ impl From<Refusal> for AdminReply {
             Refusal::NotSampled(reason) => reply::bad_request(&reason),
             Refusal::TooSlow => reply::unavailable("this takes long and continues: the audit trail shows its outcome"),
             Refusal::Unknown => reply::not_found("there is no such callback"),
+            Refusal::NoMerchant(reason) => reply::not_found(&reason),
             Refusal::UnderWay => reply::conflict("the callback is being sent now: try again later"),
             Refusal::Store(error) => reply::unavailable(&error.to_string()),
         }
@@ -88,8 +91,28 @@ async fn try_list(source: &dyn AdminSource, query: Option<&str>) -> Result<Admin
         // One more shows whether there is a next slice.
         limit: limit + 1,
     };
+    check_merchant(source, query.merchant.as_ref()).await?;
     let slice = Slice::of(source.store().callbacks(query).await?, limit);
     Ok(reply::document(&slice.document(source.now())))
+}
+
+/// Checks that the rules know a merchant, or the store, which may have rows of one that was removed.
+async fn check_merchant(source: &dyn AdminSource, merchant: Option<&MerchantId>) -> Result<(), Refusal> {
+    let (rules, store) = (source.rule_set(), source.store());
+    let Some(unknown) = merchant.filter(|id| !rules.merchants.contains_key(*id)) else { return Ok(()) };
+    let any = CallbackQuery {
+        states: CallbackState::ALL.into(),
+        merchant: Some(unknown.clone()),
+        order_id: None,
+        since: None,
+        until: None,
+        after: None,
+        limit: 1,
+    };
+    if store.count_callbacks(any).await? > 0 || !store.balances(unknown).await?.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::NoMerchant(rules.no_such_merchant(unknown.as_str())))
 }
 
 /// Answers `GET /api/callbacks/{id}`: one callback with its tries.
@@ -140,6 +163,7 @@ async fn try_resend_failed(source: &Arc<dyn AdminSource>, request: &AdminRequest
         after: cursor(after)?,
         limit,
     };
+    check_merchant(&**source, query.merchant.as_ref()).await?;
     let (resent, last) = done(console::resend_slice(source, request, query).await?)??;
     let next = last.map(write_cursor);
     Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))

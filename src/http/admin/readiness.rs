@@ -29,6 +29,10 @@ pub(super) async fn show(source: &dyn AdminSource, query: Option<&str>) -> Admin
         },
         None => reported_merchants(&rules),
     };
+    // A report's rows with an empty shop are those of shops that no rule has.
+    if let Some(shop) = shop.as_deref().filter(|shop| !shop.is_empty() && !rules.shops.contains_key(*shop)) {
+        return reply::not_found(&rules.no_such_shop(shop));
+    }
     match source.readiness(merchants).await {
         Ok(report) => reply::document(&report.selected(shop.as_deref(), kind)),
         Err(error) => reply::unavailable(&error.to_string()),

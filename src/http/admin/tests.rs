@@ -590,6 +590,31 @@ async fn callbacks_are_listed_shown_and_resent() {
 }
 
 #[tokio::test]
+async fn callbacks_are_listed_of_merchants_that_the_rules_or_the_store_know() {
+    let world = World::new();
+    world.failed_callback("o1").await;
+    let merchants = world.rules_directory().join("merchants");
+    std::fs::rename(merchants.join("acme.toml"), merchants.join("emca.toml")).unwrap();
+    let admin = start_with_world(world).await;
+    assert!(!admin.source.rule_set().merchants.contains_key("acme"), "it was removed");
+    assert_eq!(orders(&admin, "?merchant=acme").await.0, ["o1"]);
+    assert!(orders(&admin, "?merchant=acme&state=pending").await.0.is_empty());
+    assert!(orders(&admin, "?merchant=emca").await.0.is_empty());
+    for line in ["GET /api/callbacks?merchant=emcaa", "POST /api/callbacks/resend?state=failed&merchant=emcaa"] {
+        let (status, unknown) = json(&admin, line).await;
+        let message = "there is no merchant `emcaa` in the rules (did you mean `emca`?)";
+        assert_eq!((status, &unknown["error"]["message"]), (404, &message.into()), "{line}");
+    }
+    let actions = admin
+        .source
+        .store()
+        .actions(crate::store::ActionQuery { limit: 9, ..crate::store::ActionQuery::default() })
+        .await
+        .unwrap();
+    assert!(actions.is_empty(), "a refused action has no row");
+}
+
+#[tokio::test]
 async fn readiness_is_reported_for_all_merchants_or_one() {
     let world = World::new();
     let gateway = std::fs::read_to_string(world.rules_directory().join("gateway.toml")).unwrap();
@@ -606,7 +631,11 @@ async fn readiness_is_reported_for_all_merchants_or_one() {
     let (_, selected) = json(&admin, "GET /api/readiness?merchant=acme&shop=card&kind=payin").await;
     let rows = selected["merchants"][0]["rows"].as_array().unwrap();
     assert!(rows.len() == 1 && rows[0]["shop"] == "card" && rows[0]["kind"] == "payin", "{selected}");
-    assert_eq!(json(&admin, "GET /api/readiness?shop=none").await.1["merchants"], serde_json::json!([]));
+    let (status, unknown) = json(&admin, "GET /api/readiness?shop=crad").await;
+    assert_eq!(
+        (status, &unknown["error"]["message"]),
+        (404, &"there is no shop `crad` in the rules (did you mean `card`?)".into())
+    );
     let (_, unknown) = json(&admin, "GET /api/readiness?merchant=amce").await;
     assert_eq!(unknown["error"]["message"], "there is no merchant `amce` in the rules (did you mean `acme`?)");
     for (line, expected) in [
