@@ -25,6 +25,12 @@ pub(crate) fn reason(error: &(dyn Error + 'static)) -> Option<String> {
     chain.into_iter().rev().find_map(words)
 }
 
+/// Returns why an address could not be listened on.
+#[must_use]
+pub(crate) fn of_binding(error: &io::Error) -> String {
+    if error.kind() == ErrorKind::AddrInUse { "the port is in use".to_owned() } else { error.to_string() }
+}
+
 /// Returns the next error of a chain. An [`io::Error`] passes over the error that it wraps.
 fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     match io_error(error).and_then(io::Error::get_ref) {

@@ -67,24 +67,29 @@ pub enum ApiError {
     },
 }
 
-/// Why there is no reply of the old v1 service.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why there is no reply of the old v1 service. Its words are for the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LegacyError {
     /// It could not be reached, or the connection broke before the whole reply was received.
+    #[error("{cause}")]
     Unreachable {
         /// For the log.
         cause: String,
     },
     /// The reply was not whole in time.
+    #[error("no whole reply in time")]
     Timeout,
     /// The reply cannot be passed on.
+    #[error("{cause}")]
     BadReply {
         /// For the log.
         cause: String,
     },
     /// The request came back to the gateway that had forwarded it.
+    #[error("the request came back to the gateway that had forwarded it")]
     Loop,
     /// Too many requests are being forwarded: nothing was sent.
+    #[error("too many requests are being forwarded: nothing was sent")]
     Busy,
 }
 
@@ -278,6 +283,20 @@ impl ApiError {
             Self::Unavailable { .. } => "unavailable",
             Self::Legacy(error) | Self::LegacyPath(error) => error.reason(),
             Self::Internal { .. } => "internal",
+        }
+    }
+
+    /// Returns why the request failed, for the log: in words where they are known, else by [`ApiError::reason`].
+    #[must_use]
+    pub fn cause(&self) -> &str {
+        if let Self::Unavailable { cause }
+        | Self::BadEngineReply { cause }
+        | Self::EngineUnreachable { cause }
+        | Self::Internal { cause } = self
+        {
+            cause
+        } else {
+            self.reason()
         }
     }
 

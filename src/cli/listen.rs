@@ -33,7 +33,7 @@ use super::outcome::{CliError, ExitOutcome, load, on_runtime};
 use super::signals::{stop_signals, stopped};
 use crate::certs;
 use crate::clock::{Clock, SystemClock};
-use crate::connection_error;
+use crate::connection_error::{self, of_binding};
 use crate::http::listener::tls::server_tls;
 use crate::rules::{RuleSet, TlsRules};
 
@@ -75,8 +75,8 @@ pub fn run(args: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutco
     on_runtime(async {
         let mut stop = stop_signals()?;
         let listener = TcpListener::bind(args.address).await;
-        let listener =
-            listener.map_err(|error| CliError::failed(format!("cannot listen at {}: {error}", args.address)))?;
+        let listener = listener
+            .map_err(|error| CliError::failed(format!("cannot listen at {}: {}", args.address, of_binding(&error))))?;
         announce(rules, args, listener.local_addr()?, err)?;
         let (events, coming) = mpsc::channel(EVENTS);
         let connections = GracefulShutdown::new();

@@ -148,8 +148,11 @@ pub(super) struct RequestContext {
     pub(super) http1: bool,
     /// The merchant whose key was used, authenticated or not.
     pub(super) merchant: Option<Arc<Merchant>>,
-    /// The API version whose headers named that key; `None` while there is none.
+    /// The API version by whose headers the request names a key; `None` before its route is known, and for others than
+    /// merchants' requests.
     pub(super) interface: Option<Interface>,
+    /// Whether the request is for creating an operation.
+    pub(super) creates: bool,
     /// Whether a signature proved the caller. Before that, no reply depends on the merchant.
     is_proven: bool,
     /// Whether the connection has to close after the reply: an early refusal leaves a body unread.
@@ -193,6 +196,7 @@ impl RequestContext {
             http1,
             merchant: None,
             interface: None,
+            creates: false,
             is_proven: false,
             close: http1 && has_body,
             body_at_hand: None,
@@ -256,7 +260,14 @@ impl RequestContext {
     pub(super) fn finish(mut self, outcome: Result<HandlerOutput, ApiError>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.is_proven && self.interface == Some(Interface::V1));
         let hsts = self.rules.gateway.server.is_public();
-        let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close, hsts };
+        let envelope = Envelope {
+            request_id: &self.request_id,
+            v1_merchant,
+            interface: self.interface,
+            creates: self.creates,
+            close: self.close,
+            hsts,
+        };
         let mut ended = Ended::default();
         let hints = self.client_hints.as_ref();
         let reply = match outcome {
@@ -356,7 +367,7 @@ impl RequestContext {
             }
             ApiError::Legacy(error) | ApiError::LegacyPath(error) => {
                 if let Some(left_out) = self.gateway.legacy_failures.due(()) {
-                    tracing::warn!(request_id = %request_id(), route = self.route, ?error, left_out,
+                    tracing::warn!(request_id = %request_id(), route = self.route, %error, left_out,
                         "the old v1 service gave no reply that can be passed on");
                 }
             }

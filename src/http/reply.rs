@@ -8,6 +8,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use serde::Serialize;
 
+use crate::auth::Interface;
 use crate::error::{AdmissionError, ApiError, Busy, EngineError, EngineReply, LegacyError};
 use crate::json::write_string;
 use crate::pages::{Html, HtmlPage, PageResponse, Refresh};
@@ -29,6 +30,10 @@ pub struct Envelope<'a> {
     pub request_id: &'a HeaderValue,
     /// The merchant of a v1 request, once its signature is proven: replies have the shape and notices of its dialect.
     pub v1_merchant: Option<&'a Merchant>,
+    /// The API version by whose headers the request names a key; `None` for those of providers, engines and customers.
+    pub interface: Option<Interface>,
+    /// Whether the request creates an operation, so that its order makes a repeat safe.
+    pub creates: bool,
     /// Whether the connection closes after this reply, because a body is left unread.
     pub close: bool,
     /// Whether browsers have to use TLS alone for this host (contract section 3).
@@ -55,8 +60,7 @@ pub fn forwarded(reply: Response<Bytes>, envelope: &Envelope<'_>) -> Reply {
 /// Makes the reply to a request that failed.
 #[must_use]
 pub fn failure(failure: &ApiError, envelope: &Envelope<'_>) -> Reply {
-    let order_id = if envelope.v1_merchant.is_some() { "external_id" } else { "order_id" };
-    let error_reply = error_reply(failure, order_id);
+    let error_reply = error_reply(failure, envelope);
     let dialect = envelope.v1_merchant.map(|merchant| merchant.v1.dialect.as_ref());
     let body =
         error_reply.body.cloned().unwrap_or_else(|| error_body(error_reply.status, &error_reply.message, dialect));
@@ -100,7 +104,7 @@ pub fn step(step: &PageResponse, reader: ErrorFormat<'_>, envelope: &Envelope<'_
 /// Makes the page for a customer's request that failed.
 #[must_use]
 pub fn failure_page(failure: &ApiError, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
-    let error_reply = error_reply(failure, "link");
+    let error_reply = error_reply(failure, envelope);
     let page = match (error_reply.status, error_reply.retry_after) {
         // The page loads again by itself when the caller may try again.
         (_, Some(retry_after)) => {
@@ -171,12 +175,16 @@ const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"HMAC-SHA256 realm="pa
 /// When to try again after an error that passes by itself.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The one match from errors to HTTP (contract sections 3, 5 and 7). `order_id` is the caller's name of the member that makes
-/// a repeat safe.
-fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
-    let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
+/// The one match from errors to HTTP (contract sections 3, 5 and 7).
+fn error_reply<'a>(failure: &'a ApiError, envelope: &Envelope<'_>) -> ErrorReply<'a> {
+    let order = match (envelope.creates, envelope.v1_merchant) {
+        (false, _) => "",
+        (true, Some(_)) => ", with the same external_id,",
+        (true, None) => ", with the same order_id,",
+    };
+    let again = |what| format!("{what}; the same request{order} may be sent again");
     match failure {
-        ApiError::Refused(refusal) => admission_error_reply(refusal),
+        ApiError::Refused(refusal) => admission_error_reply(refusal, envelope.interface),
         ApiError::Invalid(error) | ApiError::Untranslatable { error, .. } => {
             ErrorReply::new(StatusCode::BAD_REQUEST, error.sentence())
         }
@@ -201,7 +209,7 @@ fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
             ErrorReply::new(busy_status(*busy), again("the payment engine cannot take this now"))
                 .after(retry_after.unwrap_or(SOON))
         }
-        ApiError::EngineReply(answered) => engine_error_reply(answered, order_id),
+        ApiError::EngineReply(answered) => engine_error_reply(answered, envelope),
         ApiError::Legacy(LegacyError::Busy) => {
             ErrorReply::new(StatusCode::SERVICE_UNAVAILABLE, again(LEGACY_BUSY)).after(SOON)
         }
@@ -241,14 +249,14 @@ const fn busy_status(busy: Busy) -> StatusCode {
 }
 
 /// Passes on a remote engine's reply: its own body, or a message where that cannot be passed on.
-fn engine_error_reply<'a>(answered: &'a EngineReply, order_id: &str) -> ErrorReply<'a> {
+fn engine_error_reply<'a>(answered: &'a EngineReply, envelope: &Envelope<'_>) -> ErrorReply<'a> {
     let refused = "the payment engine refused the request";
     let error_reply = match answered.error {
         EngineError::Invalid => ErrorReply::new(StatusCode::BAD_REQUEST, refused),
         EngineError::Conflict => ErrorReply::new(StatusCode::CONFLICT, refused),
         EngineError::Busy(busy) => {
             let busy = ApiError::EngineBusy { busy, retry_after: answered.retry_after };
-            let ErrorReply { status, message, retry_after, .. } = error_reply(&busy, order_id);
+            let ErrorReply { status, message, retry_after, .. } = error_reply(&busy, envelope);
             ErrorReply { retry_after, ..ErrorReply::new(status, message.into_owned()) }
         }
     };
@@ -258,7 +266,7 @@ fn engine_error_reply<'a>(answered: &'a EngineReply, order_id: &str) -> ErrorRep
 /// One message for every kind of absence, of paths and of operations.
 const NOT_FOUND: &str = "not found";
 
-fn admission_error_reply(refusal: &AdmissionError) -> ErrorReply<'_> {
+fn admission_error_reply(refusal: &AdmissionError, interface: Option<Interface>) -> ErrorReply<'_> {
     match refusal {
         AdmissionError::UnknownPath => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         AdmissionError::WrongMethod { allow } => ErrorReply {
@@ -290,7 +298,13 @@ fn admission_error_reply(refusal: &AdmissionError) -> ErrorReply<'_> {
         }
         AdmissionError::Unauthenticated(_) => ErrorReply::new(
             StatusCode::UNAUTHORIZED,
-            "authentication failed: the API key is unknown, or the signature or its timestamp is not valid",
+            match interface {
+                Some(Interface::V1) => {
+                    "authentication failed: the API key is unknown, or the signature or its timestamp is not valid"
+                }
+                Some(Interface::V2) => "authentication failed: the API key is unknown, or the signature is not valid",
+                None => "authentication failed: the signature is not valid",
+            },
         ),
         AdmissionError::AddressNotAllowed => {
             ErrorReply::new(StatusCode::FORBIDDEN, "this API key may not be used from the address of this request")
@@ -414,18 +428,16 @@ mod tests {
 
     #[test]
     fn an_engine_is_reported_in_its_own_words() {
-        let id = HeaderValue::from_static("r");
-        let envelope = Envelope { request_id: &id, v1_merchant: None, close: false, hsts: false };
         let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
         let retry_after = Some(Duration::from_secs(7));
         let error = EngineError::Busy(Busy::TooManyRequests);
         let reply = failure(
             &ApiError::EngineReply(EngineReply { error, member: None, retry_after, body: Some(body.clone()) }),
-            &envelope,
+            &ENVELOPE,
         );
         assert_eq!((reply.status().as_u16(), &reply.headers()[header::RETRY_AFTER]), (429, &HeaderValue::from(7)));
         assert_eq!(format!("{:?}", reply.body()), format!("{:?}", Full::new(body)));
-        let silent = failure(&answered(EngineError::Conflict), &envelope);
+        let silent = failure(&answered(EngineError::Conflict), &ENVELOPE);
         assert!(format!("{:?}", silent.body()).contains("refused the request"));
     }
 
@@ -475,13 +487,11 @@ mod tests {
             (ApiError::LegacyPath(LegacyError::Busy), 503),
             (ApiError::Internal { cause: cause() }, 500),
         ] {
-            let error_reply = error_reply(&failure, "external_id");
+            let error_reply = error_reply(&failure, &ENVELOPE);
             assert_eq!(error_reply.status.as_u16(), status, "{failure:?}");
             assert_eq!(error_reply.retry_after.is_some(), matches!(status, 429 | 503), "{failure:?}");
             assert_eq!(error_reply.allow.is_some(), status == 405, "{failure:?}");
-            let id = HeaderValue::from_static("r");
-            let envelope = Envelope { request_id: &id, v1_merchant: None, close: false, hsts: false };
-            let reply = super::failure(&failure, &envelope);
+            let reply = super::failure(&failure, &ENVELOPE);
             let challenge = reply.headers().get(header::WWW_AUTHENTICATE);
             assert_eq!(challenge, (status == 401).then_some(CHALLENGE).as_ref(), "{failure:?}");
         }
@@ -501,12 +511,25 @@ mod tests {
             ApiError::Legacy(LegacyError::Timeout),
             ApiError::Legacy(LegacyError::Busy),
         ] {
-            let error_reply = error_reply(&failure, "external_id");
+            let message = |creates| error_reply(&failure, &Envelope { creates, ..ENVELOPE }).message.into_owned();
             assert!(
-                error_reply.message.ends_with("with the same external_id, may be sent again"),
-                "{}",
-                error_reply.message
+                message(true).ends_with("; the same request, with the same order_id, may be sent again"),
+                "{failure:?}"
             );
+            assert!(message(false).ends_with("; the same request may be sent again"), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_401_names_the_parts_that_the_request_has() {
+        let unauthenticated = AdmissionError::Unauthenticated(AuthenticationFailure::UnknownKey).into();
+        for (interface, parts) in [
+            (Some(Interface::V1), "the API key is unknown, or the signature or its timestamp is not valid"),
+            (Some(Interface::V2), "the API key is unknown, or the signature is not valid"),
+            (None, "the signature is not valid"),
+        ] {
+            let error_reply = error_reply(&unauthenticated, &Envelope { interface, ..ENVELOPE });
+            assert_eq!(error_reply.message, format!("authentication failed: {parts}"));
         }
     }
 
@@ -556,6 +579,11 @@ mod tests {
         all
     }
 
+    static ID: HeaderValue = HeaderValue::from_static("r");
+
+    const ENVELOPE: Envelope<'static> =
+        Envelope { request_id: &ID, v1_merchant: None, interface: None, creates: false, close: false, hsts: false };
+
     const MARK: &str = "marked-private-cause";
 
     #[tokio::test]
@@ -571,11 +599,10 @@ mod tests {
         write("merchants/m.toml", "name = \"m\"\n[v1]\ndialect = \"d\"\n");
         let rules = crate::rules::load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
         let merchant = rules.merchants.values().next().unwrap();
-        let id = HeaderValue::from_static("r");
         let format = ErrorFormat { pages: &rules.pages, accept_language: "en" };
         for error in marked_failures() {
             for v1_merchant in [None, Some(merchant.as_ref())] {
-                let envelope = Envelope { request_id: &id, v1_merchant, close: true, hsts: true };
+                let envelope = Envelope { v1_merchant, close: true, hsts: true, ..ENVELOPE };
                 for reply in [failure(&error, &envelope), failure_page(&error, format, &envelope)] {
                     let (head, body) = reply.into_parts();
                     let body = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();

@@ -104,6 +104,14 @@ pub enum MerchantRoute {
     Legacy,
 }
 
+impl MerchantRoute {
+    /// Reports whether it is for creating an operation.
+    #[must_use]
+    pub const fn creates(self) -> bool {
+        matches!(self, Self::V2Create(_) | Self::V1(Endpoint::Payin | Endpoint::Payout))
+    }
+}
+
 impl Route {
     /// Returns the name in logs and metrics.
     #[must_use]

@@ -54,7 +54,9 @@ impl Remote {
                 }
                 Ok((_, Ok(None))) => {}
                 Ok((_, Err(ApiError::EngineBusy { .. }))) => asking.abort_all(),
-                Ok((_, Err(failure))) => tracing::debug!(?failure, "a row is shown with its last known status"),
+                Ok((_, Err(failure))) => {
+                    tracing::debug!(failure = failure.cause(), "a row is shown with its last known status");
+                }
                 Err(error) if error.is_cancelled() => {}
                 Err(panic) => tracing::error!(%panic, "a row is shown with its last known status"),
             }

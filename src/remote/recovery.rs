@@ -83,7 +83,7 @@ impl Recovery {
                     recovery.remote.metrics().journal_recovering(left);
                     tracing::warn!(
                         left,
-                        ?failure,
+                        failure = failure.as_ref().map(ApiError::cause),
                         "the engine does not respond to interrupted creates; sending them again"
                     );
                 }

@@ -238,7 +238,7 @@ fn what_cannot_be_listened_with_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (arguments, code, expected) in [
-        (&["--address", &taken][..], 1, "cannot listen at"),
+        (&["--address", &taken][..], 1, "the port is in use"),
         (&["--answer", "100"], 2, "must be a status from 200 to 599"),
     ] {
         let output = command(root.path()).args(arguments).output().unwrap();

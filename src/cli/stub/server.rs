@@ -16,10 +16,11 @@ use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
 use crate::cli::outcome::{CliError, ExitOutcome};
+use crate::connection_error::of_binding;
 
 pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener, CliError> {
     let listener = TcpListener::bind(address).await;
-    listener.map_err(|error| CliError::failed(format!("cannot listen at {address}: {error}")))
+    listener.map_err(|error| CliError::failed(format!("cannot listen at {address}: {}", of_binding(&error))))
 }
 
 /// Answers each request of each connection, over TLS if there is an acceptor.

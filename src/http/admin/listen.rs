@@ -24,6 +24,7 @@ use super::request::{ConnectionEnds, PeerAddress};
 use super::server::Server;
 use super::source::AdminSource;
 use crate::clock::Random;
+use crate::connection_error::of_binding;
 use crate::http::listener::{ConnectionRules, ConnectionSlots, ConnectionState};
 use crate::rules::{AdminListen, Limits};
 
@@ -59,9 +60,9 @@ pub struct BindError {
 }
 
 fn why(listen: &AdminListen, cause: &io::Error) -> String {
-    match (listen, cause.kind()) {
-        (AdminListen::Tcp(_), io::ErrorKind::AddrInUse) => "the port is in use".to_owned(),
-        _ => cause.to_string(),
+    match listen {
+        AdminListen::Tcp(_) => of_binding(cause),
+        AdminListen::Unix(_) => cause.to_string(),
     }
 }
 

@@ -70,7 +70,8 @@ impl Rejection {
         }
     }
 
-    fn message(&self) -> &'static str {
+    /// Returns what is wrong, for the caller and the log.
+    pub(super) fn message(&self) -> &'static str {
         match self {
             Self::NoHost => "send exactly one Host",
             Self::ForeignHost => "Host must be localhost, the listening address or one of [admin] hosts",

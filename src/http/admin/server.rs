@@ -289,7 +289,7 @@ fn check_role(head: AdminHead<'_>, route: &AdminRoute, user: &SignedIn) -> Resul
 
 fn log_refused(head: AdminHead<'_>, route: &str, user: &str, refused: &Rejection) {
     let (address, request_id) = (head.ends.peer, head.request_id);
-    tracing::warn!(user, %address, request_id, route, ?refused, "refused an action");
+    tracing::warn!(user, %address, request_id, route, refused = refused.message(), "refused an action");
 }
 
 /// Reports whether `Accept` names a media type, with any weight.

@@ -33,6 +33,8 @@ use tokio::time::{Instant, timeout};
 
 use shared::{Lifecycle, Shared, WorkerLife};
 
+use crate::connection_error::of_binding;
+
 pub use connection::Watchdog;
 pub use settings::{ConnectionRules, ListenerSettings};
 pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
@@ -80,8 +82,7 @@ impl Listener {
             Ok(Self { address: socket.local_addr()?, socket })
         };
         bound().map_err(|error: io::Error| {
-            let in_use = error.kind() == io::ErrorKind::AddrInUse;
-            let why = if in_use { "the port is in use".to_owned() } else { error.to_string() };
+            let why = of_binding(&error);
             io::Error::new(error.kind(), format!("`server.listen`: cannot listen on {address}: {why}"))
         })
     }

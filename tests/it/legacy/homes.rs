@@ -143,6 +143,16 @@ async fn a_claim_stays_whatever_comes_of_it() {
     drop(old);
     let reply = gateway.client().send(&Request::payin(&ACME, &payin("gone"))).await.expect(502);
     assert!(reply.message().contains("could not be reached"), "{}", reply.message());
+    // What creates nothing has no order that makes a repeat safe.
+    let reply = gateway.client().send(&Request::v1_get(&ACME, "/api/v1/balance")).await.expect(502);
+    let message = "the payment service could not be reached; the same request may be sent again";
+    assert_eq!(reply.message(), message);
+    let logged = eventually("the log has it in words", async || {
+        let log = gateway.log();
+        log.lines().find(|line| line.contains("the old v1 service gave no reply")).map(str::to_owned)
+    });
+    let logged = logged.await;
+    assert!(logged.contains("error=") && !logged.contains("cause"), "{logged}");
     gateway.reload_with(&crate::support::Rules::default());
     for id in ["refused", "cut", "hangs", "gone"] {
         assert_eq!(origin(&gateway, &Request::payin(&ACME, &payin(id))).await, From::Here(409), "{id}");

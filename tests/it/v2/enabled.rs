@@ -50,12 +50,14 @@ async fn a_key_without_v2_is_no_enabled_key() {
     client.send(&logged).await.expect(401);
     eventually("its line", async || {
         let line = gateway.log().lines().find(|line| line.contains("request_id=not-enabled"))?.to_owned();
-        assert!(line.contains("reason=v2_not_enabled"), "{line}");
+        assert!(line.contains("reason=v2_not_enabled") && line.contains("merchant=acme"), "{line}");
         Some(())
     })
     .await;
     let (_, metrics) = gateway.admin_get("/metrics").unwrap();
     assert!(metrics.contains("paybridge_refusals_total{reason=\"v2_not_enabled\"} 7\n"), "{metrics}");
+    let (_, page) = gateway.admin_get("/merchants/acme").unwrap();
+    assert!(page.contains("v2_not_enabled"), "{page}");
     // The key's v1 requests become v2 ones as before.
     for kind in CREATES.into_iter().filter(|kind| kind.is_v1()) {
         let reply = kind.create(&client, &ACME, &kind.body("by-v1")).await.json();
