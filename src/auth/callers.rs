@@ -44,6 +44,7 @@ impl Interface {
 pub struct KnownKey {
     rules: Arc<RuleSet>,
     entry: KeyEntry,
+    interface: Interface,
     secrets: Secrets,
 }
 
@@ -51,16 +52,15 @@ impl KnownKey {
     /// Finds the key of a request.
     ///
     /// # Errors
-    /// No such key, or it has no secret for this interface or may not call it.
+    /// No such key, or it has no secret for this interface.
     pub fn find(rules: &Arc<RuleSet>, interface: Interface, key: &str) -> Result<Self, AuthenticationFailure> {
         let entry = rules.api_key(key).ok_or(AuthenticationFailure::UnknownKey)?;
         let secrets = match interface {
             Interface::V1 => &entry.api_key().v1_secrets,
-            Interface::V2 if !entry.api_key().v2 => return Err(AuthenticationFailure::V2NotEnabled),
             Interface::V2 => &entry.api_key().v2_secrets,
         };
         let secrets = secrets.clone().ok_or(AuthenticationFailure::UnknownKey)?;
-        Ok(Self { rules: Arc::clone(rules), entry: entry.clone(), secrets })
+        Ok(Self { rules: Arc::clone(rules), entry: entry.clone(), interface, secrets })
     }
 
     /// Returns the merchant of the key. The sender is not authenticated as this merchant yet.
@@ -72,9 +72,12 @@ impl KnownKey {
     /// Admits a request from `address` with this key, and counts it against the key's rate limit.
     ///
     /// # Errors
-    /// The address is not on the key's allow-list, or the rate limit is exceeded.
+    /// The key is not enabled for v2, the address is not on its allow-list, or the rate limit is exceeded.
     pub fn admit(self, address: IpAddr) -> Result<AdmittedKey, AdmissionError> {
         let key = self.entry.api_key();
+        if self.interface == Interface::V2 && !key.v2 {
+            return Err(AdmissionError::Unauthenticated(AuthenticationFailure::V2NotEnabled));
+        }
         if !key.allowed_ips.contains(address) {
             return Err(AdmissionError::AddressNotAllowed);
         }

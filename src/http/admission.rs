@@ -34,7 +34,7 @@ use crate::legacy::RequestHead;
 use crate::pages::{Decision, LinkKind, PageRequest};
 use crate::provider::events;
 use crate::reply_room::ReplyRoom;
-use crate::rules::{Limits, Merchant, RuleSet};
+use crate::rules::{Limits, RuleSet};
 use crate::store::RelayTarget;
 use crate::telemetry::Stage;
 use crate::v2::ForwardedHeaders;
@@ -118,11 +118,7 @@ impl GatewayState {
         let throttled = |refusal| self.throttled(refusal, address, &rules);
 
         context.interface = Some(credentials.interface);
-        let key = credentials.known_key(&rules).map_err(|refusal| {
-            // The key may be one that is not enabled for this interface.
-            context.merchant = credentials.named_merchant(&rules);
-            throttled(refusal)
-        })?;
+        let key = credentials.known_key(&rules).map_err(throttled)?;
         context.merchant = Some(Arc::clone(key.merchant()));
         let key = key.admit(address).map_err(throttled)?;
         let route = found.for_merchant(key.merchant());
@@ -402,17 +398,8 @@ impl<'a> Credentials<'a> {
     /// # Errors
     /// There is none, or it is not known for this interface.
     pub(super) fn known_key(&self, rules: &Arc<RuleSet>) -> Result<KnownKey, AdmissionError> {
-        let key = self.key_text().ok_or(MISSING)?;
+        let key = self.api_key.and_then(|value| value.to_str().ok()).ok_or(MISSING)?;
         KnownKey::find(rules, self.interface, key).map_err(AdmissionError::Unauthenticated)
-    }
-
-    /// Returns the merchant of the key that was named, whether the key may be used or not: for the log and the counts.
-    fn named_merchant(&self, rules: &RuleSet) -> Option<Arc<Merchant>> {
-        rules.api_key(self.key_text()?).map(|entry| Arc::clone(&entry.merchant))
-    }
-
-    fn key_text(&self) -> Option<&'a str> {
-        self.api_key.and_then(|value| value.to_str().ok())
     }
 
     /// Step 6: the signature over the body that was read.

@@ -31,7 +31,7 @@ enum Refusal {
     TooSlow,
     /// No such callback exists.
     Unknown,
-    /// Neither the rules nor the store know the merchant, as this says.
+    /// Neither the rules nor the store know the merchant: the words for the caller.
     NoMerchant(String),
     /// The callback is being sent at this moment.
     UnderWay,

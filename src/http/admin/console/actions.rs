@@ -106,6 +106,7 @@ pub(in crate::http::admin) async fn reload(
 ) -> Result<Audited<RulesInfo>, StoreError> {
     let outcome = |info: &RulesInfo| match info.error {
         None => format!("rules {} are in force", info.version),
+        Some(_) if info.problem_count == 0 => "failed: the certificate is refused".to_owned(),
         Some(_) => format!("failed: the files are refused; problems: {}", info.problem_count),
     };
     let requested = Requested::new(source, request, ActionRecord::RELOAD, "rules", Vec::new());
