@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use crate::domain::is_deceptive;
+pub(super) use crate::domain::visible as plain;
 
 /// The most characters of a cell in a list.
 pub(super) const MAX_WIDTH: usize = 48;
@@ -19,16 +19,6 @@ pub(super) fn age(span: Duration) -> String {
         3600..86_400 => format!("{}h", seconds / 3600),
         _ => format!("{}d", seconds / 86_400),
     }
-}
-
-/// Escapes control characters, line breaks, and characters that are invisible or reorder others.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    let odd = |c: char| c.is_control() || is_deceptive(c);
-    if !text.contains(odd) {
-        return text.into();
-    }
-    let shown = |c: char| if odd(c) { c.escape_unicode().to_string() } else { c.to_string() };
-    text.chars().map(shown).collect::<String>().into()
 }
 
 /// Truncates a cell to [`MAX_WIDTH`] characters.

@@ -7,6 +7,7 @@ mod account;
 mod address;
 mod amount;
 pub mod canonical;
+mod deceptive;
 mod digits;
 mod fields;
 mod fingerprint;
@@ -29,6 +30,7 @@ mod wide;
 pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
+pub(crate) use deceptive::{escaped_where, is_deceptive, visible};
 pub use digits::Digits;
 pub use fields::{
     CUSTOMER_FIELDS, Fields, KeptFields, MERCHANT_USER_IP, RETURN_USER_URL, RequestFields, SchemaFields,
@@ -43,7 +45,6 @@ pub use operation::{
     CallbackSender, Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State,
     Status, Withdrawal,
 };
-pub(crate) use preparation::is_deceptive;
 pub use preparation::{Detail, Instructions, Preparation};
 pub use quota::Quota;
 pub use request::{CreateRequest, RequestKind};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BrowserUrl, InvalidValue};
+use super::{BrowserUrl, InvalidValue, is_deceptive};
 
 /// The outcome of preparing a deposit (merchant-api-v2, "Customer payment page").
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,12 +83,6 @@ impl Instructions {
     pub const fn details(&self) -> &[Detail] {
         &self.details
     }
-}
-
-/// Reports whether a character is invisible or reorders others: with it, an account number could be shown as another
-/// one.
-pub(crate) const fn is_deceptive(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 impl fmt::Debug for Instructions {
