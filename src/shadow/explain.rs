@@ -167,12 +167,13 @@ fn source(source: &MemberSource<'_>, merchant: &Merchant) -> (Option<String>, Op
 
 fn forwarded(prefix: &str, member: &OriginOf<'_>, merchant: &Merchant) -> ExplainedMember {
     let (v1_name, filled_from) = source(&member.source, merchant);
+    let path = format!("{prefix}{}", member.name);
     ExplainedMember {
         fate: MemberFate::Forwarded,
         v1_name,
-        v2_name: Some(format!("{prefix}{}", masked_json(member.name))),
+        v2_name: Some(masked_json(&path)),
         filled_from,
-        value: Some(masked_value(member.name, &member.raw_value)),
+        value: Some(masked_value(&path, &member.raw_value)),
         rule: member.rule.to_owned(),
     }
 }
@@ -243,13 +244,16 @@ fn added(origins: &Origins<'_>, merchant: &Merchant, accepted: &AcceptedRequest)
 fn dropped(origins: &Origins<'_>, accepted: &AcceptedRequest) -> Vec<ExplainedMember> {
     let rule = format!("the engine drops it: the schema of shops/{}.toml does not name it", accepted.shop.code);
     let is_dropped = |member: &&OriginOf<'_>| matches!(&member.source, MemberSource::PaymentData(name) if !accepted.kept.keeps(name));
-    let member = |member: &OriginOf<'_>| ExplainedMember {
-        fate: MemberFate::Dropped,
-        v1_name: Some(masked_json(&member.source.to_string())),
-        v2_name: Some(format!("fields.{}", masked_json(member.name))),
-        filled_from: None,
-        value: Some(masked_value(member.name, &member.raw_value)),
-        rule: rule.clone(),
+    let member = |member: &OriginOf<'_>| {
+        let path = format!("fields.{}", member.name);
+        ExplainedMember {
+            fate: MemberFate::Dropped,
+            v1_name: Some(masked_json(&member.source.to_string())),
+            v2_name: Some(masked_json(&path)),
+            filled_from: None,
+            value: Some(masked_value(&path, &member.raw_value)),
+            rule: rule.clone(),
+        }
     };
     origins.fields.iter().filter(is_dropped).map(member).collect()
 }

@@ -1,19 +1,29 @@
 //! A v1 body as people may see it: card numbers are masked, however their digits are spelled.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value as Json;
 
 use crate::domain::AccountNumber;
-use crate::json::{self, Value};
+use crate::json::{self, Node, Object, Value};
 use crate::telemetry::without_cards;
 use crate::wire::v1::payment_data;
 
 /// The members that hold an account, which is masked like a card number even if its check digit is wrong.
 const ACCOUNTS: [&str; 2] = ["card_number", "account_number"];
 
-/// The member that holds the merchant's own id, in v1 and in v2.
-const ORDER_IDS: [&str; 2] = ["external_id", "order_id"];
+/// The members that hold ids of the merchant's own, in v1 and in v2.
+const IDS: [&str; 4] = ["external_id", "merchant_user_id", "order_id", "customer_account_id"];
+
+/// A masked card number or account, as [`masked`](crate::domain::masked) and [`without_cards`] leave it: six digits, stars, and
+/// four digits.
+static MASKED: LazyLock<Regex> = LazyLock::new(|| {
+    let apart = r"[\s.\x{2010}\x{2011}\x{2013}-]*";
+    let parts = [r"[0-9](?:", apart, "[0-9]){5}(?:", apart, r"\*){2,9}(?:", apart, "[0-9]){4}"];
+    Regex::new(&parts.concat()).expect("the pattern is compiled by a test")
+});
 
 /// Masks card numbers in a body of any shape. The rest is shown as it was sent, except for escapes that JSON does not need.
 #[must_use]
@@ -23,21 +33,51 @@ pub fn masked_body(body: &[u8]) -> String {
     let top = read.as_ref().and_then(Value::as_object);
     let members =
         top.into_iter().flat_map(|top| top.0.iter().chain(payment_data(top).into_iter().flat_map(|data| &data.0)));
-    let accounts = members.filter(|member| ACCOUNTS.contains(&&*member.name));
-    let text =
-        accounts.fold(text, |text, account| text.replace(account.value.raw, &masked_account(&account.value)).into());
-    // Merchants look their ids up, so that these are shown whole.
-    match top.and_then(|top| top.get(ORDER_IDS[0])).filter(|id| id.as_str().is_some()) {
-        Some(id) => text.split(id.raw).map(masked_json).collect::<Vec<_>>().join(id.raw),
-        None => masked_json(&text),
+    let accounts: Vec<_> = members.filter(|member| ACCOUNTS.contains(&&*member.name)).collect();
+    let mut shown = String::new();
+    let ids = ids(top);
+    for (place, part) in between(&text, &ids).into_iter().enumerate() {
+        let part = accounts.iter().fold(Cow::Borrowed(part), |part, account| {
+            part.replace(account.value.raw, &masked_account(&account.value)).into()
+        });
+        shown += &masked_json(&part);
+        shown += ids.get(place).copied().unwrap_or_default();
     }
+    shown
 }
 
-/// Masks card numbers in the value of a member, both as JSON text.
-pub(super) fn masked_value(name: &str, raw: &str) -> String {
+/// Reports whether a body holds what [`masked_body`] makes of a card number, so that it is not the body that was sent.
+#[must_use]
+pub fn holds_mask(body: &str) -> bool {
+    let read = json::read(body.as_bytes()).ok();
+    between(body, &ids(read.as_ref().and_then(Value::as_object))).into_iter().any(|part| MASKED.is_match(part))
+}
+
+/// Returns the ids of the merchant's own in a v1 body, as sent and in their order. Merchants look them up, so that these are
+/// shown whole.
+fn ids<'a>(top: Option<&Object<'a>>) -> Vec<&'a str> {
+    let members = top.into_iter().flat_map(|top| &top.0).filter(|member| IDS.contains(&&*member.name));
+    members.filter(|id| matches!(id.value.node, Node::String(_) | Node::Number)).map(|id| id.value.raw).collect()
+}
+
+/// Returns the parts of a text between parts of it, one more than these.
+fn between<'t>(text: &'t str, parts: &[&str]) -> Vec<&'t str> {
+    let (mut between, mut at) = (Vec::new(), 0);
+    for part in parts {
+        let from = part.as_ptr().addr().saturating_sub(text.as_ptr().addr());
+        between.push(text.get(at..from).unwrap_or_default());
+        at = from + part.len();
+    }
+    between.push(text.get(at..).unwrap_or_default());
+    between
+}
+
+/// Masks card numbers in the value of a member, as JSON text. `path`: its name, in an object after the object's name.
+pub(super) fn masked_value(path: &str, raw: &str) -> String {
+    let name = path.rsplit('.').next().unwrap_or_default();
     match json::read(raw.as_bytes()) {
         Ok(value) if ACCOUNTS.contains(&name) => masked_json(&masked_account(&value)),
-        Ok(_) if ORDER_IDS.contains(&name) => without_escapes(raw).into_owned(),
+        Ok(_) if IDS.contains(&path) => without_escapes(raw).into_owned(),
         _ => masked_json(raw),
     }
 }
@@ -118,6 +158,11 @@ mod tests {
             ),
             (r#"{"card_number":"wallet-7"}"#, r#"{"card_number":"wallet-7"}"#),
             (r#"{"external_id":"4111111111111111"}"#, r#"{"external_id":"4111111111111111"}"#),
+            (
+                r#"{"merchant_user_id":"4111111111111111","x":"5500005555555559"}"#,
+                r#"{"merchant_user_id":"4111111111111111","x":"550000******5559"}"#,
+            ),
+            (r#"{"merchant_user_id":4111111111111111}"#, r#"{"merchant_user_id":4111111111111111}"#),
             // No JSON.
             (r#"{"x":"4111111111111111","#, r#"{"x":"411111******1111","#),
             ("\\", "\\"),
@@ -127,5 +172,24 @@ mod tests {
             assert_eq!(masked_body(body.as_bytes()), shown);
         }
         assert_eq!(masked_body(b"4111111111111111\xff"), "411111******1111\u{fffd}");
+    }
+
+    #[test]
+    fn what_masking_makes_is_known_again() {
+        for (body, is_masked) in [
+            (r#"{"x":"4111 1111 1111 1111"}"#, true),
+            (r#"{"x":4111111111111111}"#, true),
+            (r#"{"card_number":"41111111\u2011 11111112"}"#, true),
+            (r#"{"paymentData":{"account_number":"123456789012"}}"#, true),
+            (r#"{"x":"4111111111111111","#, true),
+            (r#"{"card_number":"wallet-7","amount":"12.50"}"#, false),
+            (r#"{"external_id":"4111111111111111"}"#, false),
+        ] {
+            assert!(!holds_mask(body), "{body}");
+            assert_eq!(holds_mask(&masked_body(body.as_bytes())), is_masked, "{body}");
+        }
+        // No id is masked here: a merchant has this one.
+        assert!(!holds_mask(r#"{"external_id":"411111******1111"}"#));
+        assert!(!holds_mask(r#"{"x":"123456*7890 and 12345**6789"}"#));
     }
 }

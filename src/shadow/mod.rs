@@ -15,7 +15,7 @@ pub use counter::{CheckedCreate, Counter, LegacyOutcome};
 pub use explain::{
     DryRun, ExplainedMember, ExplainedVerdict, Explanation, MemberFate, dry_run, explain, explained_members,
 };
-pub use masking::masked_body;
+pub use masking::{holds_mask, masked_body};
 pub use queue::{ForwardedCreate, ShadowChecks};
 pub use readiness::{
     Finding, MerchantChecks, MerchantReadiness, Minimums, Readiness, ReadinessRow, ReadinessVerdict, RulePlace,
