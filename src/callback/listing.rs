@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::domain::{CallbackUrl, UnixMillis};
+use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::rules::read_span;
 use crate::store::{
-    CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, TryOutcome,
+    CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, Outbox, StoreError,
+    TryOutcome,
 };
 use crate::wire::time::{read_date, read_rfc3339, rfc3339};
 
@@ -145,6 +146,30 @@ impl Slice {
     }
 }
 
+/// Returns the order id of a filter without the white space around it, which a paste brings along, unless the merchant has
+/// callbacks of the id as it is: it may be a part of it.
+///
+/// # Errors
+/// The store does not respond.
+pub async fn pasted_order_id(
+    outbox: &dyn Outbox,
+    merchant: &MerchantId,
+    order_id: OrderId,
+) -> Result<OrderId, StoreError> {
+    let trimmed = OrderId::new(order_id.as_str().trim()).ok();
+    let Some(trimmed) = trimmed.filter(|trimmed| *trimmed != order_id) else { return Ok(order_id) };
+    let exact = CallbackQuery {
+        states: CallbackState::ALL.into(),
+        merchant: Some(merchant.clone()),
+        order_id: Some(order_id.clone()),
+        since: None,
+        until: None,
+        after: None,
+        limit: 1,
+    };
+    Ok(if outbox.callbacks(exact).await?.is_empty() { trimmed } else { order_id })
+}
+
 /// Returns a callback with its attempts as a JSON document, as of `now`.
 #[must_use]
 pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry], now: UnixMillis) -> impl Serialize + 'a {
@@ -271,7 +296,7 @@ fn reported(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::domain::{Direction, MerchantId, OrderId, TransactionId};
+    use crate::domain::{Direction, TransactionId};
     use crate::store::{CallbackId, CallbackSubject, CallbackTarget};
 
     /// Returns a callback with two attempts, of the operation with this number.

@@ -515,6 +515,10 @@ mod tests {
         let id = "cb_0123456789abcdef00000000000000ff";
         let Ok(Command::Callbacks(Callbacks::Show(show))) = parsed(&format!("callbacks show {id}")) else { panic!() };
         assert_eq!(show.id, id);
+        let pasted = format!(" {id}\n");
+        let pasted = Arguments::try_parse_from(["paybridge", "callbacks", "show", &pasted]).unwrap().command;
+        let Command::Callbacks(Callbacks::Show(show)) = pasted else { panic!() };
+        assert_eq!(show.id, id);
         let line = format!("callbacks resend {id} {id} --wait 30s");
         let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(&line) else { panic!() };
         assert_eq!((resend.ids.len(), resend.wait), (2, Some(Duration::from_secs(30))));

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::operations::Fact;
 use crate::domain::UnixMillis;
 
 /// A page of the audit trail.
@@ -49,8 +50,8 @@ pub struct AuditItem {
     pub action: String,
     /// What it acted on.
     pub target: String,
-    /// Its parameters, in words or as JSON.
-    pub parameters: String,
+    /// Its parameters.
+    pub parameters: Vec<Fact>,
     /// What came of it; `None`: it did not finish.
     pub outcome: Option<String>,
     /// Whether the outcome is a failure.

@@ -101,6 +101,8 @@ pub struct AttemptItem {
 pub struct ResendAllView {
     /// The filter.
     pub filter: CallbackSearch,
+    /// What is wrong with the filter, so that nothing was counted.
+    pub problem: Option<String>,
     /// How many failed callbacks match.
     pub count: u64,
     /// Whether there are more than were counted.

@@ -11,7 +11,7 @@ pub enum ConsoleError {
     MissingRole,
     /// 403: `[admin] read_only` is set.
     ReadOnly,
-    /// 403: the form is of another origin, or the browser does not state its origin.
+    /// 403: the request names another host or is of another origin, or the browser does not state its origin.
     OtherOrigin,
     /// 404: there is no such page or thing.
     NotFound,
@@ -52,9 +52,9 @@ impl ConsoleError {
                 "Nothing was changed. To act from here, set read_only = false under [admin] in gateway.toml; it needs no restart.",
             ),
             Self::OtherOrigin => (
-                "This form came from another place",
-                "Nothing was changed. Open the page here again and send its own form. If a proxy is in between, it must \
-                 pass Host and Origin on.",
+                "This request came from another place",
+                "Nothing was changed. Open the console by a name of its own, and send the forms of its own pages. If a proxy is in \
+                 between, it must pass Host and Origin on.",
             ),
             Self::NotFound => ("There is nothing here", "The address may be mistyped, or what it named was removed."),
             Self::TooManyAttempts => (

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use minijinja::value::Value;
-use minijinja::{Environment, Error, State};
+use minijinja::{Environment, Error, Output, State, escape_formatter};
 
-use crate::domain::UnixMillis;
+use crate::domain::{UnixMillis, escaped_where, is_deceptive, visible};
 use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// Adds all filters to the templates' environment.
 pub(super) fn add_filters(templates: &mut Environment<'_>) {
+    templates.set_formatter(plain_text);
     templates.add_filter("time", |state: &State<'_, '_>, at: &Value| {
         let at = match at.as_str() {
             Some(text) => read_rfc3339(text).map(Timestamp::as_millisecond),
@@ -90,14 +91,24 @@ fn badge(word: &str) -> String {
     format!("<b class=\"badge {tone}\">{}</b>", escaped(word))
 }
 
+/// Writes a value of a template. Texts of others are escaped so that none can turn the text beside it or look like another
+/// one. The values of forms and links keep such characters: they are escaped for HTML alone before, by the filters `e` and `url`.
+fn plain_text(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    match value.as_str().filter(|text| !value.is_safe() && text.contains(is_deceptive)) {
+        Some(text) => escape_formatter(out, state, &Value::from(&*escaped_where(text, is_deceptive))),
+        None => escape_formatter(out, state, value),
+    }
+}
+
 /// Writes an id, which stays on one line unless it is very long. One that has no room beside its label on a phone is marked.
 fn id_on_one_line(id: &str) -> String {
+    let id = visible(id);
     let class = match id.chars().count() {
         0..=32 => "id",
         33..=40 => "id wide",
         _ => "id long",
     };
-    format!("<span class=\"{class}\">{}</span>", escaped(id))
+    format!("<span class=\"{class}\">{}</span>", escaped(&id))
 }
 
 /// Draws a count as a bar, beside the largest count.
@@ -162,10 +173,10 @@ fn percent_encoded(text: &str) -> String {
     encoded
 }
 
-/// Escapes a text for HTML, in text and in attribute values in quotes.
+/// Escapes a text for HTML, in text and in attribute values in quotes, and what could turn the text beside it.
 pub(super) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in escaped_where(text, is_deceptive).chars() {
         match character {
             '&' => html.push_str("&amp;"),
             '<' => html.push_str("&lt;"),

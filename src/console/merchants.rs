@@ -41,7 +41,7 @@ pub struct MerchantItem {
     pub name: String,
     /// The mode of v1 traffic.
     pub mode: String,
-    /// The percentages of a staged merchant, such as `payin 5 %, payout 0 %`.
+    /// The percentages of a staged merchant, such as `payin 5 %, payout 0 %`, or `5 %` where both are equal.
     pub percent: Option<String>,
     /// Whether it can move to v2, as a word; `None`: all its new orders are made here, or it is not known.
     pub readiness: Option<String>,

@@ -82,7 +82,10 @@ impl PageView<'_> {
     /// Reports whether the page has a field for a merchant, which offers [`Chrome::merchants`].
     #[must_use]
     pub const fn has_merchant_field(&self) -> bool {
-        matches!(self, Self::Callbacks(_) | Self::Operations(_) | Self::Sample(_) | Self::Explain(_))
+        match self {
+            Self::ResendAll(view) => view.problem.is_some(),
+            _ => matches!(self, Self::Callbacks(_) | Self::Operations(_) | Self::Sample(_) | Self::Explain(_)),
+        }
     }
 }
 

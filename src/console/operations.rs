@@ -69,7 +69,7 @@ pub struct OperationPageView {
     pub note: Option<String>,
 }
 
-/// A fact about an operation.
+/// A fact about an operation or an action.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Fact {
     /// What it is.

@@ -67,6 +67,7 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         page("no-callbacks", PageView::Callbacks(&PLAIN.callbacks(0))),
         page("empty-callback", PageView::Callback(&CallbackView { callback: pending, ..CallbackView::default() })),
         page("empty-resend", PageView::ResendAll(&ResendAllView::default())),
+        page("wrong-resend", PageView::ResendAll(&ResendAllView { problem: problem(), ..ResendAllView::default() })),
         page("empty-sample", PageView::Sample(&SampleView::default())),
         page("empty-explain", PageView::Explain(&ExplainView::default())),
         page("empty-audit", PageView::Audit(&AuditView::default())),
@@ -91,12 +92,45 @@ fn every_page_is_rendered_whole_and_without_inline_code() {
 
 #[test]
 fn values_are_never_markup() {
-    for mark in ["<i>", "\"\u{1}", "'\u{1}"] {
-        let make = Fixtures { mark: Box::leak(format!("{mark}x\u{2}").into_boxed_str()) };
+    for mark in ["<i>", "\"\u{e001}", "'\u{e001}"] {
+        let make = Fixtures { mark: Box::leak(format!("{mark}x\u{e002}").into_boxed_str()) };
         for (name, html) in full_pages(make, &make.broken()).into_iter().chain(full_pages(make, &make.chrome())) {
             assert!(!html.contains(make.mark), "{name} has {mark:?} as it is");
-            assert!(html.matches("x\u{2}").count() > 5, "{name} shows the values");
+            assert!(html.matches("x\u{e002}").count() > 5, "{name} shows the values");
         }
+    }
+}
+
+/// Merchants choose ids: none may turn the text beside it, or look like another one.
+#[test]
+fn no_text_is_shown_as_another_one() {
+    let make = Fixtures { mark: "\u{202e}evil\u{200f} \u{2066}x \u{5d0}\u{5d1}" };
+    let kept = Regex::new(r#"(?s) value="[^"]*"|<textarea.*?</textarea>|<meta http-equiv[^>]*>"#).unwrap();
+    let links = Regex::new(r#" href="(\?|/operations/|/callbacks/|/merchants/)[^"]*""#).unwrap();
+    for (name, html) in full_pages(make, &make.broken()).into_iter().chain(full_pages(make, &make.chrome())) {
+        let shown = kept.replace_all(&html, "");
+        assert!(!shown.contains(['\u{202e}', '\u{200f}', '\u{2066}']), "{name}");
+        assert!(shown.contains(r"\u{202e}evil\u{200f} \u{2066}x"), "{name}");
+        assert!(shown.contains("\u{5d0}\u{5d1}"), "{name}: letters stay");
+        for link in links.find_iter(&html) {
+            assert!(!link.as_str().contains(r"\u{202e}"), "{name}: {}", link.as_str());
+        }
+    }
+    let html = render(PageView::Callbacks(&make.callbacks(2)), &make.chrome());
+    assert!(html.contains("value=\"order-2026-11-00017\u{202e}evil"), "forms keep the id: {html}");
+    assert!(html.contains("order_id=order-2026-11-00017%E2%80%AEevil"), "links keep the id: {html}");
+    let order = OperationItem { order_id: "a\nb\u{1b}".into(), ..OperationItem::default() };
+    let view = OperationPageView { operation: order, ..OperationPageView::default() };
+    assert!(render(PageView::Operation(&view), &PLAIN.chrome()).contains(r">a\u{a}b\u{1b}<"));
+}
+
+#[test]
+fn the_empty_trail_names_what_leaves_rows() {
+    let html = render(PageView::Audit(&AuditView::default()), &PLAIN.chrome());
+    for part in
+        ["<code>import-ids</code>", "<code>callbacks resend</code>", "<code>callbacks sample</code>, leave none"]
+    {
+        assert!(html.contains(part), "{part}: {html}");
     }
 }
 

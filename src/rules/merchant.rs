@@ -236,7 +236,7 @@ impl Share {
     const ALL: u16 = 10_000;
 
     /// Parses a percentage: digits, and at most two decimals.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !are_digits(whole) || !are_digits(decimals) || decimals.trim_end_matches('0').len() > 2 {

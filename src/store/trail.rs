@@ -99,7 +99,8 @@ impl fmt::Display for FormKey {
 }
 
 /// An action that is about to take effect. Its texts hold no secret, signed link or value of `fields`. In `request_id`
-/// and in the values of `parameters` that are no ids, card numbers are masked when the row is written, and texts of more than [`ActionRecord::MAX_TEXT`] bytes are cut.
+/// and in the values of `parameters` that are no ids, card numbers are masked when the row is written, and texts of more
+/// than [`ActionRecord::MAX_TEXT`] bytes are cut, ids of orders of more than [`ActionRecord::MAX_ID`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAction {
     /// When it begins.
@@ -131,7 +132,7 @@ impl NewAction {
         let parameters = self.parameters.iter().take(ActionRecord::MAX_PARAMETERS);
         let value = |name: &str, value: &str| match name {
             // Ids are for looking up.
-            "order_id" | "transaction_id" => text(value),
+            "order_id" | "transaction_id" => bounded(value, ActionRecord::MAX_ID),
             _ => text(&without_cards(value)),
         };
         let parameters = parameters.map(|(name, given)| ((*name).to_owned(), String::from(value(name, given)).into()));
@@ -197,6 +198,8 @@ impl ActionRecord {
 
     /// The most bytes of a text other than the outcome, and of the value of a parameter.
     pub const MAX_TEXT: usize = 256;
+    /// The most bytes of an id that a merchant chose: 255 characters of any script are whole.
+    pub const MAX_ID: usize = 1024;
     /// The most bytes of an outcome.
     pub const MAX_OUTCOME: usize = 1024;
     /// The most parameters.

@@ -146,6 +146,35 @@ async fn an_explanation_shows_addresses_by_one_rule_and_keeps_what_was_pasted() 
 }
 
 #[tokio::test]
+async fn a_masked_body_is_not_judged() {
+    let gateway = Gateway::start(&Rules::default());
+    let area = Regex::new("(?s)<textarea([^>]*)>\n(.*?)</textarea>").unwrap();
+    let explain = |body: &str| {
+        let form = format!("merchant=acme&kind=payout&body={}", encoded(body));
+        let (status, html) = gateway.console_post("/explain", "", &form);
+        let area = area.captures(&html).unwrap();
+        let kept = area[2].replace("&#x2f;", "/").replace("&quot;", "\"");
+        (status, area[1].contains("aria-invalid=\"true\""), kept, html.clone())
+    };
+    let body = with(payout("o"), "merchant_user_id", Some("4111111111111111".into()));
+    let body = with(body, "card_number", Some(CARD.into())).to_string();
+    let (status, is_marked, masked, html) = explain(&body);
+    assert!(status == 200 && !is_marked && html.contains("id=\"outcome\""), "{status} {html}");
+    assert!(!html.contains(CARD) && masked.contains("550000******5559"), "{masked}");
+    let rows = cells(&html);
+    let user = rows.iter().find(|cells| cells.first().is_some_and(|name| name == "merchant_user_id"));
+    assert!(user.is_some_and(|cells| cells[2].contains("4111111111111111")), "{rows:?}");
+    assert!(masked.contains("4111111111111111"), "an id is shown whole: {masked}");
+    let (status, is_marked, kept, html) = explain(&masked);
+    assert!(status == 400 && is_marked && !html.contains("id=\"outcome\""), "{status} {html}");
+    assert!(html.contains("the card number was masked here. Paste the body again.") && kept == masked, "{html}");
+    let long = with(payin("o"), "note", Some("x".repeat(9000).into())).to_string();
+    let (_, _, cut, _) = explain(&long);
+    let (status, is_marked, _, html) = explain(&cut);
+    assert!(status == 400 && is_marked && html.contains("its end was cut here"), "{status} {html}");
+}
+
+#[tokio::test]
 async fn refused_rules_show_on_every_page() {
     let gateway = Gateway::start(&Rules::default());
     let refused = "The files on disk are refused";

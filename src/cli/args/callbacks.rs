@@ -204,8 +204,9 @@ fn order_id(text: &str) -> Result<OrderId, String> {
     OrderId::new(text).map_err(|invalid| invalid.reason().to_owned())
 }
 
-/// Accepts any text of the right form. An id that no callback can have is reported by the command as unknown.
+/// Accepts any text of the right form, without the white space around it, which a paste brings along. An id that no callback can have is reported by the command as unknown.
 fn callback_id(text: &str) -> Result<String, String> {
+    let text = text.trim();
     CallbackId::has_form(text)
         .then(|| text.to_owned())
         .ok_or_else(|| "must be `cb_` and 32 hexadecimal digits, as in lists".to_owned())

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
 use super::outcome::{CliError, ExitOutcome, load, on_runtime};
 use super::trail::CommandTrail;
-use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_cursor};
+use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, pasted_order_id, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{MerchantId, UnixMillis};
 use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreSettings, open_beside};
@@ -72,7 +72,10 @@ async fn list(
     err: &mut dyn Write,
 ) -> ExitOutcome {
     // One extra row shows whether there are more.
-    let query = CallbackQuery { after: args.after, limit: args.limit + 1, ..query(&args.which, now) };
+    let mut query = CallbackQuery { after: args.after, limit: args.limit + 1, ..query(&args.which, now) };
+    if let (Some(merchant), Some(order_id)) = (&query.merchant, query.order_id.take()) {
+        query.order_id = Some(pasted_order_id(outbox, merchant, order_id).await?);
+    }
     let slice = Slice::of(outbox.callbacks(query).await?, args.limit);
     match args.format {
         Format::Json => table::write_json(&slice.document(now), out)?,

@@ -77,8 +77,8 @@ async fn one(
     let resent = outbox.resend_callback(id, trail.clock.now()).await.map_err(CliError::from);
     let stated = |resent: &Resent| match resent {
         Resent::Queued => "queued",
-        Resent::UnderWay => "not queued: it is being sent at this moment",
-        Resent::Unknown => "not queued: there is no such callback",
+        Resent::UnderWay => "not queued: it was being sent at that moment",
+        Resent::Unknown => "not queued: there was no such callback",
     };
     trail.end(action, &outcome_of(&resent, |resent| stated(resent).to_owned()), err).await?;
     resent

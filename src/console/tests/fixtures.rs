@@ -462,7 +462,7 @@ impl Fixtures {
     }
 
     pub(super) fn resend_all(self) -> ResendAllView {
-        ResendAllView { filter: self.callback_filter(), count: 1137, has_more: true }
+        ResendAllView { filter: self.callback_filter(), problem: None, count: 1137, has_more: true }
     }
 
     pub(super) fn sample(self) -> SampleView {
@@ -523,7 +523,13 @@ impl Fixtures {
             request_id: self.text("0190f4a1c2d3"),
             action: self.text(["rules.reload", "callbacks.resend"][usize::try_from(number % 2).unwrap()]),
             target: self.text("cb_000000000000000700000000000000ff"),
-            parameters: self.text("state=failed merchant=acme"),
+            parameters: vec![
+                Fact { label: self.text("state"), value: self.text("failed") },
+                Fact {
+                    label: self.text("order_id"),
+                    value: self.text(&"9".repeat(if number == 0 { 255 } else { 17 })),
+                },
+            ],
             outcome: (number % 5 != 1).then(|| self.text("137 queued again")),
             is_failed: number % 7 == 3,
             rules_version: self.text("3f9c2a7d10be"),

@@ -10,8 +10,8 @@ use super::source::{AdminSource, SampleRequest};
 use crate::auth::Interface;
 use crate::callback::Sampled;
 use crate::callback::listing::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, SpanEnd, document, read_cursor, read_states, sample_document,
-    write_cursor,
+    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, SpanEnd, document, pasted_order_id, read_cursor, read_states,
+    sample_document, write_cursor,
 };
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::error::RequestError;
@@ -77,10 +77,9 @@ async fn try_list(source: &dyn AdminSource, query: Option<&str>) -> Result<Admin
     }
     let now = source.now();
     let limit = parse("limit", limit, LIMIT, read_limit)?.unwrap_or(DEFAULT_LIMIT);
-    let query = CallbackQuery {
+    let mut query = CallbackQuery {
         states: parse("state", state, STATES, read_states)?.unwrap_or_else(|| DEFAULT_STATES.into()),
         merchant: parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
-        // White space around it is a part of it.
         order_id: order_id
             .map(|text| OrderId::new(&text))
             .transpose()
@@ -92,6 +91,9 @@ async fn try_list(source: &dyn AdminSource, query: Option<&str>) -> Result<Admin
         limit: limit + 1,
     };
     check_merchant(source, query.merchant.as_ref()).await?;
+    if let (Some(merchant), Some(order_id)) = (&query.merchant, query.order_id.take()) {
+        query.order_id = Some(pasted_order_id(source.store(), merchant, order_id).await?);
+    }
     let slice = Slice::of(source.store().callbacks(query).await?, limit);
     Ok(reply::document(&slice.document(source.now())))
 }
@@ -183,7 +185,10 @@ async fn try_sample(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -
         through: parse("kind", through, "must be `v1` or `v2`", |text| {
             Interface::ALL.into_iter().find(|through| through.as_str() == text)
         })?,
-        url: parse("url", url, "must be an absolute URL", |text| CallbackUrl::new_allowing_http(text).ok())?,
+        url: url
+            .map(|text| CallbackUrl::new_allowing_http(text.trim()))
+            .transpose()
+            .map_err(|invalid| RequestError::invalid("url", &invalid))?,
     };
     let sampled = done(console::sample(source, request, sample).await?)?;
     let Sampled { id, through, url, body, tried } = sampled.map_err(Refusal::NotSampled)?;

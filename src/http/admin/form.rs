@@ -43,9 +43,9 @@ impl Form {
         self.get(KEY_FIELD).and_then(FormKey::parse)
     }
 
-    /// Returns the names and values of all fields but the key, sorted by name.
+    /// Returns the names and values, as they are used, of all fields but the key, sorted by name.
     pub(super) fn values(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().filter(|(name, _)| *name != KEY_FIELD).map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0.iter().filter(|(name, _)| *name != KEY_FIELD).map(|(name, value)| (name.as_str(), cleaned(name, value)))
     }
 
     /// Parses the text of a form.
@@ -60,6 +60,11 @@ impl Form {
         }
         Ok(Self(fields))
     }
+}
+
+/// Returns a value as it is used: order ids may begin and end with white space, which a paste brings along for others.
+pub(super) fn cleaned<'t>(name: &str, text: &'t str) -> &'t str {
+    if name == "order_id" { text } else { text.trim() }
 }
 
 /// Reads a form, within [`LARGEST_FORM`] and [`FORM_TIMEOUT`], or less without a user.
@@ -83,9 +88,12 @@ mod tests {
 
     #[test]
     fn a_forms_key_is_none_of_its_values() {
-        let form = Form::parse(b"url=b&form=000102030405060708090a0b0c0d0e0f&kind=").unwrap();
+        let form = Form::parse(b"url=b&form=000102030405060708090a0b0c0d0e0f&kind=&order_id=+o+").unwrap();
         assert_eq!(form.key(), FormKey::parse("000102030405060708090a0b0c0d0e0f"));
-        assert_eq!(form.values().collect::<Vec<_>>(), [("kind", ""), ("url", "b")]);
+        let values = [("kind", ""), ("order_id", " o "), ("url", "b")];
+        assert_eq!(form.values().collect::<Vec<_>>(), values);
+        let pasted = Form::parse(b"url=+b%0A&kind=+&order_id=+o+").unwrap();
+        assert_eq!(pasted.values().collect::<Vec<_>>(), values, "white space is no part of them");
         let programs = Form::default();
         assert_eq!((programs.key(), programs.values().count()), (None, 0));
     }

@@ -91,6 +91,26 @@ impl Rejection {
         }
     }
 
+    /// Returns the reason as a word of the log.
+    pub(super) const fn as_str(&self) -> &'static str {
+        match self {
+            Self::NoHost => "no_host",
+            Self::ForeignHost => "foreign_host",
+            Self::ForeignOrigin => "foreign_origin",
+            Self::UnknownOrigin => "unknown_origin",
+            Self::Unauthorized => "unauthorized",
+            Self::TooManyFailures(_) => "too_many_failures",
+            Self::Role(_) => "role",
+            Self::ReadOnly => "read_only",
+            Self::NotFound => "not_found",
+            Self::Method(_) => "method",
+            Self::NoForm => "no_form",
+            Self::LargeForm => "large_form",
+            Self::SlowForm => "slow_form",
+            Self::WrongForm(_) => "wrong_form",
+        }
+    }
+
     /// Reports whether a page of another place may have made the request.
     pub(super) const fn is_of_another_place(&self) -> bool {
         matches!(self, Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin)

@@ -86,7 +86,7 @@ impl Server {
             Err(Refusal::Rejected(rejection, user)) => {
                 if !Verb::Get.is(&parts.method) && rejection.is_of_another_place() {
                     let route = located.map_or("none", |located| located.path);
-                    log_refused(head, route, "none", &rejection);
+                    log_refused(head, route, user.as_ref().map_or("none", |user| &user.name), &rejection);
                 }
                 self.refuse(head, kind, user, &rejection).await
             }
@@ -289,7 +289,7 @@ fn check_role(head: AdminHead<'_>, route: &AdminRoute, user: &SignedIn) -> Resul
 
 fn log_refused(head: AdminHead<'_>, route: &str, user: &str, refused: &Rejection) {
     let (address, request_id) = (head.ends.peer, head.request_id);
-    tracing::warn!(user, %address, request_id, route, refused = refused.message(), "refused an action");
+    tracing::warn!(user, %address, request_id, route, refused = refused.as_str(), "refused an action");
 }
 
 /// Reports whether `Accept` names a media type, with any weight.

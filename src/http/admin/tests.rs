@@ -582,6 +582,8 @@ async fn wrong_parameters_are_named() {
         let message = reply["error"]["message"].as_str().unwrap();
         assert!(status == 400 && message.starts_with(&format!("{name}: ")), "{line}: {status} {message}");
     }
+    let line = "POST /api/callbacks/sample?merchant=acme&url=https%3A%2F%2Fu%3Ap%40localhost%2F";
+    assert_eq!(json(&admin, line).await.1["error"]["message"], "url: must not contain credentials");
     for (line, allow) in [
         ("POST /api/callbacks", "GET, HEAD"),
         ("DELETE /api/callbacks/x", "GET, HEAD"),

@@ -72,7 +72,7 @@ async function withoutScripts(browser) {
   await says(page, "2 queued (ada, ");
   await page.goto(at("/rules"));
   await press(page, "Reload now");
-  await says(page, "are in force (ada, ");
+  await says(page, "were loaded (ada, ");
   assert.match(page.url(), /\/rules\?result=\d+$/);
   await explains(page, plan.refused);
   await says(page, "It would be refused");
@@ -253,7 +253,7 @@ async function breaks(page) {
   });
   await says(page, "The files on disk are refused");
   await press(page, "Reload now");
-  await says(page, "Failed: the files are refused; problems: ");
+  await says(page, "Failed: the files were refused; problems: ");
 }
 
 rmSync(pictures, { recursive: true, force: true });

@@ -86,13 +86,13 @@ async fn forms_act_once_and_leave_rows() {
     let unknown = "cb_00000000000000010000000000000001";
     let none = gateway.console_act(&format!("/callbacks/{unknown}/resend"), "");
     let (status, none) = gateway.admin_get(&none).unwrap();
-    assert!(status == 404 && none.contains("Failed: there is no such callback"), "{none}");
+    assert!(status == 404 && none.contains("Failed: there was no such callback"), "{none}");
 
     let rows = rows(&gateway);
     assert!(rows[2].starts_with("local callbacks.sample acme ") && !rows[2].contains("token"), "{rows:?}");
     assert!(rows[3].contains("callbacks.sample nothing") && rows[3].contains("failed: "), "{rows:?}");
     assert_eq!(rows[4], format!("local callbacks.resend {id} {{}} queued"));
-    assert_eq!(rows[5], format!("local callbacks.resend {unknown} {{}} failed: there is no such callback"));
+    assert_eq!(rows[5], format!("local callbacks.resend {unknown} {{}} failed: there was no such callback"));
     assert_eq!(rows.len(), 6, "{rows:?}");
     let trail = page(&gateway, "/audit?user=local&action=callbacks.resend&since=1h&until=");
     assert!(trail.contains(id) && trail.contains(unknown) && !trail.contains("callbacks.sample"), "{trail}");
@@ -110,7 +110,7 @@ async fn an_outcome_has_an_address_of_its_own() {
     let mut gateway = Gateway::start(&Rules::default());
     let form = form_key(&page(&gateway, "/rules"));
     let done = gateway.console_act("/rules/reload", &form);
-    let outcome = "are in force (local, ";
+    let outcome = "were loaded (local, ";
     assert!(done.starts_with("/rules?result=") && page(&gateway, &done).contains(outcome));
     gateway.kill();
     gateway.spawn();
@@ -128,10 +128,143 @@ async fn an_outcome_has_an_address_of_its_own() {
     let broken = Rules::default().edit("merchants/acme.toml", "default_shop", "default_shoe");
     broken.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
     let refused = page(&gateway, &gateway.console_act("/rules/reload", &form_key(&page(&gateway, "/rules"))));
-    assert!(refused.contains("message bad") && refused.contains("Failed: the files are refused"), "{refused}");
+    assert!(refused.contains("message bad") && refused.contains("Failed: the files were refused"), "{refused}");
     gateway.tamper("UPDATE actions SET outcome = NULL, ended_at = NULL");
     let unfinished = page(&gateway, &done);
     assert!(unfinished.contains("The action has not ended"), "{unfinished}");
+}
+
+/// An address can have the number of any action, of another page too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outcome_is_shown_on_the_page_of_its_action_alone() {
+    let (answers, receiver) = moody();
+    let gateway = Gateway::start(&rules(&[&receiver], QUICK));
+    let calls = given_up(&gateway, &receiver, &["one", "two"]).await;
+    let [one, other] = [&calls[0], &calls[1]].map(|call| format!("/callbacks/{}", call.id()));
+    answers.store(200, Ordering::Relaxed);
+    let resent = gateway.console_act(&format!("{one}/resend"), &form_key(&page(&gateway, &one)));
+    shows(&gateway, &resent, "Queued (local, ").await;
+    let sample = format!("merchant=acme&kind=v2&url={}", encoded(&receiver.url("/sample")));
+    let sampled = gateway.console_act("/callbacks/sample", &sample);
+    shows(&gateway, &sampled, "Delivered: HTTP 200").await;
+    assert!(page(&gateway, &sampled).contains("aria-label=\"Body\""));
+    let all = gateway.console_act("/callbacks/resend", "state=failed&merchant=acme&order_id=none");
+    shows(&gateway, &all, "0 queued (local, ").await;
+    let reloaded = gateway.console_act("/rules/reload", "");
+    shows(&gateway, &reloaded, "were loaded (local, ").await;
+
+    let number = |path: &str| path.split("result=").nth(1).unwrap().to_owned();
+    let [resent, sampled, all, reloaded] = [&resent, &sampled, &all, &reloaded].map(|path| number(path));
+    let unknown = "/callbacks/cb_00000000000000010000000000000001";
+    for (path, other) in [
+        (format!("{other}?"), &resent),
+        (format!("{one}?"), &sampled),
+        (format!("{unknown}?"), &resent),
+        ("/rules?".to_owned(), &sampled),
+        ("/rules?".to_owned(), &resent),
+        ("/callbacks?".to_owned(), &resent),
+        ("/callbacks?merchant=acme&".to_owned(), &all),
+        ("/callbacks?merchant=beta&order_id=none&".to_owned(), &all),
+        ("/callbacks/sample?merchant=beta&".to_owned(), &sampled),
+        ("/callbacks/sample?".to_owned(), &sampled),
+        ("/callbacks/sample?merchant=acme&".to_owned(), &reloaded),
+        ("/audit?".to_owned(), &reloaded),
+    ] {
+        let (_, html) = gateway.admin_get(&format!("{path}result={other}")).unwrap();
+        assert!(html.contains("The outcome of the action cannot be shown here."), "{path}: {html}");
+        assert!(!html.contains(" (local, ") && !html.contains("aria-label=\"Body\""), "{path}: {html}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_audit_trail_shows_order_ids_whole() {
+    let gateway = Gateway::start(&Rules::default());
+    let plain = format!("{}-end", "o,".repeat(125));
+    let wide = "\u{44e}".repeat(255);
+    for order in [&plain, &wide] {
+        gateway.console_act("/callbacks/resend", &format!("state=failed&merchant=acme&order_id={}", encoded(order)));
+    }
+    let trail = page(&gateway, "/audit");
+    for order in [&plain, &wide] {
+        assert!(trail.contains(&format!("order_id=<span class=\"id long\">{order}</span>")), "{trail}");
+    }
+}
+
+/// Ids are pasted with white space, on the command line and in the API as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pasted_ids_are_found_without_the_white_space_around_them() {
+    let (_, receiver) = moody();
+    let gateway = Gateway::start(&rules(&[&receiver], QUICK));
+    let call = given_up(&gateway, &receiver, &["one"]).await.remove(0);
+    let (id, order) = (call.id().to_owned(), "one");
+    let listed = page(&gateway, &format!("/api/callbacks?merchant=acme&order_id=%20{order}%0A"));
+    assert!(listed.contains(&id), "{listed}");
+    let listed = prints(&gateway, &["list", "--merchant", "acme", "--order-id", " one "]);
+    assert!(listed.contains(&id), "{listed}");
+    assert!(prints(&gateway, &["show", &format!(" {id} ")]).contains(&id));
+    let body = with(withdrawal(&receiver, "spaced", "7.25"), "order_id", Some(" one ".into()));
+    let spaced = create(&gateway, &Request::withdrawal(&ACME, &body)).await;
+    eventually("the exact one first", async || {
+        let listed = page(&gateway, "/api/callbacks?merchant=acme&order_id=%20one%20&state=pending,failed");
+        (listed.contains(&spaced.to_string()) && !listed.contains(&id)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn wrong_values_are_answered_in_their_form_by_its_labels() {
+    let gateway = Gateway::start(&Rules::default());
+    for (path, problem, kept) in [
+        (
+            "/callbacks/resend?merchant=nobody&order_id=o",
+            "There is no merchant `nobody` in the rules",
+            "value=\"nobody\"",
+        ),
+        ("/callbacks/resend?since=foo&merchant=acme", "Queued since: must be", "name=\"since\" value=\"foo\""),
+        ("/callbacks?since=foo", "Queued since: must be", "value=\"foo\""),
+        ("/callbacks?order_id=o", "Order id: requires the merchant", "value=\"o\""),
+        ("/operations?order_id=o", "Merchant: is required with an order id", "value=\"o\""),
+        ("/audit?until=foo", "Until: must be", "value=\"foo\""),
+    ] {
+        let (status, html) = gateway.admin_get(path).unwrap();
+        let shown = html.replace("&#x27;", "'").replace("&#x60;", "`");
+        assert!(status == 400 && shown.contains(problem) && shown.contains(kept), "{path}: {status} {html}");
+        assert!(html.contains("<form class=\"panel filter\""), "{path}: {html}");
+    }
+    for (form, problem) in [
+        ("merchant=acme&kind=&url=https%3A%2F%2Fu%3Ap%40localhost%2F", "Address: must not contain credentials"),
+        ("merchant=acme&kind=v3&url=", "Format: must be `v1` or `v2`"),
+        ("merchant=&kind=&url=", "Merchant: must be the id of a merchant"),
+    ] {
+        let (status, html) = gateway.console_post("/callbacks/sample", "", form);
+        assert!(status == 400 && html.contains(problem), "{status} {html}");
+    }
+    assert!(rows(&gateway).is_empty());
+}
+
+#[tokio::test]
+async fn refused_actions_are_logged_in_words() {
+    let gateway = Gateway::start(&Rules::default());
+    let request = |head: &str| {
+        let head = format!("POST /rules/reload HTTP/1.1\r\n{head}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        gateway.admin_request(&head).unwrap()
+    };
+    let own = format!("Host: {}", gateway.admin);
+    let (status, html) = request(&format!("{own}\r\nOrigin: https://evil.example"));
+    assert!(status == 403 && html.contains("This request came from another place"), "{html}");
+    assert_eq!(request("Host: evil.example").0, 403);
+    let (status, html) =
+        gateway.admin_request("GET /rules HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();
+    assert!(status == 403 && !html.contains("form came"), "{html}");
+    let lines = eventually("the log", async || {
+        let log = gateway.log();
+        let lines: Vec<_> = log.lines().filter(|line| line.contains("refused an action")).map(str::to_owned).collect();
+        (lines.len() == 2).then_some(lines)
+    })
+    .await;
+    assert!(lines[0].contains("foreign_origin") && lines[0].contains("local"), "{lines:?}");
+    assert!(lines[1].contains("foreign_host") && lines[1].contains("none"), "{lines:?}");
+    assert!(rows(&gateway).is_empty());
 }
 
 /// The address of a port of this machine on which nothing listens.

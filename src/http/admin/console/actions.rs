@@ -105,9 +105,9 @@ pub(in crate::http::admin) async fn reload(
     request: &AdminRequest<'_>,
 ) -> Result<Audited<RulesInfo>, StoreError> {
     let outcome = |info: &RulesInfo| match info.error {
-        None => format!("rules {} are in force", info.version),
-        Some(_) if info.problem_count == 0 => "failed: the certificate is refused".to_owned(),
-        Some(_) => format!("failed: the files are refused; problems: {}", info.problem_count),
+        None => format!("rules {} were loaded", info.version),
+        Some(_) if info.problem_count == 0 => "failed: the certificate was refused".to_owned(),
+        Some(_) => format!("failed: the files were refused; problems: {}", info.problem_count),
     };
     let requested = Requested::new(source, request, ActionRecord::RELOAD, "rules", Vec::new());
     requested.run(|source| async move { source.reload().await }, outcome).await
@@ -124,8 +124,8 @@ pub(in crate::http::admin) async fn resend(
 ) -> Result<Audited<Result<Resent, StoreError>>, StoreError> {
     let outcome = |resent: &Result<Resent, StoreError>| match resent {
         Ok(Resent::Queued) => "queued".to_owned(),
-        Ok(Resent::UnderWay) => "failed: it is being sent at this moment".to_owned(),
-        Ok(Resent::Unknown) => "failed: there is no such callback".to_owned(),
+        Ok(Resent::UnderWay) => "failed: it was being sent at that moment".to_owned(),
+        Ok(Resent::Unknown) => "failed: there was no such callback".to_owned(),
         Err(error) => format!("failed: {error}"),
     };
     let requested = Requested::new(source, request, ActionRecord::RESEND_CALLBACK, &id.to_string(), Vec::new());

@@ -1,8 +1,10 @@
 //! The audit trail.
 
-use super::context::{PageContext, PageResult, ROWS, shortened};
+use std::collections::BTreeMap;
+
+use super::context::{PageContext, PageResult, ROWS, labelled, shortened};
 use crate::callback::listing::{Moment, SpanEnd};
-use crate::console::{AuditItem, AuditSearch, AuditView, PageView};
+use crate::console::{AuditItem, AuditSearch, AuditView, Fact, PageView};
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
 use crate::store::{ActionEnd, ActionId, ActionQuery, ActionRecord};
@@ -20,7 +22,7 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
             view.next = rows.last().filter(|_| has_more).map(|row| row.id.0.to_string());
             view.rows = rows.into_iter().map(item).collect();
         }
-        Err(error) => view.problem = Some(error.to_string()),
+        Err(error) => view.problem = Some(labelled(&error, &[("since", "Since"), ("until", "Until")])),
     }
     Ok(context.form_page(PageView::Audit(&view), view.problem.is_some()).await)
 }
@@ -49,8 +51,8 @@ pub(super) fn moment(end: SpanEnd, text: &str, now: UnixMillis) -> Result<Option
     }
 }
 
-/// The most characters of parameters, and of an outcome, in the list.
-const SHOWN: usize = 120;
+/// The most characters of an outcome in the list. The store bounds all other texts.
+const SHOWN: usize = 300;
 
 fn item(row: ActionRecord) -> AuditItem {
     AuditItem {
@@ -61,9 +63,15 @@ fn item(row: ActionRecord) -> AuditItem {
         request_id: row.request_id.into(),
         action: row.action.into(),
         target: row.target.into(),
-        parameters: if &*row.parameters == "{}" { String::new() } else { shortened(&row.parameters, SHOWN) },
+        parameters: parameters(&row.parameters),
         is_failed: row.end.as_ref().is_some_and(ActionEnd::is_failure),
         outcome: row.end.map(|end| shortened(&end.outcome, SHOWN)),
         rules_version: row.rules_version.into(),
     }
+}
+
+/// Reads the parameters of an action, a JSON object of texts.
+fn parameters(json: &str) -> Vec<Fact> {
+    let members: BTreeMap<String, String> = serde_json::from_str(json).unwrap_or_default();
+    members.into_iter().map(|(label, value)| Fact { label, value }).collect()
 }

@@ -2,10 +2,12 @@
 
 use super::actions::{self, Audited};
 use super::audit::moment;
-use super::context::{PageContext, PageError, PageResult, ROWS, see_result, sentence, unknown_note};
+use super::context::{PageContext, PageError, PageResult, ROWS, labelled, see_result, sentence, unknown_note};
 use crate::auth::Interface;
 use crate::callback::Sampled;
-use crate::callback::listing::{DEFAULT_STATES, Slice, SpanEnd, read_cursor, read_states, write_cursor};
+use crate::callback::listing::{
+    DEFAULT_STATES, Slice, SpanEnd, pasted_order_id, read_cursor, read_states, write_cursor,
+};
 use crate::console::{
     AttemptItem, CallbackItem, CallbackSearch, CallbackView, CallbacksView, PageView, ResendAllView, SampleResult,
     SampleView, Tone,
@@ -21,6 +23,16 @@ const MOST_COUNTED: usize = 10_000;
 
 const FILTER: [&str; 5] = ["state", "merchant", "order_id", "since", "until"];
 
+/// The labels of the fields of the filter, and of the form of a sample.
+const LABELS: [(&str, &str); 5] = [
+    ("state", "State"),
+    ("merchant", "Merchant"),
+    ("order_id", "Order id"),
+    ("since", "Queued since"),
+    ("until", "Until"),
+];
+const SAMPLE_LABELS: [(&str, &str); 3] = [("merchant", "Merchant"), ("kind", "Format"), ("url", "Address")];
+
 /// Answers `GET /callbacks`.
 pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
     let [state, merchant, order_id, since, until] = context.parameters(FILTER)?;
@@ -33,16 +45,8 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
 /// Returns a filter without the white space around its order id, which a paste brings along, unless the merchant has
 /// callbacks of the id as it is: it may be a part of it.
 async fn trimmed(context: &PageContext<'_>, mut filter: CallbackSearch) -> Result<CallbackSearch, PageError> {
-    let order_id = filter.order_id.trim();
-    if order_id != filter.order_id
-        && let (Ok(merchant), Ok(exact)) = (MerchantId::new(&filter.merchant), OrderId::new(&filter.order_id))
-    {
-        let (states, merchant, exact) = (CallbackState::ALL.into(), Some(merchant), Some(exact));
-        let query =
-            CallbackQuery { states, merchant, order_id: exact, since: None, until: None, after: None, limit: 1 };
-        if context.source.store().callbacks(query).await?.is_empty() {
-            filter.order_id = order_id.to_owned();
-        }
+    if let (Ok(merchant), Ok(exact)) = (MerchantId::new(&filter.merchant), OrderId::new(&filter.order_id)) {
+        filter.order_id = pasted_order_id(context.source.store(), &merchant, exact).await?.as_str().to_owned();
     }
     Ok(filter)
 }
@@ -66,7 +70,9 @@ async fn listed(context: &PageContext<'_>, filter: CallbackSearch, after: &str) 
             view.next = slice.next.map(write_cursor);
             view.note = unknown.map(|reason| unknown_note(&reason, !view.callbacks.is_empty()));
         }
-        Err(error) => view.problem = Some(unknown.map_or_else(|| error.to_string(), |reason| sentence(&reason))),
+        Err(error) => {
+            view.problem = Some(unknown.map_or_else(|| labelled(&error, &LABELS), |reason| sentence(&reason)))
+        }
     }
     view.filter = filter;
     Ok(view)
@@ -135,18 +141,33 @@ pub(super) async fn confirm(context: &PageContext<'_>) -> PageResult {
     let [state, merchant, order_id, since, until] = context.parameters(FILTER)?;
     let filter = trimmed(context, CallbackSearch { state, merchant, order_id, since, until }).await?;
     let (now, unknown) = (context.source.now(), context.unknown_merchant(&filter.merchant));
-    let query = CallbackQuery { limit: MOST_COUNTED, ..failed(&filter, now)? };
-    // What fails after the count was shown is not resent: the form has the times, and no ages.
-    let until = query.until.map_or(now, |until| until.min(now));
-    let (since, until) = (query.since.map(rfc3339).unwrap_or_default(), rfc3339(until));
-    let filter = CallbackSearch { since, until, ..filter };
+    let query = match failed(&filter, now) {
+        Ok(query) => CallbackQuery { limit: MOST_COUNTED, ..query },
+        Err(error) => {
+            let problem = unknown.map_or_else(|| labelled(&error, &LABELS), |reason| sentence(&reason));
+            return not_counted(context, filter, problem).await;
+        }
+    };
+    let (since, until) = (query.since, query.until.map_or(now, |until| until.min(now)));
     let count = context.source.store().count_callbacks(query).await?;
     if let Some(unknown) = unknown.filter(|_| count == 0) {
-        return Err(RequestError::member("merchant", unknown).into());
+        return not_counted(context, filter, sentence(&unknown)).await;
     }
-    let view =
-        ResendAllView { filter, count: u64::try_from(count).unwrap_or(u64::MAX), has_more: count == MOST_COUNTED };
+    // What fails after the count was shown is not resent: the form has the times, and no ages.
+    let (since, until) = (since.map(rfc3339).unwrap_or_default(), rfc3339(until));
+    let view = ResendAllView {
+        filter: CallbackSearch { since, until, ..filter },
+        problem: None,
+        count: u64::try_from(count).unwrap_or(u64::MAX),
+        has_more: count == MOST_COUNTED,
+    };
     Ok(context.page(PageView::ResendAll(&view)).await)
+}
+
+/// Shows a filter that counts nothing, to be corrected.
+async fn not_counted(context: &PageContext<'_>, filter: CallbackSearch, problem: String) -> PageResult {
+    let view = ResendAllView { filter, problem: Some(problem), ..ResendAllView::default() };
+    Ok(context.form_page(PageView::ResendAll(&view), true).await)
 }
 
 /// Reads a filter for the failed callbacks alone.
@@ -165,7 +186,10 @@ pub(super) async fn resend_matching(context: &PageContext<'_>) -> PageResult {
         return Err(RequestError::member("state", "is required and must be `failed`").into());
     }
     let filter = CallbackSearch { state, merchant, order_id, since, until };
-    let query = failed(&filter, context.source.now())?;
+    let query = match failed(&filter, context.source.now()) {
+        Ok(query) => query,
+        Err(error) => return not_counted(context, filter, labelled(&error, &LABELS)).await,
+    };
     let resent = actions::resend_matching(context.source, context.request, query).await?;
     Ok(see_result("/callbacks", &members, resent.id))
 }
@@ -173,7 +197,7 @@ pub(super) async fn resend_matching(context: &PageContext<'_>) -> PageResult {
 /// Answers `GET /callbacks/sample`: the form, and the sample that was sent with it.
 pub(super) async fn sample_form(context: &PageContext<'_>) -> PageResult {
     let [merchant, kind] = context.parameters(["merchant", "kind"])?;
-    let result = context.result_id().and_then(|id| context.samples.get(id));
+    let result = context.result_id().and_then(|id| context.samples.get(id, &merchant));
     let view = SampleView { merchant, kind, result, ..SampleView::default() };
     Ok(context.page(PageView::Sample(&view)).await)
 }
@@ -185,30 +209,30 @@ pub(super) async fn sample(context: &PageContext<'_>) -> PageResult {
     let sample = match sample_request(&view) {
         Ok(sample) => sample,
         Err(error) => {
-            view.problem = Some(context.unknown_merchant(&view.merchant).unwrap_or_else(|| error.to_string()));
+            view.problem =
+                Some(context.unknown_merchant(&view.merchant).unwrap_or_else(|| labelled(&error, &SAMPLE_LABELS)));
             return Ok(context.form_page(PageView::Sample(&view), true).await);
         }
     };
     let sampled = actions::sample(context.source, context.request, sample).await?;
     if let Audited { id: Some(id), done: Some(Ok(sampled)) } = sampled {
-        context.samples.keep(id, sample_result(sampled));
+        context.samples.keep(id, &view.merchant, sample_result(sampled));
     }
     Ok(see_result("/callbacks/sample", &[("merchant", &view.merchant), ("kind", &view.kind)], sampled.id))
 }
 
 fn sample_request(view: &SampleView) -> Result<SampleRequest, RequestError> {
-    let wrong = |name: &'static str, expected: &'static str| move || RequestError::member(name, expected);
-    let merchant = MerchantId::new(&view.merchant).ok();
+    let merchant = MerchantId::new(&view.merchant);
     let through = Interface::ALL.into_iter().find(|through| through.as_str() == view.kind);
     if through.is_none() && !view.kind.is_empty() {
         return Err(RequestError::member("kind", "must be `v1` or `v2`"));
     }
-    let url = (!view.url.is_empty()).then(|| CallbackUrl::new_allowing_http(&view.url).ok());
+    let url = (!view.url.is_empty()).then(|| CallbackUrl::new_allowing_http(&view.url));
     Ok(SampleRequest {
-        merchant: merchant.ok_or_else(wrong("merchant", "must be the id of a merchant"))?,
+        merchant: merchant.map_err(|_| RequestError::member("merchant", "must be the id of a merchant"))?,
         api_key: None,
         through,
-        url: url.map(|url| url.ok_or_else(wrong("url", "must be an absolute URL"))).transpose()?,
+        url: url.transpose().map_err(|invalid| RequestError::invalid("url", &invalid))?,
     })
 }
 

@@ -8,15 +8,17 @@ use tokio::time::timeout;
 use super::samples::RecentSamples;
 use crate::build_info::BUILD;
 use crate::console::{
-    self, Chrome, ConsoleError, ErrorView, MerchantChoice, PageLink, PageMessage, PageView, SignedInUser, Tone,
+    self, CallbackSearch, Chrome, ConsoleError, ErrorView, MerchantChoice, PageLink, PageMessage, PageView,
+    SignedInUser, Tone,
 };
 use crate::domain::MerchantId;
 use crate::error::RequestError;
+use crate::http::admin::form::cleaned;
 use crate::http::admin::reply::{self, AdminReply};
 use crate::http::admin::request::AdminRequest;
 use crate::http::admin::source::AdminSource;
 use crate::rules::{Merchant, Role};
-use crate::store::{ActionId, ActionQuery, ActionRecord, FormKey, StoreError};
+use crate::store::{ActionId, ActionQuery, ActionRecord, CallbackId, FormKey, StoreError};
 use crate::v1::query::parameter;
 use crate::wire::time::rfc3339;
 
@@ -75,14 +77,14 @@ impl PageContext<'_> {
     pub(super) fn parameters<const N: usize>(&self, names: [&'static str; N]) -> Result<[String; N], RequestError> {
         let mut values = [const { String::new() }; N];
         for (value, name) in values.iter_mut().zip(names) {
-            *value = cleaned(name, &parameter(self.request.query, name)?.unwrap_or_default());
+            *value = cleaned(name, &parameter(self.request.query, name)?.unwrap_or_default()).to_owned();
         }
         Ok(values)
     }
 
     /// Returns a field of the form; empty: not given.
     pub(super) fn field(&self, name: &str) -> String {
-        cleaned(name, self.request.form.get(name).unwrap_or_default())
+        cleaned(name, self.request.form.get(name).unwrap_or_default()).to_owned()
     }
 
     /// Returns why an id names no merchant of the rules, as a part of a sentence; `None`: it names one, or is empty.
@@ -123,7 +125,7 @@ impl PageContext<'_> {
     async fn chrome(&self, page: PageView<'_>) -> Chrome {
         let user = &self.request.user;
         let rules = self.source.rules();
-        let (banners, notice) = tokio::join!(self.banners(rules.error.is_some()), self.notice());
+        let (banners, notice) = tokio::join!(self.banners(rules.error.is_some()), self.notice(page));
         Chrome {
             user: Some(SignedInUser {
                 name: user.name.to_string(),
@@ -151,7 +153,7 @@ impl PageContext<'_> {
 
     /// Returns the outcome of the action that led to this page. It is read from the audit trail, so that every node shows
     /// it, also after a restart.
-    async fn notice(&self) -> Option<PageMessage> {
+    async fn notice(&self, page: PageView<'_>) -> Option<PageMessage> {
         let [result] = self.parameters([RESULT]).ok()?;
         if result.is_empty() {
             return None;
@@ -160,12 +162,13 @@ impl PageContext<'_> {
             Some(id) => timeout(PROBE_TIMEOUT, self.action(id)).await.ok().and_then(Result::ok).flatten(),
             None => None,
         };
+        let row = row.filter(|row| self.is_about(page, row));
         let (tone, text) = match &row {
             Some(ActionRecord { end: Some(end), user, .. }) => {
                 let tone = if end.is_failure() { Tone::Bad } else { Tone::Good };
                 let ended = rfc3339(end.at);
                 let ended = ended.get(..19).unwrap_or_default().replace('T', " ");
-                (tone, format!("{} ({user}, {ended}).", capitalized(&end.outcome)))
+                (tone, format!("{} ({user}, {ended} UTC).", capitalized(&end.outcome)))
             }
             Some(_) => {
                 (Tone::Warn, "The action has not ended: it takes long, or its process stopped. Look again.".to_owned())
@@ -175,6 +178,30 @@ impl PageContext<'_> {
         let action = row.map_or_else(String::new, |row| row.action.into());
         let href = console::address("/audit", &[("action", &action)]);
         Some(PageMessage { tone, text, link: Some(PageLink { href, text: "Audit trail".to_owned() }) })
+    }
+
+    /// Reports whether a page is the one to which an action leads: an address can have any number.
+    fn is_about(&self, page: PageView<'_>, row: &ActionRecord) -> bool {
+        let (kind, target) = (&*row.action, &*row.target);
+        match page {
+            PageView::Rules(_) => kind == ActionRecord::RELOAD,
+            PageView::Callbacks(view) => kind == ActionRecord::RESEND_FAILED && has_filter(row, &view.filter),
+            // The page of a callback that does not exist is an error.
+            PageView::Callback(_) | PageView::Error(_) => {
+                let id = CallbackId::parse(self.request.id).map(|id| id.to_string());
+                kind == ActionRecord::RESEND_CALLBACK && id.as_deref() == Some(target)
+            }
+            PageView::Sample(view) => kind == ActionRecord::SAMPLE && target == view.merchant,
+            PageView::SignIn(_)
+            | PageView::Overview(_)
+            | PageView::Merchants(_)
+            | PageView::Merchant(_)
+            | PageView::Operations(_)
+            | PageView::Operation(_)
+            | PageView::ResendAll(_)
+            | PageView::Explain(_)
+            | PageView::Audit(_) => false,
+        }
     }
 
     /// Returns an action.
@@ -212,9 +239,19 @@ impl PageContext<'_> {
     }
 }
 
-/// Returns a parameter as it is used: order ids may begin and end with spaces.
-fn cleaned(name: &str, text: &str) -> String {
-    if name == "order_id" { text.to_owned() } else { text.trim().to_owned() }
+/// Writes what is wrong with a field of a form, by its label, for people do not see its name.
+pub(super) fn labelled(error: &RequestError, labels: &[(&str, &str)]) -> String {
+    let text = error.to_string();
+    let label = labels.iter().find(|(name, _)| error.path() == Some(name));
+    let reason = label.and_then(|(name, label)| Some((label, text.strip_prefix(name)?)));
+    reason.map_or_else(|| text.clone(), |(label, reason)| format!("{label}{reason}"))
+}
+
+/// Reports whether an action had the merchant and the order of a filter, whose times it had as they were then.
+fn has_filter(row: &ActionRecord, filter: &CallbackSearch) -> bool {
+    let parameters: serde_json::Value = serde_json::from_str(&row.parameters).unwrap_or_default();
+    let is_same = |name: &str, shown: &str| parameters[name].as_str().unwrap_or_default().trim() == shown.trim();
+    is_same("merchant", &filter.merchant) && is_same("order_id", &filter.order_id)
 }
 
 /// Returns a sentence of a reason that begins in lower case.

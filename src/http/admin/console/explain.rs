@@ -31,8 +31,9 @@ pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
     let stars = |text: &str| text.matches('*').count();
     let pasted_stars = stars(&pasted);
     let mut view = ExplainView { merchant, kind, ..ExplainView::default() };
+    let altered = altered(&pasted);
     match (known, direction) {
-        (Some(merchant), Some(direction)) => {
+        (Some(merchant), Some(direction)) if altered.is_none() => {
             // A long body takes a while: the thread has other work.
             let explain = move || shadow::explain(&rules, &merchant, direction, pasted.as_bytes());
             let explained = tokio::task::spawn_blocking(explain).await;
@@ -41,9 +42,10 @@ pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
             view.body = shortened(&explained.body, SHOWN_BODY);
         }
         (known, _) => {
-            let (field, problem) = match known {
-                None => ("merchant", sentence(&rules.no_such_merchant(&view.merchant))),
-                Some(_) => ("kind", "kind: must be payin or payout".to_owned()),
+            let (field, problem) = match (known, direction, altered) {
+                (None, _, _) => ("merchant", sentence(&rules.no_such_merchant(&view.merchant))),
+                (Some(_), Some(_), Some(problem)) => ("body", problem.to_owned()),
+                (Some(_), _, _) => ("kind", "Direction: must be payin or payout".to_owned()),
             };
             (view.wrong_field, view.problem) = (field.to_owned(), Some(problem));
             // Whole, as the form is bounded: with the right field it is sent again.
@@ -52,6 +54,15 @@ pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
     }
     view.is_masked = stars(&view.body) > pasted_stars;
     Ok(context.form_page(PageView::Explain(&view), view.problem.is_some()).await)
+}
+
+/// Returns why a text is what the page made of a body, which says nothing of the body: then it is not judged.
+fn altered(pasted: &str) -> Option<&'static str> {
+    if shadow::holds_mask(pasted) {
+        return Some("v1 body: the card number was masked here. Paste the body again.");
+    }
+    // No JSON ends with it.
+    pasted.trim_end().ends_with('…').then_some("v1 body: its end was cut here. Paste the body again.")
 }
 
 fn explanation(explained: &shadow::Explanation) -> ExplanationView {

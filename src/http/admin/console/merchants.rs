@@ -119,7 +119,10 @@ fn item(merchant: &Merchant, readiness: Option<ReadinessVerdict>) -> MerchantIte
 
 fn percent(mode: Mode) -> Option<String> {
     let Mode::Staged(shares) = mode else { return None };
-    Some(format!("payin {} %, payout {} %", shares.payin, shares.payout))
+    if shares.payin == shares.payout {
+        return Some(format!("{}\u{a0}%", shares.payin));
+    }
+    Some(format!("payin {}\u{a0}%, payout {}\u{a0}%", shares.payin, shares.payout))
 }
 
 const fn share(traffic: &TrafficView) -> VersionShare {
@@ -170,4 +173,19 @@ fn masked(key: &str) -> String {
     let shown = (characters.len() / 4).min(4);
     let (start, end) = (characters.iter().take(shown), characters.iter().rev().take(shown).rev());
     format!("{}…{}", start.collect::<String>(), end.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::{Share, Shares};
+
+    #[test]
+    fn equal_shares_are_one_percentage() {
+        let share = |text: &str| -> Share { Share::parse(text).unwrap() };
+        let shown = |payin, payout| percent(Mode::Staged(Shares { payin: share(payin), payout: share(payout) }));
+        assert_eq!(shown("12.34", "12.34").unwrap(), "12.34\u{a0}%");
+        assert_eq!(shown("5", "0").unwrap(), "payin 5.00\u{a0}%, payout 0.00\u{a0}%");
+        assert_eq!(percent(Mode::Shadow), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! Operations: search, and one operation with its timeline, from what is stored of it anyway.
 
 use super::callbacks::attempt;
-use super::context::{PageContext, PageError, PageResult, sentence, unknown_note};
+use super::context::{PageContext, PageError, PageResult, labelled, sentence, unknown_note};
 use crate::console::{
     Fact, OperationItem, OperationPageView, OperationSearch, OperationsView, PageView, TimelineEntry, Tone,
 };
@@ -21,6 +21,9 @@ enum Found {
     Remote(Box<JournalEntry>),
 }
 
+/// The labels of the fields of the search.
+const LABELS: [(&str, &str); 2] = [("merchant", "Merchant"), ("order_id", "Order id")];
+
 /// Answers `GET /operations`.
 pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
     let [transaction_id, merchant, direction, order_id] =
@@ -32,7 +35,7 @@ pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
     if view.is_searched {
         match find_pasted(context, &mut search).await {
             Ok((found, elsewhere)) => (view.found, view.elsewhere) = (found, elsewhere),
-            Err(PageError::Invalid(error)) => view.problem = Some(error.to_string()),
+            Err(PageError::Invalid(error)) => view.problem = Some(labelled(&error, &LABELS)),
             Err(error) => return Err(error),
         }
         let by_order = search.transaction_id.is_empty();
