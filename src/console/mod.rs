@@ -82,10 +82,8 @@ impl PageView<'_> {
     /// Reports whether the page has a field for a merchant, which offers [`Chrome::merchants`].
     #[must_use]
     pub const fn has_merchant_field(&self) -> bool {
-        match self {
-            Self::ResendAll(view) => view.problem.is_some(),
-            _ => matches!(self, Self::Callbacks(_) | Self::Operations(_) | Self::Sample(_) | Self::Explain(_)),
-        }
+        let is_wrong = matches!(self, Self::ResendAll(view) if view.problem.is_some());
+        is_wrong || matches!(self, Self::Callbacks(_) | Self::Operations(_) | Self::Sample(_) | Self::Explain(_))
     }
 }
 

@@ -46,7 +46,8 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
 /// callbacks of the id as it is: it may be a part of it.
 async fn trimmed(context: &PageContext<'_>, mut filter: CallbackSearch) -> Result<CallbackSearch, PageError> {
     if let (Ok(merchant), Ok(exact)) = (MerchantId::new(&filter.merchant), OrderId::new(&filter.order_id)) {
-        filter.order_id = pasted_order_id(context.source.store(), &merchant, exact).await?.as_str().to_owned();
+        let order_id = pasted_order_id(context.source.store(), &merchant, exact).await?;
+        order_id.as_str().clone_into(&mut filter.order_id);
     }
     Ok(filter)
 }
@@ -71,7 +72,7 @@ async fn listed(context: &PageContext<'_>, filter: CallbackSearch, after: &str) 
             view.note = unknown.map(|reason| unknown_note(&reason, !view.callbacks.is_empty()));
         }
         Err(error) => {
-            view.problem = Some(unknown.map_or_else(|| labelled(&error, &LABELS), |reason| sentence(&reason)))
+            view.problem = Some(unknown.map_or_else(|| labelled(&error, &LABELS), |reason| sentence(&reason)));
         }
     }
     view.filter = filter;

@@ -77,7 +77,7 @@ impl PageContext<'_> {
     pub(super) fn parameters<const N: usize>(&self, names: [&'static str; N]) -> Result<[String; N], RequestError> {
         let mut values = [const { String::new() }; N];
         for (value, name) in values.iter_mut().zip(names) {
-            *value = cleaned(name, &parameter(self.request.query, name)?.unwrap_or_default()).to_owned();
+            cleaned(name, &parameter(self.request.query, name)?.unwrap_or_default()).clone_into(value);
         }
         Ok(values)
     }
@@ -250,7 +250,8 @@ pub(super) fn labelled(error: &RequestError, labels: &[(&str, &str)]) -> String 
 /// Reports whether an action had the merchant and the order of a filter, whose times it had as they were then.
 fn has_filter(row: &ActionRecord, filter: &CallbackSearch) -> bool {
     let parameters: serde_json::Value = serde_json::from_str(&row.parameters).unwrap_or_default();
-    let is_same = |name: &str, shown: &str| parameters[name].as_str().unwrap_or_default().trim() == shown.trim();
+    let given = |name: &str| parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().trim();
+    let is_same = |name: &str, shown: &str| given(name) == shown.trim();
     is_same("merchant", &filter.merchant) && is_same("order_id", &filter.order_id)
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
     Ok(context.form_page(PageView::Explain(&view), view.problem.is_some()).await)
 }
 
-/// Returns why a text is what the page made of a body, which says nothing of the body: then it is not judged.
+/// Returns why a text is what the page made of a body, not what was sent: then it is not judged.
 fn altered(pasted: &str) -> Option<&'static str> {
     if shadow::holds_mask(pasted) {
         return Some("v1 body: the card number was masked here. Paste the body again.");
