@@ -311,10 +311,10 @@ impl<'a> Reader<'a> {
             self.expect(b':')?;
             self.skip_whitespace();
             let member = members.list.push_mut(Member { name, raw_name, value: Value::UNREAD });
-            self.value(depth, &mut member.value).map_err(|error| match error {
-                JsonError::DuplicateKey(path) => JsonError::DuplicateKey(format!("{}.{path}", member.name).into()),
-                other => other,
-            })?;
+            if let Err(error) = self.value(depth, &mut member.value) {
+                let JsonError::DuplicateKey(path) = error else { return Err(error) };
+                return Err(JsonError::DuplicateKey(format!("{}.{path}", member.name).into()));
+            }
             if self.ends_after_item(b'}')? {
                 return Ok(());
             }
