@@ -206,7 +206,7 @@ async fn pasted_ids_are_found_without_the_white_space_around_them() {
     let spaced = create(&gateway, &Request::withdrawal(&ACME, &body)).await;
     eventually("the exact one first", async || {
         let listed = page(&gateway, "/api/callbacks?merchant=acme&order_id=%20one%20&state=pending,failed");
-        (listed.contains(&spaced.clone()) && !listed.contains(&id)).then_some(())
+        (listed.contains(&*spaced) && !listed.contains(&id)).then_some(())
     })
     .await;
 }
