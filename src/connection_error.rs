@@ -82,6 +82,8 @@ fn of_io(error: &io::Error) -> Option<&'static str> {
         ErrorKind::HostUnreachable => Some("host unreachable"),
         ErrorKind::NetworkUnreachable | ErrorKind::NetworkDown => Some("network unreachable"),
         ErrorKind::AddrNotAvailable => Some("no local address or port is free"),
+        // Without a code it is PostgreSQL's client that refuses a server which is read only.
+        ErrorKind::PermissionDenied if error.raw_os_error().is_none() => Some("the database does not allow writes"),
         ErrorKind::PermissionDenied => Some("the system does not permit the connection"),
         ErrorKind::NotFound => Some("no such socket"),
         _ => of_lookup(&error.to_string()),
