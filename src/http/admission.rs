@@ -123,7 +123,7 @@ impl GatewayState {
         let key = key.admit(address).map_err(throttled)?;
         let route = found.for_merchant(key.merchant());
         context.route = route.map_or(context.route, |route| Route::Merchant(route).name());
-        context.creates = route.is_some_and(MerchantRoute::creates);
+        context.names_order = route.is_some_and(MerchantRoute::names_order);
         context.stage_ended(Stage::Admission);
 
         let body = whole_body(context, body, limits).await?;

@@ -151,8 +151,8 @@ pub(super) struct RequestContext {
     /// The API version by whose headers the request names a key; `None` before its route is known, and for others than
     /// merchants' requests.
     pub(super) interface: Option<Interface>,
-    /// Whether the request is for creating an operation.
-    pub(super) creates: bool,
+    /// Whether the request names an order: a create, or a status of v1.
+    pub(super) names_order: bool,
     /// Whether a signature proved the caller. Before that, no reply depends on the merchant.
     is_proven: bool,
     /// Whether the connection has to close after the reply: an early refusal leaves a body unread.
@@ -196,7 +196,7 @@ impl RequestContext {
             http1,
             merchant: None,
             interface: None,
-            creates: false,
+            names_order: false,
             is_proven: false,
             close: http1 && has_body,
             body_at_hand: None,
@@ -264,7 +264,7 @@ impl RequestContext {
             request_id: &self.request_id,
             v1_merchant,
             interface: self.interface,
-            creates: self.creates,
+            names_order: self.names_order,
             close: self.close,
             hsts,
         };

@@ -32,8 +32,8 @@ pub struct Envelope<'a> {
     pub v1_merchant: Option<&'a Merchant>,
     /// The API version by whose headers the request names a key; `None` for those of providers, engines and customers.
     pub interface: Option<Interface>,
-    /// Whether the request creates an operation, so that its order makes a repeat safe.
-    pub creates: bool,
+    /// Whether the request names an order, which makes a repeat safe.
+    pub names_order: bool,
     /// Whether the connection closes after this reply, because a body is left unread.
     pub close: bool,
     /// Whether browsers have to use TLS alone for this host (contract section 3).
@@ -177,7 +177,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// The one match from errors to HTTP (contract sections 3, 5 and 7).
 fn error_reply<'a>(failure: &'a ApiError, envelope: &Envelope<'_>) -> ErrorReply<'a> {
-    let order = match (envelope.creates, envelope.v1_merchant) {
+    let order = match (envelope.names_order, envelope.v1_merchant) {
         (false, _) => "",
         (true, Some(_)) => ", with the same external_id,",
         (true, None) => ", with the same order_id,",
@@ -511,7 +511,8 @@ mod tests {
             ApiError::Legacy(LegacyError::Timeout),
             ApiError::Legacy(LegacyError::Busy),
         ] {
-            let message = |creates| error_reply(&failure, &Envelope { creates, ..ENVELOPE }).message.into_owned();
+            let message =
+                |names_order| error_reply(&failure, &Envelope { names_order, ..ENVELOPE }).message.into_owned();
             assert!(
                 message(true).ends_with("; the same request, with the same order_id, may be sent again"),
                 "{failure:?}"
@@ -582,7 +583,7 @@ mod tests {
     static ID: HeaderValue = HeaderValue::from_static("r");
 
     const ENVELOPE: Envelope<'static> =
-        Envelope { request_id: &ID, v1_merchant: None, interface: None, creates: false, close: false, hsts: false };
+        Envelope { request_id: &ID, v1_merchant: None, interface: None, names_order: false, close: false, hsts: false };
 
     const MARK: &str = "marked-private-cause";
 

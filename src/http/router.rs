@@ -105,10 +105,14 @@ pub enum MerchantRoute {
 }
 
 impl MerchantRoute {
-    /// Reports whether it is for creating an operation.
+    /// Reports whether the caller names an order: in a create, or in a status request of v1.
     #[must_use]
-    pub const fn creates(self) -> bool {
-        matches!(self, Self::V2Create(_) | Self::V1(Endpoint::Payin | Endpoint::Payout))
+    pub const fn names_order(self) -> bool {
+        matches!(
+            self,
+            Self::V2Create(_)
+                | Self::V1(Endpoint::Payin | Endpoint::Payout | Endpoint::PayinStatus | Endpoint::PayoutStatus)
+        )
     }
 }
 
