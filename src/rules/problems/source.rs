@@ -140,7 +140,7 @@ impl Source {
     /// Returns what must not be shown of a line of a file that is not valid TOML. A line that is valid by itself is hidden by
     /// its keys; in any other, all that follows a key that holds a secret, and all of what continues the value of one.
     fn hidden_in_unread(&self, line: &str, start: usize) -> Vec<Span> {
-        if !self.is_toml() || self.continues_secret(line, start) {
+        if !self.is_toml() || self.continues_secret(line, start) || self.ends_secret_key(line, start) {
             return std::iter::once(0..line.len()).collect();
         }
         if is_header(line) {
@@ -186,6 +186,13 @@ impl Source {
         let is_secret = |line: &str| secret_value(line, SOME_TABLE).is_some();
         let decides = |line: &&str| begins_with_key(line) || is_secret(line) || is_whole_header(line);
         above.lines().rev().find(decides).is_some_and(is_secret)
+    }
+
+    /// Reports whether a line break went into the key of a secret, so that the line begins with the rest of it.
+    fn ends_secret_key(&self, line: &str, start: usize) -> bool {
+        let above = self.text[..start].lines().next_back().unwrap_or_default().trim();
+        let is_key = !above.is_empty() && !above.starts_with(['#', '[']) && !above.contains('=');
+        is_key && secret_value(&format!("{above}{}", line.trim_start()), SOME_TABLE).is_some()
     }
 
     /// Returns the line in which `span` starts, its secrets replaced, with the part of `span` in it.
