@@ -259,8 +259,7 @@ payin = true
 fn a_line_break_inside_a_key_shows_no_secret() {
     for (from, to) in [("v2_secret", "v2_sec\nret"), ("v2_secret", "v2_\n  secret"), ("v1_secret", "v1_secre\r\nt")] {
         let rules = Rules::small();
-        rules
-            .put("merchants/m.toml", &SECRETS.replacen(from, to, 1).replace("\", \"TOPSECRET\"]", "\", \"TOPSECRET\""));
+        rules.put("merchants/m.toml", SECRETS.replacen(from, to, 1).replace("\", \"TOPSECRET\"]", "\", \"TOPSECRET\""));
         let problems = load(&rules.path(), UnixMillis(0), None, without_secrets()).unwrap_err();
         let shown = problems.rendered() + &problems.to_string();
         assert!(!shown.contains("TOPSECRET"), "{to:?}: {shown}");
