@@ -42,10 +42,11 @@
 //!
 //! `http::listener` (bytes, framing, TLS) → `http::router` (one table; [`http::router::Route`] is the request's purpose,
 //! up to its handler) → `http::admission` (gives a [`auth::Caller`] and a [`auth::SignedBody`]) →
-//! [`v1::V1Frontend::create`] → [`v1::translate`] (the v2 request and its bytes) → [`v2::V2Service::create_from_v1`] (signs the
-//! bytes: the proof that a native caller's signature gives for its own) → [`engine::Engine::create`] → [`store::Store::create`] (one commit, shared with the
-//! creates that wait with it), and back up the same modules, typed, to `http::reply`. From the end of the body read it runs
-//! in a task of its own, so that a caller who hangs up cannot abandon a commit half way.
+//! [`v1::V1Frontend::create`] → [`v1::translate`] (the v2 request and its bytes) → [`v2::V2Service::create_from_v1`] (signs
+//! the bytes: the proof that a native caller's signature gives for its own) → [`engine::Engine::create`] →
+//! [`store::Store::create`] (one commit, shared with the creates that wait with it), and back up the same modules, typed,
+//! to `http::reply`. From the end of the body read it runs in a task of its own, so that a caller who hangs up cannot
+//! abandon a commit half way.
 //!
 //! Where `[legacy]` names an old v1 service, [`homes`] stands before the v1 front: a request goes to the home of its order,
 //! here or there. For an order without one, the merchant's mode decides, and [`store::Store::claim`] is on disk before
