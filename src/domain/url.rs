@@ -7,6 +7,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use fluent_uri::{ParseError, ParseErrorKind, Uri};
+
 use super::InvalidValue;
 
 /// The longest URL in bytes.
@@ -154,41 +156,44 @@ fn checked(text: &str) -> Result<&str, InvalidValue> {
     if text.len() > MAX_BYTES {
         return Err(InvalidValue::new("must be at most 2048 characters"));
     }
-    if !text.bytes().all(is_allowed) {
-        return Err(BAD_CHARACTER);
+    let uri = Uri::parse(text).map_err(|error| malformed(text, error))?;
+    let scheme = uri.scheme().as_str();
+    let authority = uri.authority().ok_or(NOT_ABSOLUTE)?;
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return Err(NOT_ABSOLUTE);
     }
-    let rest = without_scheme(text).ok_or(NOT_ABSOLUTE)?;
-    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(authority_end);
-    check_authority(authority)?;
-    check_tail(tail)?;
+    if authority.has_userinfo() {
+        return Err(CREDENTIALS);
+    }
+    match authority.host().strip_prefix('[') {
+        None => check_name(authority.host())?,
+        Some(literal) => {
+            let address = literal.strip_suffix(']').and_then(|literal| literal.parse::<Ipv6Addr>().ok());
+            address.ok_or(BAD_HOST)?;
+        }
+    }
+    authority.port().map_or(Ok(()), |port| check_port(port.as_str()))?;
     Ok(text)
 }
 
-fn without_scheme(text: &str) -> Option<&str> {
-    let (scheme, rest) = text.split_once("://")?;
-    (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
-}
-
-/// [`is_url_byte`] for every byte: a request has up to six URLs, and each of their bytes is checked.
-#[expect(
-    clippy::as_conversions,
-    clippy::indexing_slicing,
-    reason = "evaluated by the compiler, which refuses a wrong index"
-)]
-const URL_BYTES: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0_u8;
-    while byte < 0x80 {
-        table[byte as usize] = is_url_byte(byte);
-        byte += 1;
+/// Returns why a text is no URI, in words for its author.
+fn malformed(text: &str, error: ParseError) -> InvalidValue {
+    if !text.bytes().all(is_url_byte) {
+        return BAD_CHARACTER;
     }
-    table
-};
-
-#[expect(clippy::indexing_slicing, reason = "the table has an entry for every byte")]
-fn is_allowed(byte: u8) -> bool {
-    URL_BYTES[usize::from(byte)]
+    if error.kind() == ParseErrorKind::InvalidPctEncodedOctet {
+        return InvalidValue::new("must have two hexadecimal digits after every %");
+    }
+    let (valid, rest) = text.split_at_checked(error.index()).unwrap_or((text, ""));
+    match valid.split_once("://") {
+        None => NOT_ABSOLUTE,
+        Some((_, authority)) if authority.contains(['/', '?', '#']) => BAD_CHARACTER,
+        Some(_) if rest.contains('@') => CREDENTIALS,
+        Some((_, authority)) => match authority.rsplit_once(':') {
+            Some((host, _)) if !host.starts_with('[') || host.ends_with(']') => BAD_PORT,
+            _ => BAD_HOST,
+        },
+    }
 }
 
 /// Reports whether RFC 3986 allows the byte: unreserved, reserved, or `%`.
@@ -199,27 +204,6 @@ const fn is_url_byte(byte: u8) -> bool {
             byte,
             b':' | b'/' | b'?' | b'@' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='
         )
-}
-
-fn check_authority(authority: &str) -> Result<(), InvalidValue> {
-    if authority.contains('@') {
-        return Err(CREDENTIALS);
-    }
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (literal, after) = rest.split_once(']').ok_or(BAD_HOST)?;
-            literal.parse::<Ipv6Addr>().map_err(|_| BAD_HOST)?;
-            (None, if after.is_empty() { None } else { Some(after.strip_prefix(':').ok_or(BAD_HOST)?) })
-        }
-        None => match authority.split_once(':') {
-            Some((host, port)) => (Some(host), Some(port)),
-            None => (Some(authority), None),
-        },
-    };
-    if let Some(host) = host {
-        check_name(host)?;
-    }
-    port.map_or(Ok(()), check_port)
 }
 
 /// Checks a registered name or a dotted IPv4 address. If the last label is numeric, a WHATWG parser would read the
@@ -262,31 +246,6 @@ fn is_label(label: &str) -> bool {
 fn check_port(port: &str) -> Result<(), InvalidValue> {
     let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) && !port.starts_with('0');
     if digits && port.parse::<u16>().is_ok() { Ok(()) } else { Err(BAD_PORT) }
-}
-
-/// Checks path, query and fragment: a percent sign is followed by two hexadecimal digits, there are no brackets, and at
-/// most one `#`.
-fn check_tail(tail: &str) -> Result<(), InvalidValue> {
-    let bytes = tail.as_bytes();
-    if !bytes.iter().any(|byte| matches!(byte, b'%' | b'[' | b']' | b'#')) {
-        return Ok(());
-    }
-    let mut fragment = false;
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'%' => {
-                let encoded = bytes.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
-                if !encoded {
-                    return Err(InvalidValue::new("must have two hexadecimal digits after every %"));
-                }
-            }
-            b'[' | b']' => return Err(BAD_CHARACTER),
-            b'#' if fragment => return Err(BAD_CHARACTER),
-            b'#' => fragment = true,
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -387,6 +346,33 @@ mod tests {
         }
         assert!(BrowserUrl::new(&format!("https://a.example/{}", "x".repeat(2048 - 18))).is_ok());
         assert!(BrowserUrl::new(&format!("https://a.example/{}", "x".repeat(2049 - 18))).is_err());
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_wrong() {
+        for (text, reason) in [
+            ("https://acme.example/a b", BAD_CHARACTER),
+            ("https://bücher.example/", BAD_CHARACTER),
+            ("https://acme.example/[x]", BAD_CHARACTER),
+            ("https://acme.example/#a#b", BAD_CHARACTER),
+            ("/cb", NOT_ABSOLUTE),
+            ("acme.example/cb", NOT_ABSOLUTE),
+            ("ftp://acme.example/", NOT_ABSOLUTE),
+            ("javascript:alert(1)", NOT_ABSOLUTE),
+            ("https:/acme.example", NOT_ABSOLUTE),
+            ("https://user:pw@acme.example/", CREDENTIALS),
+            ("https://user:pw[@acme.example/", CREDENTIALS),
+            ("https://acme..example/", BAD_HOST),
+            ("https://[::1/", BAD_HOST),
+            ("https://[::1]x/", BAD_HOST),
+            ("https://[v1.x]/", BAD_HOST),
+            ("https://acme.example:x/", BAD_PORT),
+            ("https://acme.example:0/", BAD_PORT),
+            ("https://[::1]:x/", BAD_PORT),
+            ("https://acme.example/%2", InvalidValue::new("must have two hexadecimal digits after every %")),
+        ] {
+            assert_eq!(BrowserUrl::new(text), Err(reason), "{text:?}");
+        }
     }
 
     #[test]
