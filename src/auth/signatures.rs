@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::{
     Algorithm, CallbackSignature, Encoding, Recipe, RedirectUrl, Secret, Secrets, Segment, TimestampFormat,
-    TransactionId, UnixMillis,
+    TransactionId, UnixMillis, push_hex,
 };
 use crate::wire::time::{read_rfc3339, rfc3339};
 
@@ -31,7 +31,13 @@ const LONGEST_HASH: usize = 64;
 pub fn sign_v2(secret: &Secret, body: &[u8]) -> String {
     let mut mac = secret.sha256();
     mac.update(body);
-    hex::encode(mac.finalize().into_bytes())
+    hexadecimal(&mac.finalize().into_bytes())
+}
+
+fn hexadecimal(hash: &[u8]) -> String {
+    let mut text = String::with_capacity(hash.len() * 2);
+    push_hex(&mut text, hash);
+    text
 }
 
 /// Reports whether `signature` is the v2 signature of `body` by any of the secrets. Only 64 lowercase hexadecimal
@@ -170,7 +176,7 @@ fn mac_of<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
                 }
             }
             Segment::Body => mac.update(input.body),
-            Segment::BodySha256 => mac.update(hex::encode(Sha256::digest(input.body)).as_bytes()),
+            Segment::BodySha256 => mac.update(hexadecimal(&Sha256::digest(input.body)).as_bytes()),
             Segment::ApiKey => mac.update(input.api_key.as_bytes()),
         }
     }
@@ -179,7 +185,7 @@ fn mac_of<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
 
 fn encode(encoding: Encoding, bytes: &[u8]) -> String {
     match encoding {
-        Encoding::Hex => hex::encode(bytes),
+        Encoding::Hex => hexadecimal(bytes),
         Encoding::Base64 => STANDARD.encode(bytes),
     }
 }
@@ -307,7 +313,7 @@ pub fn sign_link(secret: &Secret, public_url: &str, kind: &str, id: TransactionI
     let (_, signed) = link.split_at(public_url.len());
     mac.update(signed.as_bytes());
     link.push_str("&signature=");
-    link.push_str(&hex::encode(mac.finalize().into_bytes()));
+    push_hex(&mut link, &mac.finalize().into_bytes());
     link
 }
 

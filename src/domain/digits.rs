@@ -1,4 +1,4 @@
-//! Fast conversion of numbers to text, without `format!`, for replies.
+//! Fast conversion of numbers and hashes to text, without `format!`.
 
 /// The decimal digits of a number.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +42,14 @@ pub(super) fn digit(number: u64) -> u8 {
     b'0' + last
 }
 
+/// Appends a hash of at most 64 bytes in lowercase hexadecimal digits.
+pub fn push_hex(text: &mut String, hash: &[u8]) {
+    let mut digits = [0; 128];
+    let digits = digits.split_at_mut(hash.len().min(64) * 2).0;
+    let encoded = hex::encode_to_slice(hash, digits).ok().and_then(|()| std::str::from_utf8(digits).ok());
+    text.push_str(encoded.expect("a hash has at most 64 bytes, and digits are UTF-8"));
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -52,6 +60,16 @@ mod tests {
     fn the_least_and_the_greatest_number() {
         assert_eq!(Digits::of(0).as_str(), "0");
         assert_eq!(Digits::of(u64::MAX).as_str(), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn hashes_of_every_length() {
+        for length in [0, 1, 16, 32, 64] {
+            let hash: Vec<u8> = (0..length).map(|byte: u8| byte.wrapping_mul(37)).collect();
+            let mut text = String::from("x");
+            push_hex(&mut text, &hash);
+            assert_eq!(text, format!("x{}", hex::encode(&hash)));
+        }
     }
 
     proptest! {

@@ -31,7 +31,7 @@ pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
 pub(crate) use deceptive::{escaped_where, is_deceptive, visible};
-pub use digits::Digits;
+pub use digits::{Digits, push_hex};
 pub use fields::{
     CUSTOMER_FIELDS, Fields, KeptFields, MERCHANT_USER_IP, RETURN_USER_URL, RequestFields, SchemaFields,
     dropped_members, reserved_names,

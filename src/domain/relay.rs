@@ -1,6 +1,6 @@
 //! The address at which a gateway receives the callbacks of a v2 engine.
 
-use super::{CallbackUrl, Direction, Fingerprint, MerchantId};
+use super::{CallbackUrl, Direction, Fingerprint, MerchantId, push_hex};
 
 impl CallbackUrl {
     /// Returns the address at which a gateway receives the v2 callback of an order:
@@ -13,7 +13,7 @@ impl CallbackUrl {
         for piece in [public_url, "/relay/", merchant.as_str(), ".", direction.as_str(), "."] {
             url.push_str(piece);
         }
-        url.push_str(&hex::encode(order.0));
+        push_hex(&mut url, &order.0);
         Self::of_checked(url)
     }
 }
