@@ -1,6 +1,7 @@
 //! The `fields` object of a create request (merchant-api-v2, "Shop fields"): the names in it that every shop knows, and its
 //! members as a shop's schema keeps them and as repeats compare them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -69,6 +70,12 @@ impl<'a> RequestFields<'a> {
     #[must_use]
     pub const fn new(object: Object<'a>, customer_ip: Option<CustomerIp>) -> Self {
         Self { object, customer_ip }
+    }
+
+    /// Returns how many members there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.object.0.len()
     }
 
     /// The members that `kept` keeps, a `null` `merchant_user_ip` left out (it is like absent).
@@ -166,9 +173,9 @@ pub fn dropped_members(
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fields {
     /// The object as the caller sent it, less the members that the schema dropped.
-    pub sent: Box<str>,
+    pub sent: Cow<'static, str>,
     /// The object of members that the schema's defaults added.
-    pub defaults: Box<str>,
+    pub defaults: Cow<'static, str>,
     /// Fingerprints of v1 request members that the translated operation does not hold otherwise.
     pub v1_members: MemberFingerprints,
 }

@@ -1,6 +1,7 @@
 //! Operations and their life: PENDING to SUCCESS or FAILED, once.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode,
@@ -129,7 +130,7 @@ pub struct Deposit {
 
 /// A signed link. It is a secret of the customer, so `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct RedirectUrl(std::sync::Arc<str>);
+pub struct RedirectUrl(Arc<str>);
 
 impl RedirectUrl {
     /// Accepts a link made by an engine.
@@ -209,7 +210,7 @@ pub struct Operation {
     /// The shop that serves the operation.
     pub shop: ShopCode,
     /// The shop's payment-method code at creation.
-    pub payment_method: Option<Box<str>>,
+    pub payment_method: Option<Arc<str>>,
     /// The merchant's id of its customer.
     pub customer_account_id: Option<CustomerAccountId>,
     /// Where callbacks are sent.

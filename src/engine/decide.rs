@@ -19,6 +19,8 @@ pub struct AcceptedRequest {
     pub kept: SchemaFields,
     /// The `fields` to be stored.
     pub fields: Fields,
+    /// Whether the schema may drop members of `fields`.
+    pub drops_fields: bool,
     /// Why it is created FAILED, when the shop's payment checks refuse it.
     pub failure: Option<FailureCause>,
 }
@@ -79,9 +81,18 @@ pub fn check_rules(
             |invalid: InvalidValue| RefusingRule::Account.refuse("account_number", invalid.reason().to_owned());
         shop.account.check(account_number).map_err(refuse)?;
     }
-    let (kept, fields) = check_fields(merchant, request, &shop)?;
     let failure = refused_customer(&shop.checks, request);
-    Ok(AcceptedRequest { shop, kept, fields, failure })
+    let Some(schema) = &shop.side(request.kind.direction()).schema else {
+        let sent = request.fields.reduced(&SchemaFields::Everything).text().into();
+        let fields = Fields { sent, ..Fields::default() };
+        return Ok(AcceptedRequest { shop, kept: SchemaFields::Everything, fields, drops_fields: false, failure });
+    };
+    let kept = SchemaFields::Names(Arc::clone(schema.kept()));
+    let reduced = request.fields.reduced(&kept);
+    let defaults = schema.check_fields(&merchant.id, &reduced).map_err(refused_field)?;
+    let fields = Fields { sent: reduced.text().into(), defaults, ..Fields::default() };
+    let drops_fields = reduced.members().len() < request.fields.len();
+    Ok(AcceptedRequest { shop, kept, fields, drops_fields, failure })
 }
 
 /// Selects the shop that a request names, or the merchant's default. Unknown, inactive and not enabled shops get the same
@@ -111,23 +122,6 @@ fn select_shop(
         Some(access) => return Ok(Arc::clone(&access.shop)),
     };
     Err(rule.refuse("method", reason))
-}
-
-/// Applies the shop's schema to `fields` and reduces them to what it keeps.
-fn check_fields(
-    merchant: &Merchant,
-    request: &CreateRequest<'_>,
-    shop: &Shop,
-) -> Result<(SchemaFields, Fields), RuleRefusal> {
-    let Some(schema) = &shop.side(request.kind.direction()).schema else {
-        let sent = request.fields.reduced(&SchemaFields::Everything).text().into();
-        return Ok((SchemaFields::Everything, Fields { sent, ..Fields::default() }));
-    };
-    let kept = SchemaFields::Names(Arc::clone(schema.kept()));
-    let reduced = request.fields.reduced(&kept);
-    let defaults = schema.check_fields(&merchant.id, &reduced).map_err(refused_field)?;
-    let sent = reduced.text().into();
-    Ok((kept, Fields { sent, defaults, ..Fields::default() }))
 }
 
 fn refused_field(problem: FieldProblem) -> RuleRefusal {

@@ -45,7 +45,7 @@ impl Remote {
             merchant: merchant.id.clone(),
             direction: request.kind.direction(),
             order_id: request.order_id,
-            api_key: caller.api_key().key.clone(),
+            api_key: (*caller.api_key().key).into(),
             amount: request.amount,
             currency: request.currency,
             shop: request.method.or_else(default_shop),

@@ -59,7 +59,7 @@ impl Merchant {
 #[derive(Debug)]
 pub struct ApiKey {
     /// The value of `X-Api-Key`.
-    pub key: Box<str>,
+    pub key: Arc<str>,
     /// Verifies v1 requests; absent: the key cannot call v1.
     pub v1_secrets: Option<Secrets>,
     /// Verifies v2 requests and signs forwarded ones; absent: the key cannot call v2.

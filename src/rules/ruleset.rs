@@ -36,7 +36,7 @@ pub struct RuleSet {
     /// Dialects, by name; `v1` always exists.
     pub dialects: HashMap<Box<str>, Arc<Dialect>>,
     /// The merchants of API keys, by key.
-    pub api_keys: HashMap<Box<str>, KeyEntry>,
+    pub api_keys: HashMap<Arc<str>, KeyEntry>,
     /// The routes of all dialects, by path.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
     /// The dialect whose header names authenticate requests to `[legacy] paths`, the same in all dialects that are used;

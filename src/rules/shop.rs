@@ -25,7 +25,7 @@ pub struct Shop {
     /// Whether it accepts new operations.
     pub active: bool,
     /// The status record's `method` when the create request named no shop.
-    pub payment_method: Option<Box<str>>,
+    pub payment_method: Option<Arc<str>>,
     /// The rules of deposits.
     pub payin: ShopSide,
     /// The rules of withdrawals.

@@ -256,7 +256,7 @@ pub struct NewOperation {
     /// The store's [`FingerprintKey::order_key`] of the operation's order, if the caller has computed it already.
     pub order_key: Option<Fingerprint>,
     /// The key it was created with, which signs its callbacks.
-    pub api_key: Box<str>,
+    pub api_key: Arc<str>,
     /// The `fields` of the request.
     pub fields: Fields,
     /// What a repeated request is compared with.

@@ -105,7 +105,7 @@ mod tests {
     const PUBLIC_URL: &str = "https://pay.example";
 
     fn fields(sent: &str, defaults: &str) -> Fields {
-        Fields { sent: sent.into(), defaults: defaults.into(), ..Fields::default() }
+        Fields { sent: sent.to_owned().into(), defaults: defaults.to_owned().into(), ..Fields::default() }
     }
 
     #[test]

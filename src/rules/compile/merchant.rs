@@ -315,7 +315,7 @@ impl Context<'_> {
         let codes = |list: &List<ShopCode>| list.values().cloned().collect::<HashSet<_>>();
         Some(ApiKey {
             rate_limit: raw_key.rate_limit.get().map(|quota| self.rate_limit(id, &key, *quota)),
-            key,
+            key: key.into(),
             v1_secrets,
             v2_secrets,
             v2: *raw_key.v2,

@@ -208,7 +208,7 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: 
     })
 }
 
-fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Box<str>, KeyEntry> {
+fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Arc<str>, KeyEntry> {
     let entries = |merchant: &Arc<super::Merchant>| {
         let keys = merchant.api_keys.iter().enumerate();
         keys.map(|(index, key)| (key.key.clone(), KeyEntry { merchant: Arc::clone(merchant), index }))

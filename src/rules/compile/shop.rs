@@ -175,7 +175,7 @@ impl Context<'_> {
             name: raw.name.get().map_or_else(|| code.as_str().into(), |name| name.0.clone()),
             currency: *raw.currency.get()?,
             active: *raw.active,
-            payment_method,
+            payment_method: payment_method.map(Arc::from),
             payin: ShopSide {
                 schema: payin,
                 schema_file: schema_file(&raw.payin.schema),

@@ -22,7 +22,7 @@ pub struct FieldsSchema {
     pub(super) names: HashSet<Box<str>>,
     /// The names of the allowed-value lists that it uses, sorted.
     pub(super) lists: Box<[Box<str>]>,
-    pub(super) defaults: Map<String, Value>,
+    pub(super) defaults: Box<[SchemaDefault]>,
     /// Whether the schema's `required` names `merchant_user_ip`.
     pub(super) requires_ip: bool,
     /// Whether any other part of the schema names `merchant_user_ip`. If not, the member is left out of what is
@@ -31,6 +31,25 @@ pub struct FieldsSchema {
     pub(super) common: Validator<FieldsJson>,
     /// For merchants with lists of their own.
     pub(super) own: HashMap<MerchantId, Validator<FieldsJson>>,
+}
+
+/// The default of a member.
+#[derive(Debug)]
+pub(super) struct SchemaDefault {
+    name: String,
+    value: Value,
+    /// The member as JSON text.
+    text: String,
+}
+
+impl SchemaDefault {
+    pub(super) fn new(name: String, value: Value) -> Self {
+        let mut text = String::new();
+        json::write_string(&mut text, &name);
+        text.push(':');
+        text.push_str(&value.to_string());
+        Self { name, value, text }
+    }
 }
 
 impl FieldsSchema {
@@ -56,20 +75,23 @@ impl FieldsSchema {
     ///
     /// # Errors
     /// The first member that the schema refuses, or that holds a number which it cannot be compared with.
-    pub fn check_fields(&self, merchant: &MerchantId, fields: &KeptFields<'_>) -> Result<Box<str>, FieldProblem> {
+    pub fn check_fields(
+        &self,
+        merchant: &MerchantId,
+        fields: &KeptFields<'_>,
+    ) -> Result<Cow<'static, str>, FieldProblem> {
         if let Some(member) = fields.members().find(|member| !numbers_fit(&member.value)) {
             let path = member.name.clone().into_owned();
             let rule = FieldRule { member: path.clone(), keyword: format!("properties.{path}"), list: None };
             return Err(FieldProblem { path, reason: "holds a number that is out of range".into(), rule });
         }
         let members = fields.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));
-        let defaults = self.check(merchant, members)?;
-        Ok(if defaults.is_empty() { "{}".into() } else { Value::Object(defaults).to_string().into() })
+        self.check(merchant, members)
     }
 
     /// Validates members for a merchant, whose own allowed-value lists replace the common ones. The caller has already
     /// removed members that are not kept and a `null` `merchant_user_ip`. Returns the members that the schema's
-    /// defaults add, as an object.
+    /// defaults add, as the JSON text of an object.
     ///
     /// # Errors
     /// The first member that the schema refuses.
@@ -77,7 +99,7 @@ impl FieldsSchema {
         &'a self,
         merchant: &MerchantId,
         members: impl Iterator<Item = (&'a str, FieldValue<'a>)>,
-    ) -> Result<Map<String, Value>, FieldProblem> {
+    ) -> Result<Cow<'static, str>, FieldProblem> {
         // Room for all members and defaults, so that the vector does not grow.
         let mut whole = Whole(Vec::with_capacity(members.size_hint().0 + self.defaults.len()));
         whole.0.extend(members);
@@ -85,21 +107,23 @@ impl FieldsSchema {
             let rule = FieldRule { member: MERCHANT_USER_IP.into(), keyword: "required".into(), list: None };
             return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into(), rule });
         }
-        let added: Vec<_> = self.defaults.iter().filter(|(name, _)| !whole.names(name)).collect();
+        let added: Vec<_> = self.defaults.iter().filter(|default| !whole.names(&default.name)).collect();
         if !self.names_ip {
             whole.0.retain(|(name, _)| *name != MERCHANT_USER_IP);
         }
-        whole.0.extend(added.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value))));
-        let added = || added.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
+        whole.0.extend(added.iter().map(|default| (default.name.as_str(), FieldValue::Given(&default.value))));
         let whole = FieldValue::Whole(&whole);
         let validator = self.own.get(merchant).unwrap_or(&self.common);
-        if validator.is_valid(whole) {
-            return Ok(added());
+        if !validator.is_valid(whole) {
+            // The error is taken from a sorted object, so that it does not depend on the order of the members as sent.
+            let problem = |error| field_problem(&error, |name| self.has_name(name));
+            validator.validate(FieldValue::Given(&whole.to_value())).map_err(problem)?;
         }
-        // The error is taken from a sorted object, so that it does not depend on the order of the members as sent.
-        let problem = |error| field_problem(&error, |name| self.has_name(name));
-        validator.validate(FieldValue::Given(&whole.to_value())).map_err(problem)?;
-        Ok(added())
+        if added.is_empty() {
+            return Ok(Cow::Borrowed("{}"));
+        }
+        let members: Vec<_> = added.iter().map(|default| default.text.as_str()).collect();
+        Ok(format!("{{{}}}", members.join(",")).into())
     }
 }
 

@@ -19,10 +19,10 @@ use serde_json::{Map, Value};
 
 use self::check::{CheckedMembers, MOST_PROBLEMS};
 pub(super) use self::fields::FieldValue;
-use self::fields::FieldsJson;
 pub use self::fields::FieldsSchema;
 #[cfg(test)]
 pub(super) use self::fields::given;
+use self::fields::{FieldsJson, SchemaDefault};
 use self::keywords::{allowed_list, unique_items};
 use self::problem::UNIQUE_ITEMS;
 pub(super) use self::problem::{ALLOWED_LIST, AllowedValues, SchemaProblem};
@@ -133,6 +133,7 @@ impl FieldsSchema {
         let (kept, lists) = (kept.into_iter().collect(), used.into_iter().map(String::into).collect());
         let mut names = HashSet::new();
         add_names(&schema, &mut names);
+        let defaults = defaults.into_iter().map(|(name, value)| SchemaDefault::new(name, value)).collect();
         Ok(Self { kept, names, lists, defaults, requires_ip, names_ip, common, own })
     }
 }

@@ -367,7 +367,7 @@ fn validated(schema: &crate::rules::FieldsSchema, merchant: &str, members: &Valu
     let mut members = members.as_object().unwrap().clone();
     members.retain(|name, _| schema.kept().iter().any(|kept| **kept == **name));
     let added = schema.check(&merchant_id(merchant), given(&members)).ok()?;
-    members.extend(added);
+    members.extend(serde_json::from_str::<Map<String, Value>>(&added).unwrap());
     Some(members)
 }
 

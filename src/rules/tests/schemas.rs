@@ -17,7 +17,8 @@ fn with_schema(schema: &str) -> Rules {
 fn checked(rules: &Rules, merchant: &str, members: &Value) -> Result<Map<String, Value>, FieldProblem> {
     let rules = rules.load();
     let schema: &FieldsSchema = rules.shops["s"].payin.schema.as_ref().unwrap();
-    schema.check(&merchant_id(merchant), given(members.as_object().unwrap()))
+    let added = schema.check(&merchant_id(merchant), given(members.as_object().unwrap()))?;
+    Ok(serde_json::from_str(&added).unwrap())
 }
 
 #[track_caller]

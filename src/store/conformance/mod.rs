@@ -259,7 +259,7 @@ pub(super) fn first_page(merchant_name: &str) -> HistoryQuery {
 pub(super) fn stored(draft: &NewOperation) -> Stored {
     Stored {
         operation: draft.operation.clone(),
-        api_key: draft.api_key.clone(),
+        api_key: (*draft.api_key).into(),
         comparison: draft.comparison.clone(),
         v1: draft.v1.clone(),
     }

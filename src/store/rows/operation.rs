@@ -1,6 +1,8 @@
 //! Conversion of operations between [`NewOperation`] or [`Stored`] and columns, one of which seals the details; for
 //! status replies, of only the columns that they need.
 
+use std::sync::Arc;
+
 use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, decode_kept, direction_of, provider_of};
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::{
@@ -120,7 +122,7 @@ impl StoredRow {
             currency: Currency::new(&context.currency).or_corrupt("currency")?,
             method: context.method.as_deref().map(ShopCode::new).transpose().or_corrupt("method")?,
             shop: ShopCode::new(&context.shop).or_corrupt("shop")?,
-            payment_method: context.payment_method,
+            payment_method: context.payment_method.map(Arc::from),
             customer_account_id: self.customer_account_id.map(CustomerAccountId),
             callback_url,
             kind,
@@ -384,8 +386,8 @@ impl Details {
 
     fn fields(&self) -> Result<Fields, CorruptRow> {
         let mut texts = Texts(&self.plain);
-        let sent = texts.take()?.ok_or(CORRUPT)?.into();
-        let defaults = texts.take()?.ok_or(CORRUPT)?.into();
+        let sent = texts.take()?.ok_or(CORRUPT)?.to_owned().into();
+        let defaults = texts.take()?.ok_or(CORRUPT)?.to_owned().into();
         Ok(Fields { sent, defaults, v1_members: texts.members()? })
     }
 
