@@ -56,7 +56,7 @@ pub async fn take(
     body: &SignedBody,
 ) -> Result<Bytes, ApiError> {
     let object = read_object(body.bytes())?;
-    let order_id = required_parsed("order_id", &object, |text| Ok(text.to_owned()))?;
+    let order_id = required_parsed("order_id", object.get("order_id"), |text| Ok(text.to_owned()))?;
     if order_id != relay_target.order_id.as_str() {
         return Err(ApiError::NotFound);
     }

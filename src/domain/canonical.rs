@@ -3,25 +3,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FingerprintInput, wide};
+use super::FingerprintInput;
 use crate::json::{Member, Node, Object, Value};
+
+/// The tags of values in a hash.
+const NULL: u8 = 0;
+const FALSE: u8 = 1;
+const TRUE: u8 = 2;
+const NUMBER: u8 = 3;
+const STRING: u8 = 4;
+const ARRAY: u8 = 5;
+const OBJECT: u8 = 6;
+const ABSENT: u8 = 7;
 
 /// Adds the canonical form of a value to a hash.
 pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
     match &value.node {
-        Node::Null => parts.part(b"null"),
-        Node::Bool(truth) => parts.part(if *truth { b"true" } else { b"false" }),
+        Node::Null => parts.tag(NULL),
+        Node::Bool(truth) => parts.tag(if *truth { TRUE } else { FALSE }),
         Node::Number => {
-            parts.part(b"number");
+            parts.tag(NUMBER);
             parts.part(canonical_number(value.raw).as_bytes());
         }
         Node::String(text) => {
-            parts.part(b"string");
+            parts.tag(STRING);
             parts.part(text.as_bytes());
         }
         Node::Array(items) => {
-            parts.part(b"array");
-            parts.part(&wide(items.len()).to_le_bytes());
+            parts.tag(ARRAY);
+            parts.count(items.len());
             for item in items {
                 hash_value(parts, item);
             }
@@ -30,13 +40,21 @@ pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
     }
 }
 
+/// Adds the canonical form of a value that may be absent to a hash.
+pub fn hash_optional(parts: &mut FingerprintInput, value: Option<&Value<'_>>) {
+    match value {
+        Some(value) => hash_value(parts, value),
+        None => parts.tag(ABSENT),
+    }
+}
+
 /// Adds those members of an object that `keep` accepts to a hash, independent of their order.
 pub fn hash_members(parts: &mut FingerprintInput, object: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) {
     let mut members = Vec::with_capacity(object.0.len());
     members.extend(object.0.iter().filter(|member| keep(member)));
     members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    parts.part(b"object");
-    parts.part(&wide(members.len()).to_le_bytes());
+    parts.tag(OBJECT);
+    parts.count(members.len());
     for member in members {
         parts.part(member.name.as_bytes());
         hash_value(parts, &member.value);

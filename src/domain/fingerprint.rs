@@ -147,8 +147,8 @@ fn stem(text: &str) -> &str {
     characters.as_str()
 }
 
-/// The input of a hash: parts, each preceded by its length, so that different lists of parts never collide. The parts
-/// are concatenated first, since hashing one long text is much faster than hashing many short ones.
+/// The input of a hash: parts, each preceded by its length, and tags of one byte, so that different lists of parts never
+/// collide. They are concatenated first, since hashing one long text is much faster than hashing many short ones.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FingerprintInput(Vec<u8>);
 
@@ -169,8 +169,24 @@ impl FingerprintInput {
 
     /// Adds a part.
     pub fn part(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(&wide(bytes.len()).to_le_bytes());
+        self.count(bytes.len());
         self.0.extend_from_slice(bytes);
+    }
+
+    /// Adds a tag, by which the kinds of what follows differ.
+    pub fn tag(&mut self, tag: u8) {
+        self.0.push(tag);
+    }
+
+    /// Adds a length or a count: one byte, of which the greatest announces eight more.
+    pub fn count(&mut self, count: usize) {
+        match u8::try_from(count) {
+            Ok(short) if short < u8::MAX => self.0.push(short),
+            _ => {
+                self.0.push(u8::MAX);
+                self.0.extend_from_slice(&wide(count).to_le_bytes());
+            }
+        }
     }
 
     /// Returns a hash without a key, for content that is no secret.
@@ -186,10 +202,10 @@ impl FingerprintInput {
     pub fn optional(&mut self, bytes: Option<&[u8]>) {
         match bytes {
             Some(bytes) => {
-                self.0.push(1);
+                self.tag(1);
                 self.part(bytes);
             }
-            None => self.0.push(0),
+            None => self.tag(0),
         }
     }
 }
@@ -222,6 +238,22 @@ mod tests {
         assert_ne!(payin("order-17")[..6], key("acme", Direction::Payout, "order-17")[..6]);
         assert_ne!(payin("order-17")[6..], key("acme", Direction::Payout, "order-17")[6..]);
         assert_eq!(payin("order-17"), payin("order-17"));
+    }
+
+    #[test]
+    fn lengths_of_one_byte_and_of_nine_never_collide() {
+        let input = |parts: &[usize]| {
+            let mut input = FingerprintInput::of("test");
+            parts.iter().for_each(|length| input.part(&vec![u8::MAX; *length]));
+            input
+        };
+        let mut inputs: Vec<_> =
+            [0, 1, 7, 8, 9, 254, 255, 256, 262, 263, 264, 65_536].map(|length| input(&[length])).into();
+        inputs.extend([[0, 254], [254, 0], [8, 255], [255, 8]].map(|lengths| input(&lengths)));
+        for (place, one) in inputs.iter().enumerate() {
+            assert!(inputs.iter().skip(place + 1).all(|other| one != other));
+        }
+        assert_eq!(input(&[254]).0.len() + 1 + 8, input(&[255]).0.len());
     }
 
     #[test]

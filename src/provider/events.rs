@@ -29,7 +29,7 @@ pub fn provider_of<'r>(rules: &'r RuleSet, shop: &str) -> Option<(&'r ShopCode, 
 /// result ([`ApiError::Conflict`]), or the store is unavailable: then nothing was recorded.
 pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result<Answer, ApiError> {
     let report = read_object(body.bytes())?;
-    let id = required_parsed("transaction_id", &report, |text| Ok(text.to_owned()))?;
+    let id = required_parsed("transaction_id", report.get("transaction_id"), |text| Ok(text.to_owned()))?;
     // A malformed id names no operation.
     let id = TransactionId::parse(&id).map_err(|_| ApiError::NotFound)?;
     let operation = operation(engine, shop, id).await?;

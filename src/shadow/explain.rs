@@ -11,7 +11,7 @@ use crate::engine::{AcceptedRequest, FailureCause, check_rules};
 use crate::error::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
 use crate::v1::translate::{BodyBytes, LeftOut, MemberSource, OriginOf, Origins, RuleError, TranslateError, translate};
-use crate::wire::v1::{PAYMENT_DATA, V1Create, payment_data, read_create};
+use crate::wire::v1::{PAYMENT_DATA, V1Create, read_create};
 
 /// A v1 body as it is shown to an operator. It holds no card number, however the body spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,7 +204,8 @@ fn relayed(origins: &Origins<'_>, merchant: &Merchant) -> Option<ExplainedMember
 fn left_out(create: &V1Create<'_>, member: &LeftOut<'_>) -> ExplainedMember {
     let name = member.name;
     let inner = name.strip_prefix(PAYMENT_DATA).and_then(|rest| rest.strip_prefix('.'));
-    let sent = create.body().get(name).or_else(|| payment_data(create.body())?.get(inner?));
+    let sent =
+        create.member(name).or_else(|| create.unknown().get(name)).or_else(|| create.payment_data()?.get(inner?));
     ExplainedMember {
         fate: MemberFate::LeftOut,
         v1_name: Some(masked_json(name)),

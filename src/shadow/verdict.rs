@@ -159,7 +159,7 @@ impl Check<'_> {
         // v1's own names are short and without digits.
         let path = error.error.path().unwrap_or_default();
         let refusal = refusal(masked(path), error.error.reason(), (file, error.key));
-        Refusal { is_named: !self.create.unknown_members().any(|name| name == path), ..refusal }
+        Refusal { is_named: self.create.unknown().get(path).is_none(), ..refusal }
     }
 
     /// Checks the v2 request by the embedded engine's rules.

@@ -4,8 +4,6 @@
 //! differing members found: from the operation that the first body created, and from short hashes of the few members that
 //! it does not store as they were sent.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use serde::Serialize;
 
@@ -24,10 +22,8 @@ use crate::rules::{CallbackStyle, Dialect};
 use crate::store::V1Request;
 use crate::telemetry::{Stage, Stopwatch};
 use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
-use crate::wire::members::present;
-use crate::wire::v1::{
-    self as wire, MEMBERS, OPTIONAL, PAYMENT_DATA, UserId, UserIpPlace, V1Create, payment_data, read_create,
-};
+use crate::wire::members::not_null;
+use crate::wire::v1::{self as wire, MEMBERS, PAYMENT_DATA, UserId, UserIpPlace, V1Create, read_create};
 
 impl V1Frontend {
     /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Errors name members in v1 words.
@@ -113,6 +109,10 @@ impl V1Frontend {
 /// The name in conflicts of all top-level members that v1 does not know: their names are not stored.
 const UNKNOWN: &str = "unknown fields";
 
+/// The members that a fingerprint has as values: all but the amount, which has many spellings, and `paymentData`.
+const COMPARED: [&str; 7] =
+    ["external_id", "currency", "shop_code", "callback_url", "merchant_user_id", "merchant_user_ip", "card_number"];
+
 /// The members by their number in stored fingerprints. Numbers never change.
 const NUMBERED: [&str; 12] = [
     "external_id",
@@ -135,41 +135,28 @@ impl<'a> V1Create<'a> {
     /// list included: all of these become the same v2 body.
     #[must_use]
     pub fn fingerprint(&self, fingerprint_key: &FingerprintKey) -> Fingerprint {
-        let body = self.compared_body();
         let mut parts = FingerprintInput::of("v1 create");
         parts.part(self.direction.as_str().as_bytes());
         parts.part(&self.amount.hundredths().to_le_bytes());
-        canonical::hash_members(&mut parts, &body, |member| {
-            let name = member.name.as_ref();
-            name != "amount"
-                && (member.value.node != Node::Null || !OPTIONAL.contains(&name))
-                && (name != PAYMENT_DATA || holds_payment_data(&body))
-        });
+        for name in COMPARED {
+            canonical::hash_optional(&mut parts, not_null(self.member(name)));
+        }
+        // A `null` address equals an absent one.
+        let counts = |member: &Member<'_>| member.name != USER_IP || member.value.node != Node::Null;
+        match self.payment_data() {
+            Some(fields) if fields.0.iter().any(counts) => canonical::hash_members(&mut parts, fields, counts),
+            _ => canonical::hash_optional(&mut parts, None),
+        }
+        canonical::hash_members(&mut parts, self.unknown(), |_| true);
         fingerprint_key.fingerprint(&parts)
-    }
-
-    /// Returns the body without a `null` address in `paymentData`, which equals an absent one.
-    fn compared_body(&self) -> Cow<'_, Object<'a>> {
-        let is_null = |member: &Member<'_>| member.name == USER_IP && member.value.node == Node::Null;
-        if !payment_data(self.body()).is_some_and(|fields| fields.0.iter().any(is_null)) {
-            return Cow::Borrowed(self.body());
-        }
-        let mut body = self.body().clone();
-        for member in &mut body.0 {
-            if let (PAYMENT_DATA, Node::Object(fields)) = (member.name.as_ref(), &mut member.value.node) {
-                fields.0.retain(|member| !is_null(member));
-            }
-        }
-        Cow::Owned(body)
     }
 
     /// Returns fingerprints of the members that neither the v2 request nor `relayed_to`, the merchant's address that the relay
     /// calls, holds as they were sent.
     #[must_use]
     pub fn not_held(&self, fingerprint_key: &FingerprintKey, relayed_to: Option<&CallbackUrl>) -> MemberFingerprints {
-        let place = self.user_ip_place();
-        let inner_ip = matches!(place, UserIpPlace::PaymentData | UserIpPlace::Both);
-        let user_id = present(self.body(), "merchant_user_id");
+        let inner_ip = matches!(self.user_ip_place, UserIpPlace::PaymentData | UserIpPlace::Both);
+        let user_id = not_null(self.member("merchant_user_id"));
         let differs = [
             ("currency", self.currency_text() != self.currency.as_str()),
             ("callback_url", self.callback_url.as_ref() != relayed_to),
@@ -179,7 +166,7 @@ impl<'a> V1Create<'a> {
                     || self.merchant_user_id == UserId::NoEquivalent,
             ),
             (USER_IP, inner_ip),
-            (UNKNOWN, self.unknown_members().next().is_some()),
+            (UNKNOWN, !self.unknown().0.is_empty()),
             ("paymentData.return_user_url", self.direction == Direction::Payin && self.return_user_url.is_none()),
             ("paymentData.merchant_user_ip", inner_ip),
         ];
@@ -194,22 +181,16 @@ impl<'a> V1Create<'a> {
     fn short(&self, fingerprint_key: &FingerprintKey, name: &str, kept: &SchemaFields) -> MemberFingerprint {
         let mut parts = FingerprintInput::of("v1 member");
         parts.part(name.as_bytes());
-        let mut value = |value: Option<&Value<'_>>| match value {
-            Some(value) => canonical::hash_value(&mut parts, value),
-            None => parts.optional(None),
-        };
+        let mut value = |value: Option<&Value<'_>>| canonical::hash_optional(&mut parts, not_null(value));
         match name.strip_prefix("paymentData.") {
-            Some(inner) => value(payment_data(self.body()).and_then(|fields| present(fields, inner))),
-            None if name == UNKNOWN => {
-                let unknown: Vec<&str> = self.unknown_members().collect();
-                canonical::hash_members(&mut parts, self.body(), |member| unknown.contains(&&*member.name));
-            }
+            Some(inner) => value(self.payment_data().and_then(|fields| fields.get(inner))),
+            None if name == UNKNOWN => canonical::hash_members(&mut parts, self.unknown(), |_| true),
             None if name == PAYMENT_DATA => {
                 let nothing = Object::default();
-                let fields = payment_data(self.body()).unwrap_or(&nothing);
+                let fields = self.payment_data().unwrap_or(&nothing);
                 return dropped_members(fingerprint_key, self.direction, fields, kept).unwrap_or_default();
             }
-            None => value(present(self.body(), name)),
+            None => value(self.member(name)),
         }
         fingerprint_key.short(&parts)
     }
@@ -222,32 +203,29 @@ impl<'a> V1Create<'a> {
         held: &EarlierRequest,
         fields: &Object<'_>,
     ) -> bool {
-        let text = |object: &Object<'_>, name: &str| match present(object, name) {
-            Some(Value { node: Node::String(text), .. }) => Some(text.clone().into_owned()),
-            _ => None,
-        };
+        let text = |value: Option<&Value<'_>>| value.and_then(Value::as_str).map(str::to_owned);
         match name {
             "amount" => self.amount == held.amount,
             "currency" => self.currency_text() == held.currency.as_str(),
             "shop_code" => self.shop_code == held.shop_code,
             "callback_url" => self.callback_url == held.callback_url,
-            "merchant_user_id" => match (present(self.body(), name), held.user_id) {
+            "merchant_user_id" => match (not_null(self.member(name)), held.user_id) {
                 (None, None) => true,
-                (Some(_), Some(id)) => text(self.body(), name).is_some_and(|text| text == id.to_string()),
+                (sent @ Some(_), Some(id)) => text(sent).is_some_and(|text| text == id.to_string()),
                 _ => false,
             },
-            USER_IP => self.outer_user_ip() == text(fields, USER_IP),
+            USER_IP => self.outer_user_ip() == text(fields.get(USER_IP)),
             "card_number" => {
                 self.card_number.as_ref().map(AccountNumber::expose)
                     == held.card_number.as_ref().map(AccountNumber::expose)
             }
             PAYMENT_DATA => self.short(fingerprint_key, PAYMENT_DATA, &held.kept) == MemberFingerprint::default(),
-            UNKNOWN => self.unknown_members().next().is_none(),
+            UNKNOWN => self.unknown().0.is_empty(),
             "paymentData.return_user_url" => {
                 self.direction == Direction::Payout || self.return_user_url == held.return_url
             }
             "paymentData.merchant_user_ip" => {
-                !matches!(self.user_ip_place(), UserIpPlace::PaymentData | UserIpPlace::Both)
+                !matches!(self.user_ip_place, UserIpPlace::PaymentData | UserIpPlace::Both)
             }
             _ => true,
         }
@@ -255,7 +233,7 @@ impl<'a> V1Create<'a> {
 
     /// Returns the customer's address outside of `paymentData`.
     fn outer_user_ip(&self) -> Option<String> {
-        let outside = matches!(self.user_ip_place(), UserIpPlace::Body(_) | UserIpPlace::Both);
+        let outside = matches!(self.user_ip_place, UserIpPlace::Body | UserIpPlace::Both);
         self.merchant_user_ip.as_ref().filter(|_| outside).map(|address| CustomerIp::as_str(address).to_owned())
     }
 
@@ -269,7 +247,7 @@ impl<'a> V1Create<'a> {
             None => !self.is_held(fingerprint_key, name, held, &fields),
         };
         let nothing = Object::default();
-        let own = payment_data(self.body()).unwrap_or(&nothing);
+        let own = self.payment_data().unwrap_or(&nothing);
         let moved = canonical::differing_names(own, &fields, |member| {
             held.kept.keeps(&member.name) && member.name != USER_IP && !self.is_destination(&member.name)
         });
@@ -293,11 +271,6 @@ impl<'a> V1Create<'a> {
 fn number(name: &str) -> u8 {
     let place = NUMBERED.iter().position(|numbered| *numbered == name).unwrap_or(NUMBERED.len());
     u8::try_from(place).unwrap_or(u8::MAX)
-}
-
-/// Reports whether `paymentData` has members.
-fn holds_payment_data(body: &Object<'_>) -> bool {
-    payment_data(body).is_some_and(|fields| !fields.0.is_empty())
 }
 
 fn stored_object(text: &str) -> Object<'_> {
@@ -343,13 +316,13 @@ mod tests {
         let create = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
         assert_eq!(
             u128::from_be_bytes(create.fingerprint(&fingerprint_key).0),
-            0xeb2e_88da_b8cf_98f5_e925_008e_650c_3e55
+            0xc2ed_58e3_3a3d_c3b1_28e6_0bef_d1eb_22d6
         );
         let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
         let members = create.not_held(&fingerprint_key, Some(&callback_url));
         let stored = NUMBERED.map(|name| members.get(number(name)).map(u32::from_be_bytes));
         // The address, which is in its other place, and what v1 does not know.
-        let (unknown, nowhere, inside) = (Some(0x46c6_540e), Some(0x1311_aa2c), Some(0x6b36_ecc8));
+        let (unknown, nowhere, inside) = (Some(0xfdb7_e31c), Some(0x17f7_06d6), Some(0x7f38_07e7));
         assert_eq!(stored, [None, None, None, None, None, None, nowhere, None, None, unknown, None, inside]);
     }
 

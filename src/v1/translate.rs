@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::domain::{
-    Amount, BrowserUrl, CallbackUrl, CreateRequest, CustomerAccountId, Digits, MERCHANT_USER_IP, RequestFields,
-    RequestKind,
+    Amount, BrowserUrl, CallbackUrl, CreateRequest, CustomerAccountId, CustomerIp, Digits, MERCHANT_USER_IP,
+    RequestFields, RequestKind,
 };
 use crate::error::RequestError;
 use crate::json::{Member, Node, Object, Value, write_string};
@@ -277,9 +277,9 @@ impl<'a, S: Sink<'a>> Translation<'a, '_, S> {
             let reason = "[] is read as {}, by the dialect's [requests] empty_list_is_object";
             self.sink.left_out(PAYMENT_DATA, reason, false);
         }
-        for name in self.create.unknown_members() {
+        for Member { name, .. } in &self.create.unknown().0 {
             if self.rules.unknown_fields == UnknownFields::Reject {
-                let error = RequestError::member(name.to_owned(), "is not a known field");
+                let error = RequestError::member(name.clone().into_owned(), "is not a known field");
                 return Err(RuleError { error, reason: "unknown_field", key: "v1.unknown_fields" }.into());
             }
             self.sink.left_out(name, "unknown to v1: dropped, by the merchant's [v1] unknown_fields", true);
@@ -387,10 +387,10 @@ impl<'a, S: Sink<'a>> Translation<'a, '_, S> {
             self.sink.field(member, MemberSource::PaymentData(&member.name), "moved byte for byte");
             fields.0.push(member.clone());
         }
-        match self.create.user_ip_place() {
-            UserIpPlace::Body(address) => {
-                let node = Node::String(Cow::Borrowed(address.as_str()));
-                let value = Value { raw: self.create.user_ip_text(), node };
+        match self.create.user_ip_place {
+            UserIpPlace::Body => {
+                let address = self.create.merchant_user_ip.as_ref().map_or("", CustomerIp::as_str);
+                let value = Value { raw: &self.create.user_ip_text, node: Node::String(Cow::Borrowed(address)) };
                 let name = Cow::Borrowed(MERCHANT_USER_IP);
                 let member = Member { name, raw_name: "\"merchant_user_ip\"", value };
                 self.sink.field(&member, MemberSource::Body(MERCHANT_USER_IP), "as is, into fields");

@@ -4,14 +4,23 @@ use std::borrow::Cow;
 
 use crate::domain::InvalidValue;
 use crate::error::RequestError;
-use crate::json::{self, JsonError, Node, Object, Value};
+use crate::json::{self, JsonError, KnownMembers, Node, Object, Value};
 
 /// Reads a body that must be one JSON object.
 ///
 /// # Errors
 /// The body is not strict JSON, or not an object.
 pub fn read_object(body: &[u8]) -> Result<Object<'_>, RequestError> {
-    match json::read(body) {
+    read_members(body, &mut ())
+}
+
+/// Reads a body that must be one JSON object: the members that `known` knows go to their places; returns the others, in the
+/// order sent.
+///
+/// # Errors
+/// The body is not strict JSON, or not an object.
+pub fn read_members<'a>(body: &'a [u8], known: &mut impl KnownMembers<'a>) -> Result<Object<'a>, RequestError> {
+    match json::read_into(body, known) {
         Ok(Value { node: Node::Object(object), .. }) => Ok(object),
         Ok(other) => Err(RequestError::body(format!("the body must be a JSON object, not {}", other.kind()))),
         Err(JsonError::DuplicateKey(path)) => {
@@ -61,15 +70,20 @@ pub fn parsed<T>(
 /// The member is absent, not a string, or the constructor refuses it.
 pub fn required_parsed<T>(
     path: &'static str,
-    object: &Object<'_>,
+    value: Option<&Value<'_>>,
     parse: impl FnOnce(&str) -> Result<T, InvalidValue>,
 ) -> Result<T, RequestError> {
-    let value = object.get(path).ok_or_else(|| required(path))?;
-    parsed(path, value, parse)
+    parsed(path, value.ok_or_else(|| required(path))?, parse)
 }
 
 /// Returns a member that is present and not `null`.
 #[must_use]
 pub fn present<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v Value<'a>> {
-    object.get(name).filter(|value| value.node != Node::Null)
+    not_null(object.get(name))
+}
+
+/// Returns a value that is not `null`.
+#[must_use]
+pub fn not_null<'v, 'a>(value: Option<&'v Value<'a>>) -> Option<&'v Value<'a>> {
+    value.filter(|value| value.node != Node::Null)
 }

@@ -1,53 +1,94 @@
 //! The v2 shapes: create requests in, replies out (merchant-api-v2, "Endpoints").
 
-use super::members::{object, parsed, present, read_object, required, required_parsed};
+use super::members::{not_null, object, parsed, present, read_members, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, CreateRequest, Currency, CustomerAccountId,
     CustomerIp, Direction, InvalidValue, MERCHANT_USER_IP, OrderId, RequestFields, RequestKind, StatusRecord,
     reserved_names,
 };
 use crate::error::RequestError;
-use crate::json::{Member, Node, Object, write_string};
+use crate::json::{KnownMembers, Member, Node, Object, Value, write_string};
 
-const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer_account_id", "callback_url", "fields"];
-const DEPOSIT: [&str; 3] = ["success_url", "pending_url", "fail_url"];
-const WITHDRAWAL: [&str; 2] = ["account_number", "account_channel"];
+/// The members of a create body.
+struct CreateMembers<'a> {
+    direction: Direction,
+    order_id: Option<Value<'a>>,
+    amount: Option<Value<'a>>,
+    currency: Option<Value<'a>>,
+    method: Option<Value<'a>>,
+    customer_account_id: Option<Value<'a>>,
+    callback_url: Option<Value<'a>>,
+    fields: Option<Value<'a>>,
+    success_url: Option<Value<'a>>,
+    pending_url: Option<Value<'a>>,
+    fail_url: Option<Value<'a>>,
+    account_number: Option<Value<'a>>,
+    account_channel: Option<Value<'a>>,
+}
+
+impl CreateMembers<'_> {
+    const fn of(direction: Direction) -> Self {
+        Self {
+            direction,
+            order_id: None,
+            amount: None,
+            currency: None,
+            method: None,
+            customer_account_id: None,
+            callback_url: None,
+            fields: None,
+            success_url: None,
+            pending_url: None,
+            fail_url: None,
+            account_number: None,
+            account_channel: None,
+        }
+    }
+}
+
+impl<'a> KnownMembers<'a> for CreateMembers<'a> {
+    fn place(&mut self, name: &str) -> Option<&mut Option<Value<'a>>> {
+        Some(match (name, self.direction) {
+            ("order_id", _) => &mut self.order_id,
+            ("amount", _) => &mut self.amount,
+            ("currency", _) => &mut self.currency,
+            ("method", _) => &mut self.method,
+            ("customer_account_id", _) => &mut self.customer_account_id,
+            ("callback_url", _) => &mut self.callback_url,
+            ("fields", _) => &mut self.fields,
+            ("success_url", Direction::Payin) => &mut self.success_url,
+            ("pending_url", Direction::Payin) => &mut self.pending_url,
+            ("fail_url", Direction::Payin) => &mut self.fail_url,
+            ("account_number", Direction::Payout) => &mut self.account_number,
+            ("account_channel", Direction::Payout) => &mut self.account_channel,
+            _ => return None,
+        })
+    }
+}
 
 /// Reads a create request.
 ///
 /// # Errors
 /// The first rule of the interface that the body breaks, as far as no rule file is needed to decide.
 pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_>, RequestError> {
-    let mut members = read_object(body)?;
-    refuse_unknown(direction, &members)?;
-    let order_id = required_parsed("order_id", &members, OrderId::new)?;
-    let amount = read_amount(&members)?;
-    let currency = required_parsed("currency", &members, Currency::new)?;
-    let method = members.get("method").map(|value| parsed("method", value, read_method)).transpose()?;
-    let customer_account_id = read_customer_account_id(&members)?;
-    let callback_url = required_parsed("callback_url", &members, CallbackUrl::new)?;
-    let kind = read_kind(direction, &members)?;
-    let fields = read_fields(direction, &mut members)?;
-    Ok(CreateRequest { order_id, amount, currency, method, customer_account_id, callback_url, kind, fields })
-}
-
-fn refuse_unknown(direction: Direction, members: &Object<'_>) -> Result<(), RequestError> {
-    let own: &[&str] = match direction {
-        Direction::Payin => &DEPOSIT,
-        Direction::Payout => &WITHDRAWAL,
-    };
-    let unknown = members.0.iter().find(|member| {
-        let name = member.name.as_ref();
-        !COMMON.contains(&name) && !own.contains(&name)
-    });
-    match unknown {
-        Some(member) => Err(RequestError::member(member.name.clone().into_owned(), "is not a known field")),
-        None => Ok(()),
+    let mut members = CreateMembers::of(direction);
+    if let Some(unknown) = read_members(body, &mut members)?.0.into_iter().next() {
+        return Err(RequestError::member(unknown.name.into_owned(), "is not a known field"));
     }
+    Ok(CreateRequest {
+        order_id: required_parsed("order_id", members.order_id.as_ref(), OrderId::new)?,
+        amount: read_amount(members.amount.as_ref())?,
+        currency: required_parsed("currency", members.currency.as_ref(), Currency::new)?,
+        method: members.method.as_ref().map(|value| parsed("method", value, read_method)).transpose()?,
+        customer_account_id: read_customer_account_id(members.customer_account_id.as_ref())?,
+        callback_url: required_parsed("callback_url", members.callback_url.as_ref(), CallbackUrl::new)?,
+        kind: read_kind(&members)?,
+        fields: read_fields(direction, members.fields)?,
+    })
 }
 
-fn read_amount(members: &Object<'_>) -> Result<Amount, RequestError> {
-    let value = members.get("amount").ok_or_else(|| required("amount"))?;
+fn read_amount(value: Option<&Value<'_>>) -> Result<Amount, RequestError> {
+    let value = value.ok_or_else(|| required("amount"))?;
     if value.node != Node::Number {
         return Err(RequestError::member("amount", format!("must be a JSON number, not {}", value.kind())));
     }
@@ -61,9 +102,9 @@ fn read_method(text: &str) -> Result<Box<str>, InvalidValue> {
     Ok(text.into())
 }
 
-fn read_customer_account_id(members: &Object<'_>) -> Result<Option<CustomerAccountId>, RequestError> {
+fn read_customer_account_id(value: Option<&Value<'_>>) -> Result<Option<CustomerAccountId>, RequestError> {
     const NAME: &str = "customer_account_id";
-    let Some(value) = present(members, NAME) else { return Ok(None) };
+    let Some(value) = not_null(value) else { return Ok(None) };
     if value.node != Node::Number {
         return Err(RequestError::member(NAME, format!("must be a JSON integer, not {}", value.kind())));
     }
@@ -71,22 +112,23 @@ fn read_customer_account_id(members: &Object<'_>) -> Result<Option<CustomerAccou
     id.map(Some).map_err(|invalid| RequestError::invalid(NAME, &invalid))
 }
 
-fn read_kind(direction: Direction, members: &Object<'_>) -> Result<RequestKind, RequestError> {
-    match direction {
+fn read_kind(members: &CreateMembers<'_>) -> Result<RequestKind, RequestError> {
+    match members.direction {
         Direction::Payin => {
-            let success_url = required_parsed("success_url", members, BrowserUrl::new)?;
+            let success_url = required_parsed("success_url", members.success_url.as_ref(), BrowserUrl::new)?;
             // Usually all three are the same, which was checked already.
             let like_success = |text: &str| {
                 if text == success_url.as_str() { Ok(success_url.clone()) } else { BrowserUrl::new(text) }
             };
-            let pending_url = required_parsed("pending_url", members, like_success)?;
-            let fail_url = required_parsed("fail_url", members, like_success)?;
+            let pending_url = required_parsed("pending_url", members.pending_url.as_ref(), like_success)?;
+            let fail_url = required_parsed("fail_url", members.fail_url.as_ref(), like_success)?;
             Ok(RequestKind::Deposit { success_url, pending_url, fail_url })
         }
         Direction::Payout => Ok(RequestKind::Withdrawal {
-            account_number: required_parsed("account_number", members, AccountNumber::new)?,
+            account_number: required_parsed("account_number", members.account_number.as_ref(), AccountNumber::new)?,
             account_channel: members
-                .get("account_channel")
+                .account_channel
+                .as_ref()
                 .map(|value| parsed("account_channel", value, read_channel))
                 .transpose()?,
         }),
@@ -101,12 +143,12 @@ fn read_channel(text: &str) -> Result<Box<str>, InvalidValue> {
     }
 }
 
-fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<RequestFields<'a>, RequestError> {
-    let Some((at, member)) = members.0.iter().enumerate().find(|(_, member)| member.name == "fields") else {
-        return Ok(RequestFields::new(Object::default(), None));
+fn read_fields(direction: Direction, value: Option<Value<'_>>) -> Result<RequestFields<'_>, RequestError> {
+    let fields = match value {
+        None => Object::default(),
+        Some(Value { node: Node::Object(fields), .. }) => fields,
+        Some(other) => return Err(object("fields", &other).map_or_else(|error| error, |_| required("fields"))),
     };
-    object("fields", &member.value)?;
-    let Node::Object(fields) = members.0.swap_remove(at).value.node else { return Err(required("fields")) };
     let customer_ip = check_fields(direction, &fields)?;
     Ok(RequestFields::new(fields, customer_ip))
 }
@@ -537,10 +579,13 @@ mod tests {
             value["properties"].as_object().unwrap().keys().cloned().collect()
         };
         let words = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
-        for (direction, own, kind) in
-            [(Direction::Payin, &DEPOSIT[..], "Deposit"), (Direction::Payout, &WITHDRAWAL[..], "Withdrawal")]
-        {
-            assert_eq!(keys(&schema(&format!("{kind}Request"))), words(&[&COMMON[..], own].concat()), "{kind}");
+        let kinds = [(Direction::Payin, "Deposit"), (Direction::Payout, "Withdrawal")];
+        let named: BTreeSet<_> = kinds.iter().flat_map(|(_, kind)| keys(&schema(&format!("{kind}Request")))).collect();
+        assert_eq!(named.len(), 12, "as many as there are places");
+        for (direction, kind) in kinds {
+            let mut members = CreateMembers::of(direction);
+            let read: BTreeSet<_> = named.iter().filter(|name| members.place(name).is_some()).cloned().collect();
+            assert_eq!(keys(&schema(&format!("{kind}Request"))), read, "{kind}");
             let fields = schema(&format!("{kind}Fields"));
             assert_eq!(keys(&fields), words(&[&CUSTOMER_FIELDS[..], &[MERCHANT_USER_IP]].concat()), "{kind}");
             let reserved: BTreeSet<String> =

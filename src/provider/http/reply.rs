@@ -45,7 +45,7 @@ const ECHOES: [(&str, EchoedMember); 5] = [
 /// A member is missing or wrong; the error names it.
 pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report, RequestError> {
     let direction = operation.direction();
-    let id = required_parsed("transaction_id", object, |text| Ok(text.to_owned()))?;
+    let id = required_parsed("transaction_id", object.get("transaction_id"), |text| Ok(text.to_owned()))?;
     if id != operation.id.to_string() {
         return Err(RequestError::member("transaction_id", "must be the id of this operation"));
     }
@@ -59,7 +59,7 @@ pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report,
     if let Some(echo) = present(object, "amount") {
         amount(echo, operation.amount)?;
     }
-    let status = required_parsed("status", object, status_word)?;
+    let status = required_parsed("status", object.get("status"), status_word)?;
     if let Some(name) = PREPARATIONS.into_iter().find(|name| present(object, name).is_some())
         && (status != StatusWord::Pending || direction == Direction::Payout)
     {
