@@ -10,8 +10,10 @@ use crate::support::request::ACME;
 /// A kind of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Workload {
-    /// New v1 deposits.
+    /// New v1 deposits. Their ids ascend, so that consecutive orders share pages of the store.
     Create,
+    /// New v1 deposits whose ids are random UUIDs.
+    RandomCreate,
     /// Repeats of existing v1 deposits.
     Repeat,
     /// Status reads of v1 deposits.
@@ -41,6 +43,7 @@ impl Workload {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
+            Self::RandomCreate => "create-random",
             Self::Repeat => "repeat",
             Self::Status => "status",
             Self::RefusedQuestion => "refused-question",
@@ -55,6 +58,7 @@ impl Workload {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Create => "v1 create",
+            Self::RandomCreate => "v1 create, random order ids",
             Self::Repeat => "repeated create",
             Self::Status => "status read",
             Self::RefusedQuestion => "refused status read, 401",
@@ -107,6 +111,7 @@ pub fn request(workload: Workload, order: usize) -> Vec<u8> {
     let refused = |request: Request| request.replace("X-Signature", Some(WRONG));
     let request = match workload {
         Workload::Create | Workload::Repeat => create(v1_body(order)),
+        Workload::RandomCreate => create(v1_body(order).replace(&external_id(order), &random_id(order))),
         Workload::Status => question(),
         Workload::RefusedQuestion => refused(question()),
         Workload::RefusedCreate => refused(create(v1_body(order))),
@@ -120,6 +125,15 @@ pub fn request(workload: Workload, order: usize) -> Vec<u8> {
 #[must_use]
 pub fn external_id(order: usize) -> String {
     format!("order-{order:012}")
+}
+
+/// Returns a UUID that depends on the number alone, and is another one for every number.
+fn random_id(order: usize) -> String {
+    // An odd factor: no two numbers share a product.
+    let high = (order as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let low = (high ^ high >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let (time, middle, node) = (high >> 32, high >> 16 & 0xffff, low >> 16);
+    format!("{time:08x}-{middle:04x}-4{:03x}-8{:03x}-{node:012x}", high >> 4 & 0xfff, low & 0xfff)
 }
 
 /// Returns a v1 create of about 445 bytes. Its amount has no special meaning for the sandbox.
@@ -149,11 +163,14 @@ fn check(workload: Workload, answers: Answers, order: impl Fn(usize) -> usize + 
     let refused = |status| -> Arc<Check> {
         Arc::new(move |_, reply| reply.status == status && reply.body.starts_with(br#"{"error":{"code":"#))
     };
+    let id_of = if workload == Workload::RandomCreate { random_id } else { external_id };
     match workload {
-        Workload::Create | Workload::Repeat | Workload::Status => Arc::new(move |number, reply| {
-            let id = external_id(order(number));
-            reply.status == 200 && holds(reply.body, br#""transaction_id":""#) && holds(reply.body, id.as_bytes())
-        }),
+        Workload::Create | Workload::RandomCreate | Workload::Repeat | Workload::Status => {
+            Arc::new(move |number, reply| {
+                let id = id_of(order(number));
+                reply.status == 200 && holds(reply.body, br#""transaction_id":""#) && holds(reply.body, id.as_bytes())
+            })
+        }
         Workload::NativeCreate => Arc::new(|_, reply| {
             reply.status == 200
                 && reply.body.starts_with(br#"{"transaction_id":""#)

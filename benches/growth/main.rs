@@ -10,11 +10,11 @@
 //! Each size has its own gateway, a release build in its own directory below `--out` (`target/growth`). All of them run at
 //! the same time on one core, the client on another, and take turns in rounds, so that a slow moment of the machine affects
 //! all sizes alike. The figure is server CPU per request (user and system, all threads, deferred work included) and its ratio
-//! to that of the smallest size in the same round. Every create is a new order, with a random id; every reply is checked. No
-//! time is asserted.
+//! to that of the smallest size in the same round. Every create is a new order, with a random id; rows are measured with
+//! ascending ids too, in the same stores and rounds. Every reply is checked. No time is asserted.
 //!
 //! Rows are made through the store: deposits are created and completed as in production, with ids, links and sealed fields.
-//! While rows are measured the second time, withdrawals are completed beside the creates, callbacks are delivered and pages
+//! While rows are measured the last time, withdrawals are completed beside the creates, callbacks are delivered and pages
 //! of the history are read; the write-ahead log is checkpointed all the while.
 //!
 //! PostgreSQL is measured through the store, without a gateway: the cost of a create for all processes of the server.

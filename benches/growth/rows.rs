@@ -1,4 +1,5 @@
-//! Growing numbers of rows: creates alone, and creates beside all other work of a store.
+//! Growing numbers of rows: creates alone, with random order ids and with ascending ones, and creates beside all other work
+//! of a store.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,7 @@ use super::figures::{Axis, Turn};
 use super::plan::Plan;
 use super::support::Rules;
 use super::support::request::ACME;
-use super::traffic::{Caller, Orders, containing, created, histories};
+use super::traffic::{Caller, Orders, containing, created, histories, payins};
 use super::turns::{Sized, log_turn};
 use super::{fill, receiver, worlds};
 
@@ -28,8 +29,8 @@ const ONE_PAGE: usize = 100;
 /// A generous estimate of a row's size on disk with its entries and indexes, in bytes.
 const A_ROW: u64 = 1000;
 
-/// Measures the cost of a create in stores of several sizes: alone, and beside all other work.
-pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
+/// Measures the cost of a create in stores of several sizes: alone, alone with ascending ids, and beside all other work.
+pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 3] {
     assert!(!disk::is_memory(&plan.out), "{} is in memory: name a directory on a disk with --out", plan.out.display());
     let rules = worlds::common().edit(
         "merchants/acme.toml",
@@ -48,13 +49,16 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
         }
         for round in 0..=plan.rounds {
             for store in &mut stores {
-                let alone = client.creates(store, plan.creates).await;
+                let alone = client.creates(store, client.orders.some(plan.creates)).await;
+                let ascending = client.creates(store, client.orders.ascending(plan.creates)).await;
                 let busy = client.everything(store, plan.creates).await;
                 // The first turns only fill caches.
                 if round > 0 {
                     log_turn(round - 1, store.gateway.size, "creates alone", &alone);
+                    log_turn(round - 1, store.gateway.size, "creates alone, ascending ids", &ascending);
                     log_turn(round - 1, store.gateway.size, "creates beside all else", &busy);
                     store.alone.push(alone);
+                    store.ascending.push(ascending);
                     store.busy.push(busy);
                 }
             }
@@ -63,7 +67,7 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
         }
     });
     stores.sort_by_key(|store| store.gateway.size);
-    let added = (plan.rounds + 1) * (2 * plan.creates + plan.creates / ONE_PAYOUT);
+    let added = (plan.rounds + 1) * (3 * plan.creates + plan.creates / ONE_PAYOUT);
     let axis = |name, title, turns: fn(&Store) -> &Vec<Turn>| {
         let point = |store: &Store| {
             let note = format!("{added} more at the end, file of {} MiB", file_mib(&store.gateway));
@@ -74,6 +78,7 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
     };
     [
         axis("rows", "rows in the store", |store| &store.alone),
+        axis("rows_ascending", "rows in the store, creates with ascending order ids", |store| &store.ascending),
         axis("rows_busy", "rows in the store, with everything else beside", |store| &store.busy),
     ]
 }
@@ -84,12 +89,14 @@ struct Store {
     payouts: Vec<Connection>,
     pages: Vec<Connection>,
     alone: Vec<Turn>,
+    ascending: Vec<Turn>,
     busy: Vec<Turn>,
 }
 
 impl Store {
     fn of(gateway: Sized) -> Self {
-        Self { gateway, payouts: Vec::new(), pages: Vec::new(), alone: Vec::new(), busy: Vec::new() }
+        let [alone, ascending, busy] = Default::default();
+        Self { gateway, payouts: Vec::new(), pages: Vec::new(), alone, ascending, busy }
     }
 
     async fn connect(&mut self) {
@@ -108,8 +115,8 @@ struct Client {
 }
 
 impl Client {
-    async fn creates(&self, store: &mut Store, count: usize) -> Turn {
-        store.gateway.turn(self.orders.payins(&[caller()], count), &created()).await
+    async fn creates(&self, store: &mut Store, names: Vec<String>) -> Turn {
+        store.gateway.turn(payins(&[caller()], &names), &created()).await
     }
 
     /// Runs creates, withdrawals with their results and callbacks, and reads of the history, all at once. The latencies are

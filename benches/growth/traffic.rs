@@ -16,7 +16,7 @@ pub struct Caller {
     pub shop: String,
 }
 
-/// A source of order ids that look random and are unique in a run.
+/// A source of order ids that are unique in a run.
 #[derive(Debug, Default)]
 pub struct Orders(AtomicU64);
 
@@ -25,6 +25,12 @@ impl Orders {
     pub fn next(&self) -> String {
         let number = self.0.fetch_add(1, Ordering::Relaxed);
         format!("order-{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id()))
+    }
+
+    /// Returns `count` ids of orders that are numbered one after the other.
+    pub fn ascending(&self, count: usize) -> Vec<String> {
+        let first = self.0.fetch_add(count as u64, Ordering::Relaxed);
+        (first..).take(count).map(|number| format!("number-{number:015}")).collect()
     }
 
     /// Returns `count` ids.

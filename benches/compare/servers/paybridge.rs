@@ -10,8 +10,9 @@ use crate::stub;
 use crate::support::Rules;
 use crate::workload::{Answers, Workload};
 
-const OWN: [Workload; 7] = [
+const OWN: [Workload; 8] = [
     Workload::Create,
+    Workload::RandomCreate,
     Workload::Repeat,
     Workload::Status,
     Workload::RefusedQuestion,
