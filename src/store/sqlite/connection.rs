@@ -317,9 +317,9 @@ impl Readers {
     }
 }
 
-/// The checkpointer is woken after this many pages were written to the log (48 MiB). A page that many commits changed is moved
-/// once in a pass, so fewer passes cost less; a start after a kill reads the whole log.
-const WAKING_PAGES: i64 = 6 * 1024;
+/// The checkpointer is woken after this many pages were written to the log (32 MiB). A page that many commits changed is moved
+/// once in a pass, so fewer passes cost less, up to about this length; a start after a kill reads and moves the whole log.
+const WAKING_PAGES: i64 = 4 * 1024;
 
 /// What is left of the log after a pass, because it was written meanwhile, goes into another pass if it is more than
 /// this; otherwise the writer moves it. That also flushes what the passes moved, since SQLite flushes with the last

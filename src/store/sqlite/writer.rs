@@ -33,8 +33,8 @@ const QUEUE: usize = 16 * 1024;
 /// A batch is committed after this time, even while commands keep arriving: about four writes to a disk.
 const LONGEST_GATHERING: Duration = Duration::from_millis(1);
 
-/// The writer itself restarts the log at this many pages (128 MiB), which only continuous load reaches.
-const LOG_BOUND_PAGES: i64 = 16 * 1024;
+/// The writer itself restarts the log at this many pages (64 MiB), which only continuous load reaches.
+const LOG_BOUND_PAGES: i64 = 8 * 1024;
 
 /// How long restarting the log may wait for readers of other processes.
 const RESTART_WAIT: Duration = Duration::from_millis(50);

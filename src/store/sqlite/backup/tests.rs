@@ -86,9 +86,11 @@ async fn a_cancelled_backup_leaves_nothing() {
 async fn a_damaged_copy_gets_no_name() {
     let place = Place::new().await;
     let mut copied = place.begun().copy(&|_, _| (), &|| true).unwrap();
-    let middle = copied.copy.file.metadata().unwrap().len() / 4096 / 2 * 4096;
+    let page = vec![0xff; 8 * 1024];
+    let bytes = page.len() as u64;
+    let middle = copied.copy.file.metadata().unwrap().len() / bytes / 2 * bytes;
     copied.copy.file.seek(SeekFrom::Start(middle)).unwrap();
-    copied.copy.file.write_all(&[0xff; 3 * 4096]).unwrap();
+    copied.copy.file.write_all(&page.repeat(3)).unwrap();
     let checked = copied.check(&|_| (), &|| true);
     assert!(matches!(checked, Err(BackupError::Damaged { .. } | BackupError::Read { .. })), "{checked:?}");
     assert!(place.copies().is_empty());

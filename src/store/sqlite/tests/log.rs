@@ -31,7 +31,7 @@ async fn the_log_is_restarted_long_before_its_bound() {
     // The third time: the first two may have been lucky.
     while beginnings(&log) < first + 3 {
         let length = fs::metadata(&log).unwrap().len();
-        assert!(length < 96 << 20, "{length} bytes after {} operations", numbers.load(Ordering::Relaxed));
+        assert!(length < 64 << 20, "{length} bytes after {} operations", numbers.load(Ordering::Relaxed));
         tokio::task::yield_now().await;
     }
     enough.store(true, Ordering::Relaxed);
