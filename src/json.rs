@@ -332,9 +332,9 @@ impl<'a> Reader<'a> {
         self.skip_whitespace();
         self.expect(b':')?;
         self.skip_whitespace();
-        self.value(depth, &mut (), place).map_err(|error| match error {
-            JsonError::DuplicateKey(path) => JsonError::DuplicateKey(format!("{name}.{path}").into()),
-            other => other,
+        self.value(depth, &mut (), place).map_err(|error| {
+            let JsonError::DuplicateKey(path) = error else { return error };
+            JsonError::DuplicateKey(format!("{name}.{path}").into())
         })
     }
 

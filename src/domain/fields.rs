@@ -72,10 +72,10 @@ impl<'a> RequestFields<'a> {
         Self { object, customer_ip }
     }
 
-    /// Returns how many members there are.
+    /// Reports whether there are more members than the kept ones.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.object.0.len()
+    pub const fn exceed(&self, kept: &KeptFields<'_>) -> bool {
+        self.object.0.len() > kept.0.len()
     }
 
     /// The members that `kept` keeps, a `null` `merchant_user_ip` left out (it is like absent).

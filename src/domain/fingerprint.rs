@@ -244,7 +244,9 @@ mod tests {
     fn lengths_of_one_byte_and_of_nine_never_collide() {
         let input = |parts: &[usize]| {
             let mut input = FingerprintInput::of("test");
-            parts.iter().for_each(|length| input.part(&vec![u8::MAX; *length]));
+            for length in parts {
+                input.part(&vec![u8::MAX; *length]);
+            }
             input
         };
         let mut inputs: Vec<_> =

@@ -91,7 +91,7 @@ pub fn check_rules(
     let reduced = request.fields.reduced(&kept);
     let defaults = schema.check_fields(&merchant.id, &reduced).map_err(refused_field)?;
     let fields = Fields { sent: reduced.text().into(), defaults, ..Fields::default() };
-    let drops_fields = reduced.members().len() < request.fields.len();
+    let drops_fields = request.fields.exceed(&reduced);
     Ok(AcceptedRequest { shop, kept, fields, drops_fields, failure })
 }
 

@@ -129,7 +129,7 @@ const NUMBERED: [&str; 12] = [
     "paymentData.merchant_user_ip",
 ];
 
-impl<'a> V1Create<'a> {
+impl V1Create<'_> {
     /// Returns the keyed hash of the body's content: of decoded values, regardless of the order of keys and the spelling of the
     /// amount. `null` equals absent where the contract allows `null`, and so does `paymentData` without members, PHP's empty
     /// list included: all of these become the same v2 body.
