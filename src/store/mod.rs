@@ -7,6 +7,7 @@
 //! checks, tasks, trail
 //! backend            what a database implements; the files named blanket implement Store, Journal, Outbox and AuditTrail for it
 //! audit              the invariants of the rows
+//! answers            how the callers of a batch are answered
 //! rows, vault        conversion between domain values and columns; encryption
 //! sqlite, postgres   connections, batches and SQL
 //! ```
@@ -14,6 +15,7 @@
 //! Every backend encrypts account numbers, payer accounts and `fields` at rest and compares requests by keyed hashes
 //! (contract section 11). The engine passes and receives plain domain values.
 
+mod answers;
 mod audit;
 mod backend;
 mod blanket;

@@ -10,8 +10,9 @@ use tokio::sync::Notify;
 use super::errors::PgError;
 use super::journal::entry_row;
 use super::outbox::{forgetting, list, subject};
+use super::queue::NewClaim;
 use super::transaction::PgRows;
-use super::{PostgresStore, audit, checks, claims, create, history, ledger, row, tasks, trail};
+use super::{PostgresStore, audit, checks, create, history, ledger, row, tasks, trail};
 use crate::clock::Random;
 use crate::domain::{
     Balance, Currency, Direction, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis,
@@ -69,7 +70,17 @@ impl Backend for PostgresStore {
     }
 
     fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<> {
-        self.thread.run(async move |node| create::create(&node, Arc::new(new), nonce).await)
+        let created = if create::needs_decision(new.draft()) {
+            Err(self.thread.run(async move |node| create::create_alone(&node, &new, nonce).await))
+        } else {
+            Ok(self.thread.enqueue(|queues| &queues.creates, new))
+        };
+        async move {
+            match created {
+                Ok(batched) => batched.await,
+                Err(alone) => alone.await,
+            }
+        }
     }
 
     async fn order_row(&self, merchant: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
@@ -148,7 +159,7 @@ impl Backend for PostgresStore {
         order: Fingerprint,
         home: Home,
     ) -> impl Future<Output = Result<Home, StoreError>> + Send {
-        self.thread.run(async move |node| claims::claim(&node, order, home).await)
+        self.thread.enqueue(|queues| &queues.claims, NewClaim { order, home })
     }
 
     async fn home(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {

@@ -13,61 +13,30 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::errors::{PgError, closed};
-use super::insert;
 use super::node::PgNode;
-use super::permits::{InsertConflict, LIMIT, MOST, WaitingCreate};
+use super::queue::{Waiting, answer};
 use super::row::{self, bucket_in};
+use super::{create, insert};
 use crate::domain::Fingerprint;
-use crate::store::StoreError;
+use crate::store::create::InsertedRow;
 use crate::store::rows::operation::NewRow;
+use crate::store::{CreateOutcome, StoreError};
 use crate::telemetry::Stopwatch;
 
-/// The most statements in flight. While one is, the next batch fills, and its rows share the fixed cost of a statement.
-const MAX_IN_FLIGHT: usize = 1;
-
-/// The next batch does not wait longer than this for a batch.
+/// The next batch does not wait longer than this for the one in flight.
 const SLOW: Duration = Duration::from_millis(250);
 
-/// Stores a row in a batch.
-///
-/// # Errors
-/// The database does not respond.
-pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>) -> Result<InsertConflict, StoreError> {
-    let (reply, outcome) = oneshot::channel();
-    node.batches.push(WaitingCreate { new, reply });
-    if node.batches.in_flight.get() < MAX_IN_FLIGHT {
-        node.batches.in_flight.set(node.batches.in_flight.get() + 1);
-        tokio::task::spawn_local(send_batches(Rc::clone(node)));
-    }
-    match timeout(LIMIT, outcome).await {
-        Ok(outcome) => outcome.unwrap_or_else(|_| Err(closed())),
-        Err(_) => Err(PgError::Silence.reported()),
-    }
-}
+/// A create that waits for its batch.
+type WaitingCreate = Waiting<NewRow, InsertedRow>;
 
-/// Sends batches until nothing waits.
-async fn send_batches(node: Rc<PgNode>) {
+/// Sends batches for as long as the thread runs, one at a time: meanwhile the next one fills.
+pub(super) async fn send_batches(node: Rc<PgNode>) {
     let mut last_size = 0;
     loop {
-        let crowd = last_size + node.batches.waiting.borrow().len();
-        node.batches.gather(crowd).await;
-        // Callers that are ready to run go first: their creates fill this batch.
-        tokio::task::yield_now().await;
-        let batch: Vec<WaitingCreate> = {
-            let mut waiting = node.batches.waiting.borrow_mut();
-            // A caller that waited too long got an error: its create must not be stored now.
-            waiting.retain(|waiting| !waiting.reply.is_closed());
-            let count = waiting.len().min(MOST);
-            waiting.drain(..count).collect()
-        };
-        if batch.is_empty() {
-            node.batches.in_flight.set(node.batches.in_flight.get() - 1);
-            return;
-        }
+        let batch = node.queues.creates.next_batch(last_size).await;
         last_size = batch.len();
         send_or_detach(&node, batch).await;
     }
@@ -76,8 +45,8 @@ async fn send_batches(node: Rc<PgNode>) {
 /// Sends a batch and waits for its end, or continues without it if that takes long: it may wait for a lock.
 async fn send_or_detach(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
     let sending = Rc::clone(node);
-    let mut sending = tokio::task::spawn_local(async move { send(&sending, with_distinct_ids(batch)).await });
-    let slow = Arc::clone(&node.batches.slow).try_acquire_owned();
+    let mut sending = tokio::task::spawn_local(async move { send(&sending, batch).await });
+    let slow = Arc::clone(&node.turns.slow_batches).try_acquire_owned();
     match slow {
         Ok(slow) => {
             if timeout(SLOW, &mut sending).await.is_err() {
@@ -92,39 +61,43 @@ async fn send_or_detach(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
 }
 
 /// Stores a batch, and sends each create its outcome.
-async fn send(node: &PgNode, mut batch: Vec<WaitingCreate>) {
-    batch.sort_by_key(|waiting| waiting.new.order_key().0);
+async fn send(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
+    let mut batch = with_distinct_ids(node, batch);
+    batch.sort_by_key(|waiting| waiting.command.order_key().0);
     store_part(node, batch, &Cell::new(0)).await;
 }
 
 /// Stores a part of a batch. If one row prevents it, the part is split, so that the others are stored.
 fn store_part<'n>(
-    node: &'n PgNode,
+    node: &'n Rc<PgNode>,
     mut part: Vec<WaitingCreate>,
     tries: &'n Cell<u32>,
 ) -> Pin<Box<dyn Future<Output = ()> + 'n>> {
     Box::pin(async move {
-        // Every caller has a time limit, so this ends.
-        part.retain(|waiting| !waiting.reply.is_closed());
-        let rows: Vec<&NewRow> = part.iter().map(|waiting| &*waiting.new).collect();
+        // Every create expires, so this ends.
+        part.retain(|waiting| !waiting.has_expired());
+        let rows: Vec<&NewRow> = part.iter().map(|waiting| &waiting.command).collect();
         if rows.is_empty() {
             return;
         }
         match store(node, &rows, tries).await {
             Ok(Outcome::Waited) => match positions_with_home(node, &rows).await {
                 Ok(existing) if existing.is_empty() => halve(node, part, tries, &order_is_busy()).await,
-                Ok(existing) => store_part(node, answer_existing(part, &existing), tries).await,
+                Ok(existing) => {
+                    let (existing, rest): (Vec<_>, Vec<_>) =
+                        (1..).zip(part).partition(|(position, _)| existing.contains(position));
+                    answer_existing(node, existing.into_iter().map(|(_, waiting)| waiting), true);
+                    store_part(node, rest.into_iter().map(|(_, waiting)| waiting).collect(), tries).await;
+                }
                 Err(error) => answer_all(part, &error),
             },
             Ok(Outcome::Stored { ids, in_doubt }) => {
-                for waiting in part {
-                    let outcome = if ids.contains(&waiting.id()) {
-                        InsertConflict::Nothing
-                    } else {
-                        InsertConflict::Something { in_doubt }
-                    };
-                    waiting.answer(Ok(outcome));
-                }
+                let (stored, existing): (Vec<_>, Vec<_>) =
+                    part.into_iter().partition(|waiting| ids.contains(&id(waiting)));
+                let as_drafted =
+                    |waiting| (waiting, Ok(InsertedRow::Stored { verdict: CreateOutcome::AsDrafted, queued: false }));
+                answer(stored.into_iter().map(as_drafted));
+                answer_existing(node, existing, in_doubt);
             }
             // A row that the database rejects must not prevent the others.
             Err(error @ StoreError::Corrupt(_)) => halve(node, part, tries, &error).await,
@@ -134,7 +107,7 @@ fn store_part<'n>(
 }
 
 /// Stores both halves concurrently, unless there is only one row.
-async fn halve(node: &PgNode, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, error: &StoreError) {
+async fn halve(node: &Rc<PgNode>, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, error: &StoreError) {
     if part.len() < 2 {
         return answer_all(part, error);
     }
@@ -142,23 +115,28 @@ async fn halve(node: &PgNode, mut part: Vec<WaitingCreate>, tries: &Cell<u32>, e
     tokio::join!(store_part(node, part, tries), store_part(node, second, tries));
 }
 
-/// Answers the creates whose order has a home by now, and returns the rest.
-fn answer_existing(part: Vec<WaitingCreate>, existing: &HashSet<i64>) -> Vec<WaitingCreate> {
-    let mut rest = Vec::with_capacity(part.len());
-    for (place, waiting) in (1..).zip(part) {
-        if existing.contains(&place) {
-            waiting.answer(Ok(InsertConflict::Something { in_doubt: true }));
-        } else {
-            rest.push(waiting);
-        }
+/// Reads what is stored under the orders of creates that were not stored, and answers these together; meanwhile the
+/// next batch is sent.
+fn answer_existing(node: &Rc<PgNode>, creates: impl IntoIterator<Item = WaitingCreate>, in_doubt: bool) {
+    let mut loading = JoinSet::new();
+    for waiting in creates {
+        let node = Rc::clone(node);
+        loading.spawn_local(async move {
+            let found = create::load_existing(&node, &waiting.command, in_doubt).await;
+            (waiting, found)
+        });
     }
-    rest
+    if !loading.is_empty() {
+        tokio::task::spawn_local(async move { answer(loading.join_all().await) });
+    }
 }
 
 fn answer_all(part: Vec<WaitingCreate>, error: &StoreError) {
-    for waiting in part {
-        waiting.answer(Err(error.clone()));
-    }
+    answer(part.into_iter().map(|waiting| (waiting, Err(error.clone()))));
+}
+
+fn id(waiting: &WaitingCreate) -> i64 {
+    waiting.command.draft().operation.id.to_stored()
 }
 
 /// Another create of the same order, on another node, has not ended yet.
@@ -168,13 +146,11 @@ fn order_is_busy() -> StoreError {
 
 /// Returns the creates with distinct ids. The rows that a statement stored are recognized by their ids: of two creates
 /// that drew the same id in the same millisecond, one is stored, and both would be answered as stored.
-fn with_distinct_ids(batch: Vec<WaitingCreate>) -> Vec<WaitingCreate> {
+fn with_distinct_ids(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) -> Vec<WaitingCreate> {
     let mut ids = HashSet::new();
-    let (distinct, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
-    for waiting in taken {
-        // It reads the existing row, finds that its id is taken, and draws another one.
-        waiting.answer(Ok(InsertConflict::Something { in_doubt: false }));
-    }
+    let (distinct, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(id(waiting)));
+    // Their callers find that the id is taken, and draw another one.
+    answer_existing(node, taken, false);
     distinct
 }
 

@@ -3,79 +3,52 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::task::JoinSet;
 
-use super::errors::{PgError, closed};
+use super::errors::closed;
 use super::node::PgNode;
-use super::permits::{LIMIT, MOST, WaitingClaim};
+use super::queue::{NewClaim, Waiting, answer};
 use super::row::{self, bucket_in_number, get, key, narrow};
 use crate::domain::Fingerprint;
 use crate::store::StoreError;
 use crate::store::create::Home;
 
-/// Claims the home of an order, unless it has one; returns its home.
-///
-/// # Errors
-/// The database does not respond, or another create of the order is being stored.
-pub(super) async fn claim(node: &Rc<PgNode>, order: Fingerprint, home: Home) -> Result<Home, StoreError> {
-    let (reply, outcome) = oneshot::channel();
-    node.claims.waiting.borrow_mut().push(WaitingClaim { order, home, reply });
-    if !node.claims.is_sending.replace(true) {
-        tokio::task::spawn_local(send_batches(Rc::clone(node)));
-    }
-    match timeout(LIMIT, outcome).await {
-        Ok(outcome) => outcome.unwrap_or_else(|_| Err(closed())),
-        Err(_) => Err(PgError::Silence.reported()),
-    }
-}
+type WaitingClaim = Waiting<NewClaim, Home>;
 
-/// Stores batches until nothing waits.
-async fn send_batches(node: Rc<PgNode>) {
+/// Stores batches for as long as the thread runs.
+pub(super) async fn send_batches(node: Rc<PgNode>) {
     loop {
-        // Callers that are ready to run go first: their claims fill this batch.
-        tokio::task::yield_now().await;
-        let mut batch: Vec<WaitingClaim> = {
-            let mut waiting = node.claims.waiting.borrow_mut();
-            // A caller that waited too long got an error.
-            waiting.retain(|claim| !claim.reply.is_closed());
-            let count = waiting.len().min(MOST);
-            waiting.drain(..count).collect()
-        };
-        if batch.is_empty() {
-            node.claims.is_sending.set(false);
-            return;
-        }
+        let mut batch = node.queues.claims.next_batch(0).await;
         // Two batches wait for each other in one direction only.
-        batch.sort_by_key(|claim| claim.order.0);
+        batch.sort_by_key(|waiting| waiting.command.order.0);
         match store(&node, &batch).await {
-            Ok(homes) => batch.into_iter().zip(homes).for_each(|(claim, home)| claim.answer(home)),
+            Ok(homes) => answer(batch.into_iter().zip(homes)),
             Err(_) if batch.len() > 1 => send_alone(&node, batch).await,
-            Err(error) => batch.into_iter().for_each(|claim| claim.answer(Err(error.clone()))),
+            Err(error) => answer(batch.into_iter().map(|waiting| (waiting, Err(error.clone())))),
         }
     }
 }
 
 /// Stores the claims of a failed batch one by one, so that one of them cannot prevent the others.
 async fn send_alone(node: &Rc<PgNode>, batch: Vec<WaitingClaim>) {
-    let alone = batch.into_iter().map(|claim| {
+    let mut alone = JoinSet::new();
+    for waiting in batch {
         let node = Rc::clone(node);
-        tokio::task::spawn_local(async move {
-            let outcome = store(&node, std::slice::from_ref(&claim)).await;
-            claim.answer(outcome.and_then(|homes| homes.into_iter().next().unwrap_or_else(|| Err(closed()))));
-        })
-    });
-    for claim in alone.collect::<Vec<_>>() {
-        let _ = claim.await;
+        alone.spawn_local(async move {
+            let outcome = store(&node, std::slice::from_ref(&waiting)).await;
+            let home = outcome.and_then(|homes| homes.into_iter().next().unwrap_or_else(|| Err(closed())));
+            answer([(waiting, home)]);
+        });
     }
+    alone.join_all().await;
 }
 
 /// Claims homes in one statement; returns each order's home. A claim whose confirmation was lost finds its own home.
 async fn store(node: &PgNode, batch: &[WaitingClaim]) -> Result<Vec<Result<Home, StoreError>>, StoreError> {
-    let columns = batch.iter().map(|claim| claim.home.columns());
+    let columns = batch.iter().map(|waiting| waiting.command.home.columns());
     let (kinds, references): (Vec<i16>, Vec<i64>) = columns.map(|(kind, reference)| (narrow(kind), reference)).unzip();
     let buckets: Vec<i16> = references.iter().map(|reference| bucket_in_number(*reference)).collect();
-    let orders: Vec<Fingerprint> = batch.iter().map(|claim| claim.order).collect();
+    let orders: Vec<Fingerprint> = batch.iter().map(|waiting| waiting.command.order).collect();
     let keys: Vec<&[u8]> = orders.iter().map(key).collect();
     node.with_client(async |client| {
         let statement = client.prepare_cached(CLAIM).await?;
@@ -84,7 +57,7 @@ async fn store(node: &PgNode, batch: &[WaitingClaim]) -> Result<Vec<Result<Home,
             claimed.insert(get::<Vec<u8>>(&row, 0)?);
         }
         if claimed.len() == batch.len() {
-            return Ok(batch.iter().map(|claim| Ok(claim.home)).collect());
+            return Ok(batch.iter().map(|waiting| Ok(waiting.command.home)).collect());
         }
         // A new statement sees the homes of faster transactions, unless they were released since.
         let found = row::homes_of(client, &buckets, &orders).await?;

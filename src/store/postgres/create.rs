@@ -1,17 +1,13 @@
 //! Creates: everything that belongs to a new operation in one transaction, or nothing.
 //!
-//! A create without a decision shares a statement with others ([`batch`]). Any other has a transaction of its own,
-//! which takes locks in this order: the merchant's first operation, the customer's day, the balance, the order.
+//! A create without a decision shares a statement with others ([`batch`](super::batch)). Any other has a transaction of
+//! its own, which takes locks in this order: the merchant's first operation, the customer's day, the balance, the order.
 
 use std::cell::Cell;
-use std::rc::Rc;
-use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::batch;
 use super::node::PgNode;
-use super::permits::InsertConflict;
 use super::row::{self, StoredRow, bucket_in};
 use super::transaction::PgRows;
 use crate::domain::{Direction, Status};
@@ -25,29 +21,21 @@ use crate::store::{CreateOutcome, NewOperation, StoreError};
 /// them do not bring an account out of its range.
 const SMALL: i64 = 1_000_000_000_000;
 
-/// Stores a new operation.
+/// Stores a new operation in a transaction of its own.
 ///
 /// # Errors
 /// The database does not respond: nothing was acknowledged.
-pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> Result<InsertedRow, StoreError> {
-    let met = if needs_decision(new.draft()) {
-        let since = Instant::now();
-        let _turn = node.turns.permit_to_decide(&new.draft().operation.merchant).await?;
-        match decide(node, &new, nonce, since).await? {
-            Decided::Stored { verdict, queued } => return Ok(InsertedRow::Stored { verdict, queued }),
-            Decided::Met(met) => met,
-        }
-    } else {
-        batch::create(node, Arc::clone(&new)).await?
-    };
-    match met {
-        InsertConflict::Nothing => Ok(InsertedRow::Stored { verdict: CreateOutcome::AsDrafted, queued: false }),
-        InsertConflict::Something { in_doubt } => load_existing(node, &new, in_doubt).await,
+pub(super) async fn create_alone(node: &PgNode, new: &NewRow, nonce: u64) -> Result<InsertedRow, StoreError> {
+    let since = Instant::now();
+    let _turn = node.turns.permit_to_decide(&new.draft().operation.merchant).await?;
+    match decide(node, new, nonce, since).await? {
+        Decided::Stored { verdict, queued } => Ok(InsertedRow::Stored { verdict, queued }),
+        Decided::Taken { in_doubt } => load_existing(node, new, in_doubt).await,
     }
 }
 
 /// Reports whether something has to be read or posted before the operation is stored.
-fn needs_decision(draft: &NewOperation) -> bool {
+pub(super) fn needs_decision(draft: &NewOperation) -> bool {
     let operation = &draft.operation;
     let is_large = operation.direction() == Direction::Payout && operation.amount.signed() > SMALL;
     draft.opening.is_some()
@@ -57,8 +45,12 @@ fn needs_decision(draft: &NewOperation) -> bool {
         || (operation.customer_account_id.is_some() && draft.daily_limit.is_some())
 }
 
-/// Reads what is stored under the order, in a new statement, which sees the transaction that was faster.
-async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
+/// Reads what is stored under the order, in a new statement, which sees the transaction that was faster. `in_doubt`: it
+/// may be from an earlier attempt of the same create whose result is unknown.
+///
+/// # Errors
+/// The database does not respond.
+pub(super) async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
     node.with_client(async |client| {
         let operation = &new.draft().operation;
         Ok(match row::order_row(client, bucket_in(operation.id), new.order_key()).await? {
@@ -87,8 +79,14 @@ fn outcome_of_earlier_attempt(new: &NewRow, found: &StoredRow) -> InsertedRow {
 }
 
 enum Decided {
-    Stored { verdict: CreateOutcome, queued: bool },
-    Met(InsertConflict),
+    Stored {
+        verdict: CreateOutcome,
+        queued: bool,
+    },
+    /// The order has a home, or the id is taken.
+    Taken {
+        in_doubt: bool,
+    },
 }
 
 async fn decide(node: &PgNode, new: &NewRow, nonce: u64, since: Instant) -> Result<Decided, StoreError> {
@@ -98,7 +96,7 @@ async fn decide(node: &PgNode, new: &NewRow, nonce: u64, since: Instant) -> Resu
         Ok(match create::create(&mut PgRows(transaction, node.clock.wrong_by()), new, nonce).await? {
             Inserted::New { verdict, queued } => Ok(Decided::Stored { verdict, queued }),
             // The transaction must be rolled back.
-            Inserted::Taken => Err(Decided::Met(InsertConflict::Something { in_doubt })),
+            Inserted::Taken => Err(Decided::Taken { in_doubt }),
         })
     })
     .await

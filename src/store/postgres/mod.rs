@@ -30,6 +30,7 @@ mod node;
 mod opening;
 mod outbox;
 mod permits;
+mod queue;
 mod row;
 mod schema;
 mod server;

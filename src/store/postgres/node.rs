@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::connections::{Connections, PooledClient};
 use super::errors::{PgError, RetryAction, closed};
-use super::permits::{ClaimBatches, ConcurrencyLimits, CreateBatches, LIMIT, PATIENCE, RESERVE};
+use super::permits::{ConcurrencyLimits, LIMIT, PATIENCE, RESERVE};
+use super::queue::{Queue, Queues};
 use super::row::get;
 use crate::backoff;
 use crate::clock::{Clock, Random};
@@ -39,8 +40,7 @@ pub(super) struct PgNode {
     connections: Connections,
     random: Arc<dyn Random>,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) batches: CreateBatches,
-    pub(super) claims: ClaimBatches,
+    pub(super) queues: Arc<Queues>,
     pub(super) turns: ConcurrencyLimits,
     pub(super) clock: Offset,
     /// How often a server was lost: its successor may lack recent rows.
@@ -176,6 +176,7 @@ impl PgNode {
 /// The handle of the thread.
 pub(super) struct Thread {
     work: mpsc::UnboundedSender<Work>,
+    queues: Arc<Queues>,
     room: Arc<Semaphore>,
     closed: AtomicBool,
     pool: Pool,
@@ -192,14 +193,15 @@ impl Thread {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (connections, losses) = (pool.clone(), Arc::new(AtomicU64::new(0)));
         let counted = Arc::clone(&losses);
+        let queues = Arc::<Queues>::default();
+        let filled = Arc::clone(&queues);
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
-            let (batches, turns) = (CreateBatches::default(), ConcurrencyLimits::new(connections.status().max_size));
+            let turns = ConcurrencyLimits::new(connections.status().max_size);
             let node = Rc::new(PgNode {
                 connections: Connections::new(connections),
                 random,
                 metrics,
-                batches,
-                claims: ClaimBatches::default(),
+                queues: filled,
                 turns,
                 clock: Offset::default(),
                 losses: counted,
@@ -211,7 +213,8 @@ impl Thread {
                 }
             });
         })?;
-        Ok(Self { work, room: Arc::new(Semaphore::new(MOST_WORK)), closed: AtomicBool::new(false), pool, losses })
+        let room = Arc::new(Semaphore::new(MOST_WORK));
+        Ok(Self { work, queues, room, closed: AtomicBool::new(false), pool, losses })
     }
 
     /// Sends work at once; the returned future waits for its result.
@@ -229,6 +232,23 @@ impl Thread {
             let _ = reply.send(work(node).await);
         });
         answer(sent, result)
+    }
+
+    /// Adds a command to a queue at once; the returned future waits for the outcome of its batch.
+    ///
+    /// # Errors
+    /// Too much work is waiting, the store is closed, the command failed, or the database does not respond.
+    pub(super) fn enqueue<C, R>(
+        &self,
+        queue: fn(&Queues) -> &Queue<C, R>,
+        command: C,
+    ) -> impl Future<Output = Result<R, StoreError>> + Send + use<C, R>
+    where
+        C: Send,
+        R: Send,
+    {
+        let queued = self.take_room().map(|room| queue(&self.queues).push(command, room));
+        async move { queued?.await }
     }
 
     /// Like [`Thread::run`], but the work is cancelled when nothing waits for its result.
@@ -259,12 +279,7 @@ impl Thread {
     /// # Errors
     /// Too much work is waiting, or the store is closed.
     pub(super) fn send(&self, work: impl AsyncFnOnce(Rc<PgNode>) + Send + 'static) -> Result<(), StoreError> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(closed());
-        }
-        let room = Arc::clone(&self.room)
-            .try_acquire_owned()
-            .map_err(|_| StoreError::Unavailable("too many commands are waiting".to_owned()))?;
+        let room = self.take_room()?;
         let boxed: Work = Box::new(move |node| {
             Box::pin(async move {
                 work(node).await;
@@ -272,6 +287,14 @@ impl Thread {
             })
         });
         self.work.send(boxed).map_err(|_| closed())
+    }
+
+    fn take_room(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
+        let room = Arc::clone(&self.room).try_acquire_owned();
+        room.map_err(|_| StoreError::Unavailable("too many commands are waiting".to_owned()))
     }
 
     /// Returns how often a server was lost.

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::ledger::fold::{self, Pass};
 use super::node::{PgNode, Thread};
 use super::schema::{OpenMode, PreparedStore};
-use super::{PostgresStore, connect, schema};
+use super::{PostgresStore, batch, claims, connect, schema};
 use crate::clock::{Clock, Random};
 use crate::store::rows::context::Contexts;
 use crate::store::{OpenError, Opened, PostgresUrl, Rewrapped, StoreKeys};
@@ -79,6 +79,12 @@ fn open_as(
     let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));
     let prepare = async move |node: Rc<PgNode>| schema::prepare(&node, &place, &keys, drawing, asked).await;
     let PreparedStore { vault, holds } = on_thread(&thread, url, prepare)?;
+    let start_batches = async |node: Rc<PgNode>| {
+        tokio::task::spawn_local(batch::send_batches(Rc::clone(&node)));
+        tokio::task::spawn_local(claims::send_batches(node));
+        Ok(())
+    };
+    on_thread(&thread, url, start_batches)?;
     let contexts = Contexts::new(vault.fingerprint_key().clone());
     let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
     let store = PostgresStore { thread, queued, vault, contexts, random };

@@ -4,6 +4,7 @@
 //! `PAYBRIDGE_REQUIRE_TOOLS=1`.
 
 mod balances;
+mod batches;
 mod clocks;
 mod crowds;
 mod nodes;

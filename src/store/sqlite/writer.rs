@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::connection::{self, Checkpoint, Checkpointer, ConnectionRole, LogLength, StoreFile};
 use super::failures::{self, FailureLog};
 use crate::store::StoreError;
+use crate::store::answers::answer_all;
 use crate::telemetry::{Metrics, Stopwatch};
 
 /// The most commands in one commit.
@@ -139,7 +140,7 @@ impl Writer {
     }
 
     fn enqueue(&self, command: Box<dyn WriterCommand>) -> Result<(), StoreError> {
-        let waiting = Waiting { command, home: Handle::try_current().ok() };
+        let waiting = Waiting { command, runtime: Handle::try_current().ok() };
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         match queue.as_ref().ok_or_else(closed)?.try_send(waiting) {
             Ok(()) => Ok(()),
@@ -430,7 +431,7 @@ fn before_commit(_: &StoreFile) -> rusqlite::Result<()> {
 }
 
 /// A command: statements, and a caller that waits for their result.
-pub(super) trait WriterCommand: Send {
+trait WriterCommand: Send {
     /// Runs the statements within the batch's transaction. Runs again when another command's error rolled the batch back.
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
 
@@ -439,81 +440,17 @@ pub(super) trait WriterCommand: Send {
 }
 
 /// A command in the queue.
-pub(super) struct Waiting {
-    pub(super) command: Box<dyn WriterCommand>,
+struct Waiting {
+    command: Box<dyn WriterCommand>,
     /// The runtime of the caller, if it submitted the command in one.
-    pub(super) home: Option<Handle>,
+    runtime: Option<Handle>,
 }
 
 /// Returns the outcome of a batch to all its callers, and leaves the batch empty.
-///
-/// Waking a task of another thread costs a system call, which the writer would make for each create. Waking a task of the
-/// same runtime costs nothing. So the writer spawns one task in each runtime with several callers, and that task answers
-/// them.
-pub(super) fn answer(batch: &mut Vec<Waiting>, outcome: &Result<(), StoreError>) {
-    while let Some(first) = batch.first() {
-        let home = first.home.clone();
-        let id = home.as_ref().map(Handle::id);
-        let neighbours = batch.extract_if(.., |waiting| waiting.home.as_ref().map(Handle::id) == id);
-        let answers =
-            Answers { commands: neighbours.map(|waiting| waiting.command).collect(), outcome: outcome.clone() };
-        match home {
-            Some(home) if answers.commands.len() > 1 => drop(home.spawn(async { drop(answers) })),
-            _ => drop(answers),
-        }
-    }
-}
-
-/// Commands that are answered when this is dropped, even if a runtime ends before its task has begun.
-struct Answers {
-    commands: Vec<Box<dyn WriterCommand>>,
-    outcome: Result<(), StoreError>,
-}
-
-impl Drop for Answers {
-    fn drop(&mut self) {
-        for command in self.commands.drain(..) {
-            command.answer(self.outcome.clone());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{Sender, channel};
-
-    use super::*;
-
-    /// Reports on which thread it was answered, and whether with success.
-    struct Reporter(Sender<(std::thread::ThreadId, bool)>);
-
-    impl WriterCommand for Reporter {
-        fn run(&mut self, _: &Connection) -> rusqlite::Result<()> {
-            Ok(())
-        }
-
-        fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
-            self.0.send((std::thread::current().id(), outcome.is_ok())).unwrap();
-        }
-    }
-
-    #[test]
-    fn callers_are_answered_in_their_runtimes() {
-        let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let (first, second, ended) = (runtime(), runtime(), runtime());
-        let homes = [Some(&first), Some(&second), None, Some(&first), Some(&ended), Some(&ended), Some(&first)];
-        let homes = homes.map(|home| home.map(|home| home.handle().clone()));
-        drop(ended);
-        let (sender, answers) = channel();
-        let waiting = |home| Waiting { command: Box::new(Reporter(sender.clone())), home };
-        let mut batch: Vec<_> = homes.into_iter().map(waiting).collect();
-        let here = std::thread::current().id();
-        std::thread::spawn(move || answer(&mut batch, &Err(StoreError::Unavailable("full".into())))).join().unwrap();
-        let at_once: Vec<_> = answers.try_iter().collect();
-        assert_eq!(at_once.len(), 4, "callers that are alone in their runtime, and those of an ended runtime");
-        assert!(at_once.iter().all(|(thread, _)| *thread != here));
-        first.block_on(tokio::task::yield_now());
-        let later: Vec<_> = answers.try_iter().collect();
-        assert_eq!(later, [(here, false); 3], "the others, on their own thread");
-    }
+fn answer(batch: &mut Vec<Waiting>, outcome: &Result<(), StoreError>) {
+    let answers = batch.drain(..).map(|waiting| {
+        let (command, outcome) = (waiting.command, outcome.clone());
+        (waiting.runtime, move || command.answer(outcome))
+    });
+    answer_all(answers.collect());
 }

@@ -33,7 +33,7 @@ pub(super) async fn held(
     holding
 }
 
-fn plain(order: &str) -> NewOperation {
+pub(super) fn plain(order: &str) -> NewOperation {
     NewOperation { opening: None, ..deposit("acme", order) }
 }
 
