@@ -11,6 +11,7 @@ mod deceptive;
 mod digits;
 mod fields;
 mod fingerprint;
+mod fingerprint_recipe;
 mod history;
 mod ids;
 mod invalid;
@@ -37,6 +38,7 @@ pub use fields::{
     dropped_members, reserved_names,
 };
 pub use fingerprint::{Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints};
+pub use fingerprint_recipe::fingerprint_recipe;
 pub use history::{HistoryQuery, Page};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
 pub use invalid::InvalidValue;

@@ -8,6 +8,7 @@
 //! backend            what a database implements; the files named blanket implement Store, Journal, Outbox and AuditTrail for it
 //! audit              the invariants of the rows
 //! answers            how the callers of a batch are answered
+//! format             recognizes stores of unreleased builds
 //! rows, vault        conversion between domain values and columns; encryption
 //! sqlite, postgres   connections, batches and SQL
 //! ```
@@ -27,6 +28,7 @@ mod complete;
 mod conformance;
 mod copy;
 mod create;
+mod format;
 mod journal;
 mod open;
 mod opened;

@@ -103,6 +103,15 @@ pub enum OpenError {
         /// The version that this release needs.
         known: i64,
     },
+    /// Another build made the store before the first release: see [`format`](super::format).
+    #[error(
+        "{path}: was made by an unreleased build of Paybridge, with another schema or other fingerprints: use the build that \
+         made it, or start with a new store"
+    )]
+    OtherBuild {
+        /// The store.
+        path: PathBuf,
+    },
     /// Another process serves the store, or holds its lock.
     #[error("{path}: another process serves this store: stop it first; only one gateway can serve a SQLite store")]
     Served {

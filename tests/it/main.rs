@@ -41,6 +41,7 @@ mod remote;
 mod store_backup;
 mod store_check;
 mod store_copy;
+mod store_format;
 mod store_rekey;
 mod v1;
 mod v1_lists;

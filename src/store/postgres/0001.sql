@@ -7,6 +7,11 @@ CREATE TABLE data_keys (
   wrapped bytea NOT NULL                      -- store::vault
 );
 
+-- Until 0.1.0: the hash of this schema and of what fingerprints are made of (store::format).
+CREATE TABLE format (
+  hash bytea NOT NULL
+);
+
 -- What many operations have in common: one row for every combination that there is.
 CREATE TABLE contexts (
   id             bigint NOT NULL,             -- from the keyed hash of all the others

@@ -14,7 +14,7 @@ use crate::clock::Random;
 use crate::store::rows::CorruptRow;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, PostgresUrl, Rewrapped, StoreKeys};
+use crate::store::{Holds, OpenError, PostgresUrl, Rewrapped, StoreKeys, format};
 
 /// Each migrates a store from the version of its index to the next. Released ones never change.
 pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
@@ -177,11 +177,16 @@ async fn rewrap_in(
 /// Returns the version of the store, which this release knows; 0 if there is no store.
 ///
 /// # Errors
-/// A newer release has written it.
+/// A newer release or another unreleased build has written it.
 pub(super) async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i64, OpenFailure> {
     let (found, known) = (version(transaction).await?, newest());
     if found > known {
         return Err(OpenFailure::Open(OpenError::Newer { path: store.into(), found, known }));
+    }
+    if found > 0 {
+        let made = MIGRATIONS.get(..usize::try_from(found).unwrap_or(0)).unwrap_or_default();
+        let hash = format_hash(transaction).await?;
+        format::require(hash.as_deref(), made, store).map_err(OpenFailure::Open)?;
     }
     Ok(found)
 }
@@ -237,6 +242,15 @@ async fn version(transaction: &Transaction<'_>) -> Result<i64, PgError> {
     get(&transaction.query_one("SELECT coalesce(max(version), 0) FROM paybridge_schema", &[]).await?, 0)
 }
 
+/// Reads the hash of the store's format; `None`: it has none.
+async fn format_hash(transaction: &Transaction<'_>) -> Result<Option<Vec<u8>>, PgError> {
+    let there = transaction.query_one("SELECT to_regclass('format') IS NOT NULL", &[]).await?;
+    if !get::<bool>(&there, 0)? {
+        return Ok(None);
+    }
+    transaction.query_opt("SELECT hash FROM format", &[]).await?.map(|row| get(&row, 0)).transpose()
+}
+
 /// Migrates a store of a version to the last of `migrations`.
 ///
 /// # Errors
@@ -256,6 +270,10 @@ pub(super) async fn migrate(
     for (version, migration) in (1_i64..).zip(migrations).skip(done) {
         transaction.batch_execute(migration).await.map_err(taken)?;
         transaction.execute("INSERT INTO paybridge_schema (version) VALUES ($1)", &[&version]).await?;
+    }
+    if done < migrations.len() {
+        transaction.execute("DELETE FROM format", &[]).await?;
+        transaction.execute("INSERT INTO format VALUES ($1)", &[&format::hash(migrations).as_slice()]).await?;
     }
     if found > 0 && done < migrations.len() {
         tracing::info!(

@@ -12,6 +12,11 @@ CREATE TABLE moved (
   target TEXT NOT NULL
 ) STRICT;
 
+-- Until 0.1.0: the hash of this schema and of what fingerprints are made of (store::format).
+CREATE TABLE format (
+  hash BLOB NOT NULL
+) STRICT;
+
 -- What many operations have in common: one row for every combination that there is.
 CREATE TABLE contexts (
   id             INTEGER PRIMARY KEY,         -- from the keyed hash of all the others

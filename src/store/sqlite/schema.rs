@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use crate::clock::Random;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped, StoreKeys};
+use crate::store::{Holds, OpenError, Rewrapped, StoreKeys, format};
 
 /// The application id of a Paybridge file (`PBrg`).
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
@@ -16,10 +16,10 @@ pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
 /// Each migrates a store from the version of its index to the next. Released ones never change.
 pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 
-/// Refuses files of other applications and of newer releases; writes nothing.
+/// Refuses files of other applications, newer releases and other unreleased builds; writes nothing.
 ///
 /// # Errors
-/// The file is of another application, newer, or no database.
+/// The file is of another application, newer, of another build, or no database.
 pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
     let failed = || OpenError::sqlite(path);
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -35,7 +35,19 @@ pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, Ope
     if version > known {
         return Err(OpenError::Newer { path: path.into(), found: version, known });
     }
+    if version > 0 {
+        let made = MIGRATIONS.get(..usize::try_from(version).unwrap_or(0)).unwrap_or_default();
+        format::require(format_hash(connection).map_err(failed())?.as_deref(), made, path)?;
+    }
     Ok(version)
+}
+
+/// Reads the hash of the store's format; `None`: it has none.
+fn format_hash(connection: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
+    if !connection.table_exists(None, "format")? {
+        return Ok(None);
+    }
+    connection.query_row("SELECT hash FROM format", [], |row| row.get(0)).optional()
 }
 
 /// Refuses what [`recognize`] refuses, and older stores: a tool migrates none.
@@ -98,6 +110,10 @@ pub(super) fn migrate(transaction: &Transaction<'_>, migrations: &[&str], versio
         transaction.execute_batch(migration)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", version)?;
+    }
+    if done < migrations.len() {
+        transaction.execute("DELETE FROM format", [])?;
+        transaction.execute("INSERT INTO format VALUES (?1)", [format::hash(migrations)])?;
     }
     Ok(())
 }

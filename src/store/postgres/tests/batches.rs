@@ -1,4 +1,4 @@
-//! Every caller of a batch gets one answer, whatever becomes of the batch and of the others.
+//! Every caller of a batch gets one answer, regardless of the batch's end and of the others.
 
 use std::ops::Range;
 

@@ -71,6 +71,30 @@ fn a_store_of_a_newer_release_is_refused() {
 }
 
 #[test]
+fn a_store_of_another_unreleased_build_is_refused_untouched() {
+    for change in ["UPDATE format SET hash = '\\x00'", "DELETE FROM format", "DROP TABLE format"] {
+        let Some(place) = Place::new() else { return };
+        drop(place.open_node());
+        place.0.sql(change);
+        let content = || {
+            let tables = "SELECT query_to_xml('SELECT * FROM ' || relname, true, true, '') FROM pg_class \
+                WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname";
+            place.0.sql(tables)
+        };
+        let before = content();
+        let random = || Arc::new(SystemRandomness::default());
+        for refused in [
+            place.open_with(&key(1)).unwrap_err(),
+            open_beside(&place.url(), &key(1), random(), Arc::default()).unwrap_err(),
+            rewrap_keys(&place.url(), &key(1), random()).unwrap_err(),
+        ] {
+            assert!(matches!(refused, OpenError::OtherBuild { .. }), "{change}: {refused}");
+        }
+        assert_eq!(content(), before, "{change}");
+    }
+}
+
+#[test]
 fn a_tool_makes_no_store() {
     let Some(place) = Place::new() else { return };
     let refused =

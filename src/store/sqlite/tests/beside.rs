@@ -66,6 +66,29 @@ fn a_tool_refuses_a_newer_store() {
     assert!(matches!(beside(&place), Err(OpenError::Newer { found: 99, .. })));
 }
 
+#[test]
+fn a_store_of_another_unreleased_build_is_refused_untouched() {
+    for change in ["UPDATE format SET hash = x'00'", "DELETE FROM format", "DROP TABLE format"] {
+        let place = Place::new();
+        drop(place.open_made().unwrap());
+        rusqlite::Connection::open(place.path()).unwrap().execute_batch(change).unwrap();
+        let before = fs::read(place.path()).unwrap();
+        let random = || Arc::new(SystemRandomness::default()) as Arc<dyn Random>;
+        let keys = made_keys(&place);
+        for refused in [
+            place.open_made().unwrap_err(),
+            beside(&place).unwrap_err(),
+            rewrap_keys(&place.path(), &keys, &random()).unwrap_err(),
+            copying::take(&place.path(), &keys, random()).err().unwrap(),
+        ] {
+            assert!(matches!(refused, OpenError::OtherBuild { .. }), "{change}: {refused}");
+            let reported = refused.to_string();
+            assert!(reported.contains("paybridge.db: was made by an unreleased build"), "{reported}");
+        }
+        assert_eq!(fs::read(place.path()).unwrap(), before, "{change}");
+    }
+}
+
 #[tokio::test]
 async fn a_tool_leaves_a_serving_gateway_alone() {
     let place = Place::new();
