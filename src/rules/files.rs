@@ -1,6 +1,7 @@
 //! Finds and reads the files of a rules directory, within bounds on their number and size.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,9 @@ const MOST_STRAYS: usize = 100;
 /// The most entries, and levels of directories, that are searched for strays outside the directories of rule files.
 const MOST_ELSEWHERE: usize = 10_000;
 const DEPTH_ELSEWHERE: usize = 4;
+
+/// The rule file in the rules directory itself.
+pub(super) const GATEWAY: &str = "gateway.toml";
 
 /// The directories of rule files, with the names of files that are read there.
 const DIRECTORIES: [(&str, &str); 5] = [
@@ -226,7 +230,7 @@ impl<'a> Lister<'a> {
             self.note(directory, "the rules directory is missing, or is not a directory");
             return;
         }
-        self.add(directory.join("gateway.toml"), FileRole::Gateway);
+        self.add(directory.join(GATEWAY), FileRole::Gateway);
         self.add_each(&directory.join("dialects"), |name| {
             stem(name, ".toml").map(|stem| FileRole::Dialect(stem.into()))
         });
@@ -292,7 +296,7 @@ impl<'a> Lister<'a> {
                 return;
             }
             let (path, name) = (entry.path(), entry.file_name());
-            let is_known = is_root && (name == "gateway.toml" || DIRECTORIES.iter().any(|(known, _)| name == *known));
+            let is_known = is_root && (name == GATEWAY || is_rules_directory(&name));
             let Ok(kind) = entry.file_type() else { continue };
             if is_known || !is_stray(&path) {
                 continue;
@@ -387,6 +391,11 @@ impl<'a> Lister<'a> {
 /// Reports whether nothing has this name, not even a dangling symbolic link.
 pub(super) fn is_absent(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Reports whether an entry of this name in the rules directory is a directory of rule files.
+pub(super) fn is_rules_directory(name: &OsStr) -> bool {
+    DIRECTORIES.iter().any(|(known, _)| name == *known)
 }
 
 /// Reports whether a file of this name, in a directory of rule files, is read.

@@ -11,11 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RemoveKind, RenameMode};
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::time::Instant;
 
-use super::watched::{WatchedPlaces, is_file};
+use super::watched::WatchedPlaces;
 use crate::telemetry::Stopwatch;
 
 /// How long files must be unchanged before they are read: saving in an editor makes several changes.
@@ -168,17 +168,15 @@ impl State {
             // Reads are ignored, since every reload reads; so is `Both`, since each name of a rename has its own event.
             EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Name(RenameMode::Both)) => {}
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
-                let is_file = is_file(path);
-                if places.reads(path) || places.notices(path) || (places.in_rules(path) && !is_file) {
+                let may_lead = places.may_lead(path);
+                if may_lead || places.reads(path) || places.notices(path) {
                     self.changed(at).gone.remove(path);
-                    self.relinked |= !is_file || places.names(path);
+                    self.relinked |= may_lead || places.names(path);
                 }
             }
-            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
-                self.vanished(path, at, event.kind);
-            }
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => self.vanished(path, at),
             EventKind::Any | EventKind::Other | EventKind::Modify(_) => {
-                if places.reads(path) || (places.in_rules(path) && !is_file(path)) {
+                if places.reads(path) || places.may_lead(path) {
                     self.changed(at);
                 }
             }
@@ -186,13 +184,13 @@ impl State {
     }
 
     /// Records that a path and everything below it vanished.
-    fn vanished(&mut self, path: &Path, at: Instant, kind: EventKind) {
+    fn vanished(&mut self, path: &Path, at: Instant) {
         let places = Arc::clone(&self.places);
         let is_watched = places.0.contains_key(path);
         if places.reads(path) || is_watched {
             self.changed(at).vanished(path, at);
-        } else if places.notices(path) || (places.in_rules(path) && kind != EventKind::Remove(RemoveKind::File)) {
-            // The rules warned of the file, or the path may have been a directory of rule files.
+        } else if places.notices(path) {
+            // The rules warned of the file.
             self.changed(at);
         }
         self.relinked |= is_watched || places.names(path);
@@ -410,7 +408,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
-    use notify::event::{CreateKind, DataChange, Flag, MetadataKind};
+    use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind};
     use tempfile::TempDir;
 
     use super::*;
@@ -515,6 +513,27 @@ mod tests {
     }
 
     #[test]
+    fn files_that_no_rule_names_cause_no_listing() {
+        let renamed = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+        let scene = Scene::new();
+        for name in ["rules/gateway.log", "rules/access.json", "rules/merchants/.n.toml"] {
+            fs::write(scene.directory.path().join(name), "").unwrap();
+        }
+        symlink("ann@host.4913:1", scene.directory.path().join("rules/merchants/.#m.toml")).unwrap();
+        // The last three are gone again when their events arrive.
+        let beside = ["rules/gateway.log", "rules/access.json", "rules/merchants/.n.toml", "rules/merchants/.#m.toml"];
+        let gone = ["rules/gateway.log.1", "rules/merchants/4913", "rules/merchants/m.toml.tmp"];
+        let kinds = [CREATED, WRITTEN, CHANGED, CLOSED, renamed, RENAMED_AWAY, REMOVED];
+        let events: Vec<_> =
+            [&beside[..], &gone].concat().into_iter().flat_map(|name| kinds.map(|kind| (0, kind, name))).collect();
+        let scene = scene.after(&events);
+        assert_eq!((scene.reload_at(), scene.state.relinked), (None, false));
+        for name in ["rules/gateway.toml", "rules/merchants/n.toml", "rules/other.toml", "rules/merchants/n.yaml"] {
+            reload_after(&[(0, CREATED, name)], 100);
+        }
+    }
+
+    #[test]
     fn links_are_followed_again_when_they_may_lead_elsewhere() {
         for (kind, name, expected) in [
             (WRITTEN, FILE, false),
@@ -560,6 +579,7 @@ mod tests {
         }
         symlink("1", at.join("shared/now")).unwrap();
         symlink("..1", at.join("rules/..data")).unwrap();
+        symlink("..data/shops", at.join("rules/shops")).unwrap();
         symlink(at.join("shared/now/m.toml"), at.join("rules/merchants/m.toml")).unwrap();
         symlink("../certs/./loop", at.join("certs/loop")).unwrap();
         symlink("rules", at.join("link")).unwrap();
@@ -578,6 +598,9 @@ mod tests {
             ("shared/1/m.toml", true),
             ("shared/1/n.toml", false),
             ("rules/gateway.toml", true),
+            ("rules/access.json", false),
+            ("rules/..data", true),
+            ("rules/shops", true),
             ("rules/..1/shops/a.json", true),
             ("rules/merchants/.m.toml.swp", false),
             ("rules/merchants/m.toml~", false),

@@ -1,7 +1,7 @@
 //! What is watched: the directories of rule files and of the files beside them, with every link on the way.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -23,10 +23,22 @@ pub(super) struct WatchedPlaces(pub(super) HashMap<PathBuf, Names>);
 /// The names in a directory that matter.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Names {
-    /// Whether names of rule files count, and directories and links that may hold rule files.
-    pub(super) rules: bool,
+    /// The names of rule files that count.
+    pub(super) rules: RuleNames,
     /// The names of files that are watched individually, and of links and directories that lead to something watched.
     pub(super) named: HashSet<OsString>,
+}
+
+/// Which names of rule files count in a directory. Where any do, so do directories and links that may hold rule files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RuleNames {
+    /// None.
+    #[default]
+    None,
+    /// `gateway.toml`; the rules warn of other TOML files there.
+    Gateway,
+    /// Those of merchants, shops and the like; the rules warn of all other files there.
+    All,
 }
 
 impl WatchedPlaces {
@@ -37,19 +49,18 @@ impl WatchedPlaces {
         for path in paths.iter().filter_map(|path| std::path::absolute(path).ok()) {
             let end = follower.end(&path);
             if end.is_dir() {
-                follower.rules(&end, DEPTH);
+                follower.rules(&end, DEPTH, RuleNames::Gateway);
             }
         }
         follower.places
     }
 
-    pub(super) fn at(&self, path: &Path) -> Option<&Names> {
+    fn at(&self, path: &Path) -> Option<&Names> {
         self.0.get(path.parent()?)
     }
 
-    /// Reports whether a path is in a directory of rule files.
-    pub(super) fn in_rules(&self, path: &Path) -> bool {
-        self.at(path).is_some_and(|names| names.rules)
+    fn rules_at(&self, path: &Path) -> RuleNames {
+        self.at(path).map_or(RuleNames::None, |names| names.rules)
     }
 
     /// Reports whether a path is watched individually, or leads to something watched.
@@ -60,13 +71,30 @@ impl WatchedPlaces {
     /// Reports whether the rules warn of a path when they do not read it, so that its appearance matters and its content does
     /// not.
     pub(super) fn notices(&self, path: &Path) -> bool {
-        self.in_rules(path) && files::is_stray(path)
+        match self.rules_at(path) {
+            RuleNames::None => false,
+            RuleNames::Gateway => files::is_stray(path) && path.extension().is_some_and(|ending| ending == "toml"),
+            RuleNames::All => files::is_stray(path),
+        }
     }
 
     /// Reports whether the content of a path, or of its target, is read.
     pub(super) fn reads(&self, path: &Path) -> bool {
-        let is_rule = || path.file_name().and_then(|name| name.to_str()).is_some_and(files::is_rule_name);
-        self.names(path) || (self.in_rules(path) && is_rule())
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return self.names(path) };
+        let is_rule = match self.rules_at(path) {
+            RuleNames::None => false,
+            RuleNames::Gateway => name == files::GATEWAY,
+            RuleNames::All => files::is_rule_name(name),
+        };
+        is_rule || self.names(path)
+    }
+
+    /// Reports whether a path may lead to rule files: a watched directory, or now a directory or link among rule files. A link
+    /// to a dot-name is watched as such.
+    pub(super) fn may_lead(&self, path: &Path) -> bool {
+        let leads = || fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir() || meta.is_symlink());
+        self.0.contains_key(path)
+            || (self.rules_at(path) > RuleNames::None && !path.file_name().is_some_and(is_dot_name) && leads())
     }
 }
 
@@ -127,32 +155,32 @@ impl Follower {
         }
     }
 
-    /// Watches a directory of rule files and its subdirectories. Dot-names are reached only by links.
-    fn rules(&mut self, directory: &Path, depth: usize) {
-        self.places.0.entry(directory.to_owned()).or_default().rules = true;
+    /// Watches a directory of rule files and its subdirectories. Dot-names are reached only by links of other names.
+    fn rules(&mut self, directory: &Path, depth: usize, held: RuleNames) {
+        let names = self.places.0.entry(directory.to_owned()).or_default();
+        names.rules = names.rules.max(held);
         for entry in fs::read_dir(directory).into_iter().flatten().take(MOST_ENTRIES).flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
-            let end = if kind.is_symlink() {
-                self.end(&entry.path())
-            } else if kind.is_dir() && !entry.file_name().as_encoded_bytes().starts_with(b".") {
-                entry.path()
-            } else {
-                continue;
+            let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
+            let end = match kind {
+                _ if is_dot_name(&name) => continue,
+                kind if kind.is_symlink() => self.end(&entry.path()),
+                kind if kind.is_dir() => entry.path(),
+                _ => continue,
             };
             if depth > 1 && end.is_dir() {
-                self.rules(&end, depth - 1);
+                let held = if depth == DEPTH && files::is_rules_directory(&name) { RuleNames::All } else { held };
+                self.rules(&end, depth - 1, held);
             }
         }
     }
+}
+
+fn is_dot_name(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
 }
 
 /// Returns the components of a path in reverse order.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().filter(|part| *part != Component::CurDir);
     parts.rev().map(|part| PathBuf::from(part.as_os_str())).collect()
-}
-
-/// Reports whether a path is a regular file.
-pub(super) fn is_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }

@@ -30,6 +30,8 @@ struct Watching {
     reloads: Arc<Mutex<Vec<Reload>>>,
     /// How often the watcher has checked whether the rules are stale.
     polls: Arc<AtomicUsize>,
+    /// How often the watcher has read the paths, and listed their directories.
+    follows: Arc<AtomicUsize>,
     _watcher: Watcher,
 }
 
@@ -49,10 +51,15 @@ impl Watching {
         let reloads: Arc<Mutex<Vec<Reload>>> = Arc::default();
         let polls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&polls);
+        let follows = Arc::new(AtomicUsize::new(0));
+        let followed = Arc::clone(&follows);
         let (path, polled) = (rules.path(), Arc::clone(&live));
         let (reloaded, noted) = (Arc::clone(&live), Arc::clone(&reloads));
         let watcher = Watcher::start(Watched {
-            paths: Box::new(move || vec![path.clone()]),
+            paths: Box::new(move || {
+                followed.fetch_add(1, Ordering::SeqCst);
+                vec![path.clone()]
+            }),
             stale: Box::new(move || {
                 let stale = detection == Detection::WithPolling && polled.stale();
                 counted.fetch_add(1, Ordering::SeqCst);
@@ -64,7 +71,7 @@ impl Watching {
                 meanwhile();
             }),
         });
-        Self { live, reloads, polls, _watcher: watcher.unwrap() }
+        Self { live, reloads, polls, follows, _watcher: watcher.unwrap() }
     }
 
     /// Waits until a reload gives the merchant this name; returns all reloads until then.
@@ -146,6 +153,26 @@ fn temporary_files_of_editors_are_ignored() {
     thread::sleep(Duration::from_millis(500));
     fs::write(file(&rules), named("saved")).unwrap();
     assert_eq!(watching.until("saved"), [Some("saved".into())]);
+}
+
+#[test]
+fn files_beside_the_rules_cause_no_listing() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Detection::Notifications);
+    let path = rules.path();
+    let (log, old, lock) = (path.join("gateway.log"), path.join("gateway.log.1"), path.join("merchants/.#m.toml"));
+    for number in 0..100 {
+        fs::write(&log, number.to_string()).unwrap();
+        fs::rename(&log, &old).unwrap();
+        symlink("ann@host.4913:1", &lock).unwrap();
+        fs::write(path.join("access.json"), number.to_string()).unwrap();
+        fs::remove_file(&lock).unwrap();
+    }
+    // They would have been listed by now, before the save.
+    thread::sleep(Duration::from_millis(700));
+    fs::write(file(&rules), named("saved")).unwrap();
+    assert_eq!(watching.until("saved"), [Some("saved".into())]);
+    assert_eq!(watching.follows.load(Ordering::SeqCst), 1, "the first listing");
 }
 
 #[test]
