@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
 use super::load::Target;
@@ -16,7 +17,7 @@ use crate::support::gateway::free_port;
 
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A running gateway. It is killed when this is dropped.
+/// A running gateway. It gets SIGTERM when this is dropped, since counters and profilers write their results at its end.
 pub struct Gateway {
     /// Contains `rules/`, `certs/`, `data/`, `secrets/` and `logs/`.
     pub root: PathBuf,
@@ -123,6 +124,11 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let deadline = Instant::now() + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::common::counters::Counter;
+
 const HELP: &str = "\
 Compares Paybridge with other servers on this machine; benches/compare.sh runs it.
 
@@ -13,10 +15,12 @@ Compares Paybridge with other servers on this machine; benches/compare.sh runs i
   --baseline BIN   measures another paybridge binary beside this one
   --counters       also prints the processor's counters (perf stat), in thousands per request: instructions and cycles, user
                    and kernel; times are not meaningful then
+  --callgrind      counts the instructions and allocations of a Paybridge under valgrind; benches/instructions.sh starts it
   --out DIR        where compare.md, compare.json and compare.svg are written: target/compare, or a directory below it
-                   for --quick and --smoke
+                   for --quick, --smoke and --callgrind
 
 PAYBRIDGE_BIN names another binary to measure in place of this build's.
+PAYBRIDGE_TEST_STORE=postgres puts Paybridge's store into PostgreSQL; the figures are those of the gateway alone.
 PAYBRIDGE_REQUIRE_TOOLS=1 fails when another server is not installed, instead of leaving it out.";
 
 /// What the process is to do.
@@ -44,8 +48,8 @@ pub struct Options {
     pub alone: bool,
     /// Another binary to measure too.
     pub baseline: Option<PathBuf>,
-    /// Whether instructions and cycles are counted.
-    pub counters: bool,
+    /// Counts instructions too.
+    pub counters: Option<Counter>,
     /// The directory of the results.
     pub out: PathBuf,
 }
@@ -53,7 +57,7 @@ pub struct Options {
 impl Options {
     fn new() -> Self {
         let out = PathBuf::new();
-        Self { plan: FULL, only: Vec::new(), alone: false, baseline: None, counters: false, out }
+        Self { plan: FULL, only: Vec::new(), alone: false, baseline: None, counters: None, out }
     }
 }
 
@@ -116,6 +120,19 @@ const SMOKE: Plan = Plan {
     known_orders: 100,
 };
 
+/// A program runs fifty times as long under valgrind; its counts repeat.
+const CALLGRIND: Plan = Plan {
+    name: "callgrind: its times mean nothing",
+    out: "target/compare/callgrind",
+    rounds: 3,
+    load: Duration::from_secs(5),
+    latency: Duration::from_millis(20),
+    handshakes: 5,
+    idle: 5,
+    syncs: 5,
+    known_orders: 500,
+};
+
 /// Parses the command line. Cargo adds `--bench` for measurements; without it, as in `cargo test --benches`, only Paybridge
 /// and the floor run, and only briefly, unless other options are given.
 pub fn read(arguments: impl Iterator<Item = String>) -> RunMode {
@@ -128,7 +145,11 @@ pub fn read(arguments: impl Iterator<Item = String>) -> RunMode {
             "--bench" => measured = true,
             "--quick" => (options.plan, measured) = (QUICK, true),
             "--smoke" => (options.plan, measured) = (SMOKE, true),
-            "--counters" => options.counters = true,
+            "--counters" => options.counters = Some(Counter::Perf),
+            "--callgrind" => {
+                (options.plan, measured) = (CALLGRIND, true);
+                (options.counters, options.alone) = (Some(Counter::Callgrind), true);
+            }
             "--only" => options.only = value().split(',').map(str::to_owned).collect(),
             "--baseline" => options.baseline = Some(value().into()),
             "--out" => options.out = value().into(),

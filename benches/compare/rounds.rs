@@ -84,7 +84,7 @@ pub struct Load {
     pub put_off_us: f64,
     /// Requests per second; unreliable if anything else runs on the machine.
     pub per_second: f64,
-    /// The processor's counters, if `--counters` is given.
+    /// The counts, if `--counters` or `--callgrind` is given.
     pub counted: Option<Counted>,
 }
 
@@ -248,7 +248,10 @@ impl<'a> Rounds<'a> {
         let pids = turn.server.pids();
         cpu::quiet(&pids).await;
         let (requests, check) = self.orders.prepare(turn.workload, turn.server.answers, count);
-        let counting = if self.options.counters { Some(Counting::begin(&cpu::family(&pids)).await) } else { None };
+        let counting = match self.options.counters {
+            Some(counter) => Some(Counting::begin(counter, &cpu::family(&pids)).await),
+            None => None,
+        };
         let before = cpu::Usage::of(&pids);
         let loaded = load(&mut connections, requests, &check).await;
         let then = cpu::Usage::of(&pids);

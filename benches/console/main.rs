@@ -31,9 +31,9 @@ use common::load::{Check, load};
 use common::say;
 use common::statistics::{Spread, micros, percentile, ratios};
 use support::bodies::with;
+use support::gateway::{on_postgres, put_store};
 use support::postgres::{Database, Server};
 use support::request::ACME;
-use support::rules::{STORE_URL, write_file};
 use support::{Request, payin};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -51,9 +51,6 @@ const PACES: [Option<Duration>; 3] = [None, Some(Duration::from_secs(10)), Some(
 const BATCHES: usize = 9;
 const A_BATCH: u32 = 25;
 
-/// 32 bytes in base64.
-const KEY: &str = "cGF5YnJpZGdlLXRlc3RzLWhhdmUtdGhpcy1rZXktMzI=";
-
 /// The pages, without those whose addresses have ids.
 const PAGES: &str = "/ /rules /merchants /merchants?text=m1 /merchants?text=nothing /merchants/m1 /merchants/m0 /operations \
     /callbacks /callbacks?state=failed /callbacks?state=failed&merchant=m1 /callbacks?state=failed&merchant=acme \
@@ -64,15 +61,11 @@ fn main() {
     let [rows, shops, merchants] =
         [("CONSOLE_ROWS", 100_000), ("CONSOLE_SHOPS", 1000), ("CONSOLE_MERCHANTS", 1000)].map(size);
     let [rounds, creates] = [("CONSOLE_ROUNDS", 6), ("CONSOLE_CREATES", 10_000)].map(size);
-    let server =
-        support::gateway::on_postgres().then(|| Server::start(&["fsync=on"]).expect("PostgreSQL is installed"));
+    let server = on_postgres().then(|| Server::start(&["fsync=on"]).expect("PostgreSQL is installed"));
     let database = server.as_ref().map(Server::database);
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     if let Some(database) = &database {
-        let files = [(STORE_URL, &*database.url()), ("secrets/store.key", KEY), ("secrets/pages.key", KEY)];
-        for (name, text) in files {
-            write_file(&place.path().join(name), text);
-        }
+        put_store(place.path(), &database.url());
     }
     // Creates the keys and the certificate.
     drop(Gateway::start(&binary(), &common::gateway::rules(), place.path()));

@@ -99,11 +99,7 @@ impl Gateway {
     pub fn prepare_at(rules: &Rules, store: Option<&str>) -> Self {
         let root = tempfile::tempdir().unwrap();
         if let Some(url) = store {
-            write_file(&root.path().join(STORE_URL), url);
-            // Several nodes have the same keys, so that none of them makes one.
-            for name in ["store.key", "pages.key"] {
-                write_file(&root.path().join("secrets").join(name), KEY);
-            }
+            put_store(root.path(), url);
         }
         let [public, admin] = [free_port(), free_port()];
         rules.write(root.path(), public, admin);
@@ -360,6 +356,15 @@ impl Drop for Gateway {
             let tail = log.char_indices().rev().nth(4000).map_or(0, |(at, _)| at);
             let _ = writeln!(std::io::stderr(), "--- the gateway's last words ---\n{}", &log[tail..]);
         }
+    }
+}
+
+/// Writes the URL of the store's database where the rules find it, and the keys: several nodes have the same, so that none of
+/// them makes one.
+pub fn put_store(root: &Path, url: &str) {
+    write_file(&root.join(STORE_URL), url);
+    for name in ["store.key", "pages.key"] {
+        write_file(&root.join("secrets").join(name), KEY);
     }
 }
 

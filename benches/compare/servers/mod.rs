@@ -21,6 +21,7 @@ use crate::common::load::Target;
 use crate::common::{disk, gateway, pin, say};
 use crate::options::Options;
 use crate::support::gateway::free_port;
+use crate::support::postgres::Database;
 use crate::workload::{Answers, Workload};
 use process::Process;
 
@@ -52,7 +53,8 @@ pub struct Server {
 /// The processes of a server. They end when this is dropped.
 enum Running {
     Processes(Vec<Process>),
-    Gateway(Gateway),
+    /// With the database of its store, if that is no file.
+    Gateway(Gateway, #[expect(dead_code, reason = "it lasts as long as the gateway")] Option<Database>),
 }
 
 impl Server {
@@ -60,7 +62,7 @@ impl Server {
     pub fn pids(&self) -> Vec<u32> {
         match &self.running {
             Running::Processes(processes) => processes.iter().map(Process::pid).collect(),
-            Running::Gateway(gateway) => vec![gateway.pid()],
+            Running::Gateway(gateway, _) => vec![gateway.pid()],
         }
     }
 }

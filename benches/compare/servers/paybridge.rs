@@ -1,6 +1,7 @@
 //! Paybridge: with its own engine and store, and in front of a remote engine.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use super::{BASELINE, Running, Server, Setting};
 use crate::common::gateway::{self, Gateway};
@@ -8,6 +9,8 @@ use crate::common::machine::first_line;
 use crate::common::pin;
 use crate::stub;
 use crate::support::Rules;
+use crate::support::gateway::{on_postgres, put_store};
+use crate::support::postgres::{self, Database};
 use crate::workload::{Answers, Workload};
 
 const OWN: [Workload; 8] = [
@@ -37,6 +40,13 @@ fn rules(setting: &Setting<'_>) -> Rules {
     gateway::rules().with("tls", &pair)
 }
 
+/// Returns a new database if `PAYBRIDGE_TEST_STORE=postgres` is set.
+fn database() -> Option<Database> {
+    static SERVER: OnceLock<Option<postgres::Server>> = OnceLock::new();
+    let server = || postgres::Server::start(&["fsync=on"]);
+    on_postgres().then(|| SERVER.get_or_init(server).as_ref().expect("PostgreSQL is installed").database())
+}
+
 /// Starts the selected ones; each process's log is in a file.
 pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> Vec<Server> {
     let mut servers = Vec::new();
@@ -44,7 +54,11 @@ pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> V
         if !setting.wants(name, workloads) {
             return;
         }
-        let gateway = Gateway::start(program, rules, &setting.root.join(name));
+        let (root, database) = (setting.root.join(name), database());
+        if let Some(database) = &database {
+            put_store(&root, &database.url());
+        }
+        let gateway = Gateway::start(program, rules, &root);
         servers.push(Server {
             name,
             title,
@@ -53,10 +67,11 @@ pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> V
             answers: Answers::Gateway,
             workloads: setting.wanted(name, workloads),
             connections: name == NAME,
-            running: Running::Gateway(gateway),
+            running: Running::Gateway(gateway, database),
         });
     };
-    let itself = [NAME, "Paybridge", "Paybridge, the whole job, durable in SQLite"];
+    let what = ["Paybridge, the whole job, durable in SQLite", "Paybridge, the whole job, durable in PostgreSQL"];
+    let itself = [NAME, "Paybridge", what[usize::from(on_postgres())]];
     add(itself, binary, &rules(setting), &OWN);
     if let Some(before) = &setting.options.baseline {
         add([BASELINE, "the other Paybridge", "the other binary"], before, &rules(setting), &OWN);
