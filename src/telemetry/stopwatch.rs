@@ -15,6 +15,13 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
+    /// Measures from a moment that is this long ago.
+    #[must_use]
+    pub fn started_before(span: Duration) -> Self {
+        let now = Instant::now();
+        Self(now.checked_sub(span).unwrap_or(now))
+    }
+
     /// How long it has been since the start.
     #[must_use]
     pub fn elapsed(&self) -> Duration {

@@ -1,7 +1,7 @@
 //! Connections over the wire: TLS, framing, deadlines, and what a server must refuse before it is a request (contract
 //! section 3, steps 1 and "what hyper leaves to its user").
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -220,6 +220,33 @@ async fn malformed_heads_are_400_in_the_usual_shape() {
     // HTTP/2 is spoken only where ALPN chose it.
     let replies = client.raw(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
     assert!(replies.iter().all(|reply| reply.status == 400), "{replies:?}");
+}
+
+#[tokio::test]
+async fn the_reply_to_a_refused_head_is_like_that_to_a_good_one() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    let names = |reply: &Reply| -> BTreeSet<String> {
+        reply.headers.iter().map(|(name, _)| name.clone()).filter(|name| name != "Connection").collect()
+    };
+    let good = "GET /nope HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Request-Id: asked-1\r\n\r\n";
+    let [like] = &client.raw(good.as_bytes()).await[..] else { panic!("no reply") };
+    for (name, bytes) in [
+        ("a second Host", good.replace("Connection: close", "Host: localhost")),
+        ("a bare line end", good.replace("close\r\n", "close\n")),
+    ] {
+        let replies = client.raw(bytes.as_bytes()).await;
+        let [reply] = &replies[..] else { panic!("{name}: {replies:?}") };
+        assert_eq!((reply.status, reply.header("connection")), (400, "close"), "{name}");
+        assert_eq!((names(reply), reply.header("x-request-id")), (names(like), "asked-1"), "{name}");
+    }
+    for asked in ["HEAD / HTTP/1.1\r\n\r\n", "HEAD / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"] {
+        let mut stream = client.tls(&["http/1.1"]).await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stream, asked.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 400 Bad Request\r\n") && reply.ends_with("\r\n\r\n"), "{reply}");
+    }
 }
 
 #[tokio::test]

@@ -8,26 +8,25 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONNECTION;
-use http::{HeaderValue, Request, Response};
-use http_body_util::Full;
+use http::header::{CONNECTION, CONTENT_LENGTH, DATE};
+use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::head_guard::{GuardStatus, HeadGuard};
+use super::head_guard::{GuardStatus, HeadGuard, RefusedHead};
 use super::settings::ConnectionRules;
 use super::shared::{
     AcceptedConnection, ConnectionInfo, ConnectionState, Lifecycle, Peer, Protocol, Service, Shared, Slot,
@@ -323,25 +322,42 @@ async fn serve_http1<S: Service>(
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
-    loop {
-        // Many connections are opened long before their first request and kept long after their last. Hyper's buffers
-        // are most of what a connection needs, so hyper is attached when a request arrives and detached when none
-        // follows. A connection that ends without another request is closed by hyper.
-        loop {
-            tokio::select! {
-                biased;
-                until = lifecycle.draining(), if !status.is_draining() => status.drain(until),
-                readable = poll_fn(|cx| io.poll_cleared(cx)) => break readable?,
-            }
-        }
+    // Many connections are opened long before their first request and kept long after their last. Hyper's buffers are most
+    // of what a connection needs, so hyper is attached when a request arrives and detached when none follows.
+    while request_follows(&mut io, &status, &mut lifecycle).await? {
         let requests = serve_requests(io, Arc::clone(&status), peer, rules, Arc::clone(&shared), lifecycle.clone());
-        let Some(trimmed) = Box::pin(requests).await? else { return Ok(()) };
-        io = trimmed;
+        io = Box::pin(requests).await?;
+        if !io.is_resting() {
+            break;
+        }
+    }
+    let refused = io.take_refused();
+    if io.was_silent() {
+        shared.settings.metrics.connection_refused("timeout");
+    }
+    let mut transport = io.into_transport();
+    if let Some(refused) = refused {
+        let reply = Box::pin(refuse(refused, peer, &status, &shared)).await;
+        transport.write_all(&reply).await?;
+        transport.flush().await?;
+    }
+    transport.shutdown().await?;
+    Ok(())
+}
+
+/// Waits for the next request. Returns false when its head is refused, or when the connection has ended.
+async fn request_follows(io: &mut HeadGuard, status: &GuardStatus, lifecycle: &mut Lifecycle) -> io::Result<bool> {
+    loop {
+        tokio::select! {
+            biased;
+            until = lifecycle.draining(), if !status.is_draining() => status.drain(until),
+            follows = poll_fn(|cx| io.poll_request(cx)) => return follows,
+        }
     }
 }
 
-/// Serves requests as long as they follow each other. Returns the connection when it becomes idle, so that it can wait
-/// without hyper.
+/// Serves requests as long as they follow each other. Returns the connection when it is idle, has ended, or comes to a head
+/// that is refused: hyper has written all its replies then.
 async fn serve_requests<S: Service>(
     io: HeadGuard,
     status: Arc<GuardStatus>,
@@ -349,38 +365,25 @@ async fn serve_requests<S: Service>(
     rules: &ConnectionRules,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
-) -> Result<Option<HeadGuard>, hyper::Error> {
+) -> Result<HeadGuard, hyper::Error> {
     let service = service_fn(|request| serve_request(request, peer, Arc::clone(&status), Arc::clone(&shared)));
     let mut connection = http1::Builder::new()
         // A client that has closed its sending side still gets its replies.
         .half_close(true)
         .title_case_headers(true)
         .preserve_header_case(rules.keeps_field_case)
-        // A replacement head is a little longer than the original.
+        // Empty lines before a head come on top of it.
         .max_buf_size((rules.limits.head + 1024).max(16 * 1024))
         .serve_connection(io, service);
-    let served = loop {
-        let served = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
-            Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending if status.take_trim_idle() => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        });
+    loop {
         tokio::select! {
             biased;
             // The connection then ends by itself: after its reply, or when no other request has arrived in time.
             until = lifecycle.draining(), if !status.is_draining() => status.drain(until),
-            served = served => break served,
+            ended = &mut connection => break ended?,
         }
-    };
-    let Some(ended) = served else {
-        let http1::Parts { mut io, read_buf, .. } = connection.into_parts();
-        io.put_back(&read_buf);
-        return Ok(Some(io));
-    };
-    if status.was_silent() {
-        shared.settings.metrics.connection_refused("timeout");
     }
-    ended.map(|()| None)
+    Ok(connection.into_parts().io)
 }
 
 async fn serve_request<S: Service>(
@@ -389,16 +392,57 @@ async fn serve_request<S: Service>(
     status: Arc<GuardStatus>,
     shared: Arc<Shared<S>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let facts = status.take_facts();
     let connection = status.connection();
     connection.begin_request();
-    let arrival = ConnectionInfo { peer, head_check: facts, connection: Arc::clone(connection) };
+    let arrival = ConnectionInfo { peer, head_check: status.head_check(), connection: Arc::clone(connection) };
     // Boxed: hyper reserves memory for this future as long as the connection lives, and most connections are idle.
     let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
-    if facts.violation.is_some() || status.body_open() || shared.is_leaving() {
+    if status.body_open() || shared.is_leaving() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
+}
+
+/// Has a request refused whose head hyper does not get. Returns the reply, written as hyper writes those to good heads.
+async fn refuse<S: Service>(
+    RefusedHead { check, request }: RefusedHead,
+    peer: Peer,
+    status: &GuardStatus,
+    shared: &Shared<S>,
+) -> Vec<u8> {
+    let is_head = request.method() == Method::HEAD;
+    let connection = status.connection();
+    connection.begin_request();
+    let arrival = ConnectionInfo { peer, head_check: check, connection: Arc::clone(connection) };
+    let reply = shared.service.call(request.map(|()| Inbound::UNREAD), arrival).await;
+    let (mut head, body) = reply.into_parts();
+    let Ok(body) = body.collect().await;
+    let body = body.to_bytes();
+    head.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    if let Some(date) = http2::date(shared.settings.clock.now()) {
+        head.headers.insert(DATE, date);
+    }
+    let mut bytes = format!("HTTP/1.1 {}\r\n", head.status).into_bytes();
+    for (name, value) in &head.headers {
+        for part in [title_case(name).as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            bytes.extend_from_slice(part);
+        }
+    }
+    bytes.extend_from_slice(b"\r\n");
+    if !is_head {
+        bytes.extend_from_slice(&body);
+    }
+    bytes
+}
+
+fn title_case(name: &HeaderName) -> String {
+    let mut begins = true;
+    let cased = |letter: char| {
+        let is_first = std::mem::replace(&mut begins, letter == '-');
+        if is_first { letter.to_ascii_uppercase() } else { letter }
+    };
+    name.as_str().chars().map(cased).collect()
 }
 
 #[cfg(test)]
@@ -409,7 +453,7 @@ mod tests {
     use std::time::Duration;
 
     use arc_swap::ArcSwap;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
     use tokio::runtime::Builder;
     use tokio::sync::{oneshot, watch};
@@ -467,15 +511,19 @@ mod tests {
         let status = Arc::new(GuardStatus::default());
         let transport = Transport::new(Stream::Plain(CountedSocket::new(socket)), limits.body_timeout);
         let mut io = HeadGuard::new(transport, Arc::clone(&status), &limits, trim_idle_after);
+        let mut lifecycle = Lifecycle::new(lifecycle);
         for path in ["/first", "/second", "/third"] {
-            let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));
-            let requests = serve_requests(io, Arc::clone(&status), peer, &rules, shared, lifecycle);
-            let ((), trimmed) = tokio::join!(request(&mut client, path), requests);
-            io = trimmed.unwrap().expect("the connection stays open");
+            let served = async {
+                assert!(request_follows(&mut io, &status, &mut lifecycle).await.unwrap());
+                let (shared, lifecycle) = (Arc::clone(&shared), lifecycle.clone());
+                serve_requests(io, Arc::clone(&status), peer, &rules, shared, lifecycle).await.unwrap()
+            };
+            ((), io) = tokio::join!(request(&mut client, path), served);
+            assert!(io.is_resting(), "the connection stays open");
         }
         drop(client);
-        let requests = serve_requests(io, status, peer, &rules, shared, Lifecycle::new(lifecycle));
-        assert!(requests.await.unwrap().is_none(), "the connection ended");
+        assert!(!request_follows(&mut io, &status, &mut lifecycle).await.unwrap(), "the connection ended");
+        assert!(!io.is_resting());
     }
 
     #[tokio::test]

@@ -3,12 +3,11 @@
 //! [`HeadGuard`](super::head_guard::HeadGuard) knows where the next head begins. It is stricter than hyper's parser behind
 //! it: framing that two parsers could read differently is an error here.
 
-use std::fmt;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
 
 use http::uri::Scheme;
-use http::{HeaderMap, Method, Request, Uri, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 use memchr::memchr;
 
 use super::shared::{HeadCheck, HeadError};
@@ -22,9 +21,13 @@ const HOST_ONCE: &str = "exactly one Host is required";
 const HOST_MALFORMED: &str = "Host must be one host with an optional port";
 const TARGET: &str = "the request target is malformed";
 
+/// How many bytes of empty lines may precede a request.
+const EMPTY_LINES: usize = 4 * 2;
+
 /// Finds the end of a head as its bytes arrive, reading each byte once.
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
+    start: usize,
     line_start: usize,
     scanned: usize,
 }
@@ -34,14 +37,14 @@ pub(super) struct Scanner {
 pub(super) enum Scan {
     /// The head is not complete.
     Partial,
-    /// The head ends after this many bytes.
+    /// The head ends before this position.
     Complete(usize),
     /// A line does not end in CRLF.
     BareLineEnd,
 }
 
 impl Scanner {
-    /// Continues the scan through `input`, which starts with the head's first byte.
+    /// Continues the scan through `input`, which starts where the last request ended.
     #[expect(clippy::indexing_slicing, reason = "both positions are within the scanned part, which only grows")]
     pub(super) fn scan(&mut self, input: &[u8]) -> Scan {
         while let Some(offset) = memchr(b'\n', &input[self.scanned..]) {
@@ -51,51 +54,58 @@ impl Scanner {
                 return Scan::BareLineEnd;
             }
             if at == self.line_start + 1 {
-                return Scan::Complete(at + 1);
+                // Empty lines before a request are ignored (RFC 9112, section 2.2).
+                if self.start < self.line_start || self.start == EMPTY_LINES {
+                    return Scan::Complete(at + 1);
+                }
+                self.start = at + 1;
             }
             self.line_start = at + 1;
         }
         self.scanned = input.len();
         Scan::Partial
     }
-}
 
-/// A refused head: the reason, and the harmless head that hyper gets instead, so that the refusal is answered, logged
-/// and counted like any other reply, in order. `Debug` shows only the reason: the replacement has header values.
-pub(super) struct HeadRefused {
-    pub(super) facts: HeadCheck,
-    pub(super) replacement: Vec<u8>,
-}
-
-impl fmt::Debug for HeadRefused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Refused({:?})", self.facts)
+    /// Returns the position of the head's first byte.
+    pub(super) const fn start(&self) -> usize {
+        self.start
     }
 }
 
 /// Checks a complete head. Returns the framing of its body.
-pub(super) fn check(bytes: &[u8]) -> Result<Framing, HeadRefused> {
+pub(super) fn check(bytes: &[u8]) -> Result<Framing, HeadCheck> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
-    let facts = match request.parse_with_uninit_headers(bytes, &mut headers) {
-        Ok(httparse::Status::Complete(length)) if length == bytes.len() => match inspect(&request) {
-            Ok(framing) => return Ok(framing),
-            Err(violation) => HeadCheck::violating(HeadError::Malformed, violation),
-        },
-        Ok(_) => HeadCheck::violating(HeadError::Malformed, BARE_LINE_END),
-        Err(httparse::Error::TooManyHeaders) => too_large(),
-        Err(error) => HeadCheck::violating(HeadError::Malformed, message(error)),
-    };
-    Err(HeadRefused { facts, replacement: replacement(&request) })
+    match request.parse_with_uninit_headers(bytes, &mut headers) {
+        Ok(httparse::Status::Complete(length)) if length == bytes.len() => {
+            inspect(&request).map_err(|violation| HeadCheck::violating(HeadError::Malformed, violation))
+        }
+        Ok(_) => Err(HeadCheck::violating(HeadError::Malformed, BARE_LINE_END)),
+        Err(httparse::Error::TooManyHeaders) => Err(too_large()),
+        Err(error) => Err(HeadCheck::violating(HeadError::Malformed, message(error))),
+    }
 }
 
-/// Refuses a head that is not complete: too long, too slow, or with a bare line end.
-pub(super) fn refuse_partial(bytes: &[u8], facts: HeadCheck) -> HeadRefused {
+/// Reads what a refusal needs of a head: the method, the path, and the headers if all of them can be read.
+pub(super) fn readable(bytes: &[u8]) -> Request<()> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut []);
-    // Only the request line, as far as it can be parsed, is needed, for the log.
-    let _ = request.parse_with_uninit_headers(bytes, &mut headers);
-    HeadRefused { facts, replacement: replacement(&httparse::Request { headers: &mut [], ..request }) }
+    let mut parsed = httparse::Request::new(&mut []);
+    let _ = parsed.parse_with_uninit_headers(bytes, &mut headers);
+    let mut request = Request::new(());
+    if let Ok(method) = Method::from_bytes(parsed.method.unwrap_or(NO_METHOD).as_bytes()) {
+        *request.method_mut() = method;
+    }
+    if let Some(target) = parsed.path.filter(|path| path.starts_with('/')).and_then(target_uri) {
+        *request.uri_mut() = target;
+    }
+    for header in parsed.headers.iter() {
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(header.name.as_bytes()), HeaderValue::from_bytes(header.value))
+        {
+            request.headers_mut().append(name, value);
+        }
+    }
+    request
 }
 
 /// Returns the violation of a head over the limits.
@@ -190,28 +200,6 @@ fn target_uri(target: &str) -> Option<Uri> {
 /// The method in the log when none was received, or an invalid one.
 const NO_METHOD: &str = "-";
 
-/// Builds the replacement of a refused head: the same request without the offending headers, without a body, and as the
-/// last one on its connection.
-fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
-    const DROPPED: [&str; 7] =
-        ["host", "content-length", "transfer-encoding", "connection", "expect", "upgrade", "trailer"];
-    let method = request.method.filter(|method| Method::from_bytes(method.as_bytes()).is_ok()).unwrap_or(NO_METHOD);
-    let target = request.path.filter(|path| path.starts_with('/') && target_uri(path).is_some()).unwrap_or("/");
-    let mut head = Vec::with_capacity(512);
-    for part in [method, " ", target, " HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\n"] {
-        head.extend_from_slice(part.as_bytes());
-    }
-    for header in request.headers.iter() {
-        if !DROPPED.iter().any(|name| header.name.eq_ignore_ascii_case(name)) {
-            for part in [header.name.as_bytes(), b": ", header.value, b"\r\n"] {
-                head.extend_from_slice(part);
-            }
-        }
-    }
-    head.extend_from_slice(b"\r\n");
-    head
-}
-
 /// Checks the head of an HTTP/2 request; h2 has checked its framing. `limit` bounds its size as HTTP/1 would write it,
 /// in bytes.
 pub(super) fn check_http2<B>(request: &Request<B>, limit: usize) -> HeadCheck {
@@ -256,7 +244,7 @@ fn inspect_http2<B>(request: &Request<B>) -> Result<(), &'static str> {
 
 fn check_authority(uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();
-    let (host, more) = (hosts.next().map(header::HeaderValue::as_bytes), hosts.next());
+    let (host, more) = (hosts.next().map(HeaderValue::as_bytes), hosts.next());
     let Some(authority) = uri.authority().map(|authority| authority.as_str().as_bytes()) else { return Err(HOST_ONCE) };
     if more.is_some() {
         return Err(HOST_ONCE);
@@ -341,6 +329,11 @@ impl Framing {
             }
             Self::Chunked(chunked) => chunked.follow(input),
         }
+    }
+
+    /// Reports whether the body has a length, so that hyper takes it in one piece.
+    pub(super) const fn has_length(&self) -> bool {
+        matches!(self, Self::Length(_))
     }
 
     /// Reports whether the body has ended.
@@ -451,13 +444,12 @@ fn digit(byte: u8) -> Result<u64, BadFraming> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
     use proptest::prelude::*;
 
     use super::*;
 
     fn violation(head: &str) -> Option<&'static str> {
-        check(head.as_bytes()).err().and_then(|refused| refused.facts.violation)
+        check(head.as_bytes()).err().and_then(|refused| refused.violation)
     }
 
     fn with_lines(lines: &str) -> String {
@@ -480,6 +472,14 @@ mod tests {
         ] {
             assert_eq!(Scanner::default().scan(head.as_bytes()), Scan::BareLineEnd, "{head:?}");
         }
+        for (head, start, result) in [
+            ("\r\n\r\n\r\n\r\n", 8, Scan::Partial),
+            ("\r\n\r\n\r\n\r\n\r\n", 8, Scan::Complete(10)),
+            ("\r\n\r\nGET / HTTP/1.1\r\n\r\nGET", 4, Scan::Complete(22)),
+        ] {
+            let mut scanner = Scanner::default();
+            assert_eq!((scanner.scan(head.as_bytes()), scanner.start()), (result, start), "{head:?}");
+        }
     }
 
     /// Finds the end of a head and checks it, as a connection does.
@@ -487,7 +487,7 @@ mod tests {
         let facts = match Scanner::default().scan(bytes) {
             Scan::Complete(length) => match check(&bytes[..length]) {
                 Ok(_) => return Ok(()),
-                Err(refused) => refused.facts,
+                Err(refused) => refused,
             },
             Scan::Partial => return Err("the head is not complete"),
             Scan::BareLineEnd => bare_line_end(),
@@ -612,31 +612,24 @@ mod tests {
     fn too_many_lines() {
         let lines = |count| with_lines(&"A: b\r\n".repeat(count));
         assert!(check(lines(MAX_HEADERS - 1).as_bytes()).is_ok());
-        assert_eq!(check(lines(MAX_HEADERS).as_bytes()).unwrap_err().facts, too_large());
+        assert_eq!(check(lines(MAX_HEADERS).as_bytes()).unwrap_err(), too_large());
     }
 
     #[test]
-    fn a_replacement_is_harmless_and_keeps_what_the_log_needs() {
-        let head = "POST /a?b HTTP/1.1\r\nX-Request-Id: r1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\
-                    Expect: 100-continue\r\nConnection: keep-alive\r\nHost: a\r\nHost: b\r\n\r\n";
-        let refused = check(head.as_bytes()).unwrap_err();
-        assert!(!format!("{refused:?}").contains("r1") && !format!("{refused:?}").contains("114, 49"), "{refused:?}");
-        assert_eq!(
-            String::from_utf8(refused.replacement.clone()).unwrap(),
-            "POST /a?b HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\nX-Request-Id: r1\r\n\r\n"
-        );
-        assert_eq!(check(&refused.replacement).unwrap(), Framing::NONE);
+    fn of_a_refused_head_is_read_what_its_reply_and_the_log_need() {
+        let head = "POST /a?b HTTP/1.1\r\nX-Request-Id: r1\r\nHost: a\r\nHost: b\r\n\r\n";
+        let request = readable(head.as_bytes());
+        assert_eq!((request.method(), request.uri().path(), request.uri().query()), (&Method::POST, "/a", Some("b")));
+        assert_eq!(request.headers()["x-request-id"], "r1");
         for nothing in ["", "G", "\0\0", "G\u{e9}T / HTTP/1.1\r\n"] {
-            let refused = refuse_partial(nothing.as_bytes(), bare_line_end());
-            assert!(refused.replacement.starts_with(b"- / HTTP/1.1\r\n"), "no method was read: {nothing:?}");
+            let request = readable(nothing.as_bytes());
+            assert_eq!((request.method().as_str(), request.uri().path()), (NO_METHOD, "/"), "{nothing:?}");
         }
-        for whole in ["GET /\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n"] {
-            assert!(check(whole.as_bytes()).unwrap_err().replacement.starts_with(b"GET / HTTP/1.1\r\n"), "{whole:?}");
+        for target in ["/\u{e9}", "/a#b", "a", "https://b/x"] {
+            let request = readable(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+            assert_eq!((request.method(), request.uri().path()), (&Method::GET, "/"), "{target:?}");
         }
-        for partial in ["", "G", "\0\0", "POST /a", "POST /a HTTP/1.1\r\nX: y\n", "GET a HTTP/1.1\r\n"] {
-            let refused = refuse_partial(partial.as_bytes(), bare_line_end());
-            assert_eq!(check(&refused.replacement).unwrap(), Framing::NONE, "{partial:?}");
-        }
+        assert_eq!(readable(b"POST /a HTTP/1.1\r\nX: y").headers().len(), 0);
     }
 
     fn http2(uri: &str, headers: &[(&str, &[u8])]) -> HeadCheck {
@@ -679,8 +672,9 @@ mod tests {
             let mut head = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nX-Name: value\r\n\r\n".to_vec();
             let place = place.min(head.len());
             head.splice(place..place, bytes);
-            if let Err(refused) = check(&head) {
-                prop_assert_eq!(check(&refused.replacement).unwrap(), Framing::NONE);
+            let request = readable(&head);
+            if check(&head).is_ok() {
+                prop_assert!(request.headers().contains_key(header::HOST));
             }
         }
     }

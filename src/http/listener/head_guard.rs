@@ -1,21 +1,23 @@
 //! The byte stream through which hyper reads an HTTP/1 connection. Every head is held back until it is complete and
-//! checked. A refused head is replaced by a harmless one, and nothing after it is read as HTTP. The time-outs for heads
-//! and idle connections are kept here too: hyper's own would count an idle connection as a slow head.
+//! checked. At a refused one the stream ends for hyper, and the listener answers it. The time-outs for heads and idle
+//! connections are kept here too: hyper's own would count an idle connection as a slow head.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use http::Request;
 use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 use super::deadline::Deadline;
-use super::head::{self, Framing, HeadRefused, Scan, Scanner};
+use super::head::{self, Framing, Scan, Scanner};
 use super::shared::{ConnectionState, HeadCheck, HeadError};
 use super::transport::Transport;
 use crate::rules::Limits;
@@ -29,30 +31,21 @@ thread_local! {
     static READ_BUFFER: RefCell<[u8; READ_SIZE]> = const { RefCell::new([0; READ_SIZE]) };
 }
 
-/// How many empty lines may precede a request.
-const EMPTY_LINES: u8 = 4;
-
-/// What the [`HeadGuard`] reports to the service of its connection. There is never more than one request between the
-/// two: hyper reads the next head after the last reply was written.
+/// What a [`HeadGuard`] shares with the loop and the service of its connection while hyper owns it. All of them run in one
+/// task, and there is never more than one request between them: hyper reads the next head after it has the last reply.
 #[derive(Debug, Default)]
 pub(super) struct GuardStatus {
     connection: Arc<ConnectionState>,
-    fields: Mutex<StatusFields>,
-}
-
-#[derive(Debug, Default)]
-struct StatusFields {
     /// While the listener drains: until when another request may begin.
-    last_request: Option<Instant>,
-    facts: Option<HeadCheck>,
-    body_open: bool,
-    silent: bool,
-    trim_idle: bool,
+    last_request: OnceLock<Instant>,
+    /// How long the last head took to arrive, in microseconds; 0 if it came in one piece.
+    head_took: AtomicU64,
+    body_open: AtomicBool,
 }
 
 impl GuardStatus {
     pub(super) fn of(connection: Arc<ConnectionState>) -> Self {
-        Self { connection, fields: Mutex::default() }
+        Self { connection, ..Self::default() }
     }
 
     /// Returns the connection's state for the connection limit.
@@ -62,44 +55,30 @@ impl GuardStatus {
 
     /// Makes the connection end if no other request begins by then. It has to be polled after this call.
     pub(super) fn drain(&self, last_request: Instant) {
-        self.lock().last_request = Some(last_request);
+        let _ = self.last_request.set(last_request);
     }
 
     pub(super) fn is_draining(&self) -> bool {
-        self.lock().last_request.is_some()
+        self.last_request.get().is_some()
     }
 
-    /// Takes the result of the check of the head that hyper last received.
-    pub(super) fn take_facts(&self) -> HeadCheck {
-        let unchecked = HeadCheck::violating(HeadError::Malformed, "the request could not be read");
-        self.lock().facts.take().unwrap_or(unchecked)
+    /// Returns the check of the head that hyper last received, which was not refused.
+    pub(super) fn head_check(&self) -> HeadCheck {
+        let took = Duration::from_micros(self.head_took.load(Ordering::Relaxed));
+        HeadCheck { began: (!took.is_zero()).then(|| Stopwatch::started_before(took)), ..HeadCheck::default() }
     }
 
     /// Reports whether bytes of the last request's body have not been passed to hyper: after a reply now, the
     /// connection cannot be reused.
     pub(super) fn body_open(&self) -> bool {
-        self.lock().body_open
+        self.body_open.load(Ordering::Relaxed)
     }
+}
 
-    /// Reports whether the connection was closed because its first request did not arrive.
-    pub(super) fn was_silent(&self) -> bool {
-        self.lock().silent
-    }
-
-    /// Reports, once, whether the connection has been idle so long that hyper and its buffers can be dropped.
-    pub(super) fn take_trim_idle(&self) -> bool {
-        std::mem::take(&mut self.lock().trim_idle)
-    }
-
-    fn set_head(&self, facts: HeadCheck, body_open: bool) {
-        let mut fields = self.lock();
-        fields.facts = Some(facts);
-        fields.body_open = body_open;
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, StatusFields> {
-        self.fields.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// A head that is refused: why, and what could be read of it.
+pub(super) struct RefusedHead {
+    pub(super) check: HeadCheck,
+    pub(super) request: Request<()>,
 }
 
 /// Guards the reading side of a connection; writes are passed through.
@@ -112,22 +91,22 @@ pub(super) struct HeadGuard {
     trim_idle_after: Duration,
     /// Whether a request has begun whose reply is not completely written.
     serving: bool,
-    /// Whether the connection's buffers were released since its last request.
-    trimmed: bool,
+    /// Whether the connection waits for a head without hyper, or makes it leave.
+    resting: bool,
     /// Bytes that were read and not passed to hyper yet. Holds no memory between requests.
     input: BytesMut,
     /// How many bytes at the front of `input` may be passed to hyper.
     cleared: usize,
     phase: Phase,
     timer: Deadline,
-    /// Empty lines seen since the last request.
-    empty_lines: u8,
     /// When the current head began to arrive, if it did not arrive in one piece.
     began: Option<Stopwatch>,
     /// If set, every head is refused with this message.
     refusing: Option<&'static str>,
     /// Whether the current reply has already yielded to the other connections of this thread.
     yielded: bool,
+    /// Whether the connection ended because its first request did not arrive.
+    silent: bool,
 }
 
 /// What follows the cleared bytes in `input`.
@@ -136,9 +115,10 @@ enum Phase {
     Head { scanner: Scanner, waiting: Waiting, deadline: Option<Instant> },
     /// A body.
     Body(Framing),
-    /// Ignored bytes: a head was refused, or a body's framing is malformed.
-    Refused,
-    /// The client, or a time-out, has ended the connection.
+    /// A head that is refused, and ignored bytes.
+    Refused(Box<RefusedHead>),
+    /// Nothing that is read: the client or a time-out has ended the connection, a refused head was taken, or a body's
+    /// framing is malformed.
     Ended,
 }
 
@@ -151,18 +131,6 @@ enum Waiting {
     Idle,
     /// The rest of a head.
     Rest,
-}
-
-/// The precondition for hyper's next read.
-enum Next {
-    /// None: bytes are cleared.
-    Cleared,
-    /// More bytes from the client are needed.
-    Fill,
-    /// No more bytes will be cleared: hyper answers the requests it has, and closes.
-    Never,
-    /// The connection has ended.
-    End,
 }
 
 impl Phase {
@@ -186,15 +154,15 @@ impl HeadGuard {
             idle_timeout: limits.idle_timeout,
             trim_idle_after,
             serving: false,
-            trimmed: false,
+            resting: true,
             input: BytesMut::new(),
             cleared: 0,
             phase: Phase::head(Waiting::First),
             timer: Deadline::at(Instant::now() + limits.head_timeout),
-            empty_lines: 0,
             began: None,
             refusing: None,
             yielded: false,
+            silent: false,
         }
     }
 
@@ -204,40 +172,61 @@ impl HeadGuard {
         self
     }
 
-    /// Checks the bytes that were read, and clears those that hyper may have.
-    fn advance(&mut self) -> io::Result<Next> {
-        match self.phase {
-            Phase::Head { .. } => self.advance_head(),
-            Phase::Body(_) => self.advance_body()?,
-            Phase::Refused => return Ok(Next::Never),
-            Phase::Ended => return Ok(Next::End),
-        }
-        Ok(if self.cleared > 0 { Next::Cleared } else { Next::Fill })
+    /// Waits for the next request, without hyper. Ready with true when there is one for hyper; with false when a head is
+    /// refused, or the connection has ended.
+    pub(super) fn poll_request(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        ready!(self.poll_cleared(cx, None))?;
+        Poll::Ready(Ok(self.cleared > 0))
     }
 
-    fn advance_body(&mut self) -> io::Result<()> {
-        let Phase::Body(framing) = &mut self.phase else { return Ok(()) };
-        let Ok(taken) = framing.follow(&self.input) else {
-            self.phase = Phase::Refused;
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "malformed chunked body"));
-        };
-        self.cleared = taken;
-        if framing.is_done() {
-            self.status.lock().body_open = false;
-            self.phase = Phase::head(Waiting::Idle);
-        }
-        Ok(())
+    /// Reports whether hyper had to leave because no request followed, so that the connection goes on without it.
+    pub(super) const fn is_resting(&self) -> bool {
+        self.resting && matches!(self.phase, Phase::Head { .. })
     }
 
-    fn advance_head(&mut self) {
-        let Phase::Head { scanner, waiting, deadline } = &mut self.phase else { return };
-        // Empty lines before a request are ignored (RFC 9112, section 2.2) and are not its first byte.
-        while *waiting != Waiting::Rest && self.empty_lines < EMPTY_LINES && self.input.starts_with(b"\r\n") {
-            self.input.advance(2);
-            self.empty_lines += 1;
+    /// Returns the head that is to be refused, if the connection came to one. Nothing behind it is read.
+    pub(super) fn take_refused(&mut self) -> Option<RefusedHead> {
+        match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Refused(refused) => Some(*refused),
+            _ => None,
         }
-        if self.input.is_empty() || *self.input == *b"\r" {
-            return;
+    }
+
+    /// Reports whether the connection ended because its first request did not arrive.
+    pub(super) const fn was_silent(&self) -> bool {
+        self.silent
+    }
+
+    /// Returns the stream, which is to be closed.
+    pub(super) fn into_transport(self) -> Transport {
+        self.transport
+    }
+
+    /// Checks bytes that were not checked before. Returns how many of them may be passed to hyper.
+    fn check(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.phase {
+            Phase::Head { .. } => Ok(self.check_head(bytes)),
+            Phase::Body(framing) => {
+                let Ok(taken) = framing.follow(bytes) else {
+                    self.phase = Phase::Ended;
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "malformed chunked body"));
+                };
+                if framing.is_done() {
+                    self.expect_head();
+                }
+                Ok(taken)
+            }
+            Phase::Refused(_) | Phase::Ended => Ok(0),
+        }
+    }
+
+    fn check_head(&mut self, bytes: &[u8]) -> usize {
+        let Phase::Head { scanner, waiting, deadline } = &mut self.phase else { return 0 };
+        let scan = scanner.scan(bytes);
+        let (ignored, head) = bytes.split_at(scanner.start());
+        // Empty lines before a request are not its first byte.
+        if head.is_empty() || head == b"\r" {
+            return 0;
         }
         if *waiting != Waiting::Rest {
             // For the first request the time runs from the end of the handshake.
@@ -246,62 +235,98 @@ impl HeadGuard {
             }
             *waiting = Waiting::Rest;
         }
-        match scanner.scan(&self.input) {
+        let checked = match scan {
             Scan::Complete(_) if let Some(violation) = self.refusing => {
-                self.refuse_partial(HeadCheck::violating(HeadError::Malformed, violation));
+                Err(HeadCheck::violating(HeadError::Malformed, violation))
             }
-            Scan::Complete(length) if length <= self.head_limit => match head::check(self.input.split_at(length).0) {
-                Ok(framing) => self.clear_head(length, framing),
-                Err(refused) => self.refuse(&refused),
-            },
-            Scan::Partial if self.input.len() <= self.head_limit => {
+            Scan::Complete(end) if end - ignored.len() <= self.head_limit => {
+                let (head, behind) = head.split_at(end - ignored.len());
+                head::check(head).map(|framing| end + self.begin_request(framing, behind))
+            }
+            Scan::Partial if head.len() <= self.head_limit => {
                 self.began.get_or_insert_with(Stopwatch::start);
+                Ok(0)
             }
-            Scan::Complete(_) | Scan::Partial => self.refuse_partial(head::too_large()),
-            Scan::BareLineEnd => self.refuse_partial(head::bare_line_end()),
-        }
+            Scan::Complete(_) | Scan::Partial => Err(head::too_large()),
+            Scan::BareLineEnd => Err(head::bare_line_end()),
+        };
+        checked.unwrap_or_else(|violation| {
+            self.refuse(violation, head);
+            0
+        })
     }
 
-    fn clear_head(&mut self, length: usize, framing: Framing) {
-        self.cleared = length;
-        self.trimmed = false;
+    /// Begins a request whose head is good. Returns how many of the bytes behind it may be passed to hyper with it.
+    fn begin_request(&mut self, mut framing: Framing, behind: &[u8]) -> usize {
+        self.resting = false;
         self.serving = true;
-        self.empty_lines = 0;
-        let body_open = !framing.is_done();
-        self.status.set_head(HeadCheck { began: self.began.take(), ..HeadCheck::default() }, body_open);
-        self.phase = if body_open { Phase::Body(framing) } else { Phase::head(Waiting::Idle) };
+        let took = self.began.take().map_or(0, |began| u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
+        self.status.head_took.store(took, Ordering::Relaxed);
+        // Of a body that the service leaves unread, hyper discards one piece: chunks must not look as if they were all read.
+        let taken = if framing.has_length() { framing.follow(behind).unwrap_or_default() } else { 0 };
+        if framing.is_done() {
+            self.expect_head();
+        } else {
+            self.status.body_open.store(true, Ordering::Relaxed);
+            self.phase = Phase::Body(framing);
+        }
+        taken
     }
 
-    fn refuse_partial(&mut self, facts: HeadCheck) {
-        let (seen, _) = self.input.split_at(self.input.len().min(self.head_limit));
-        let refused = head::refuse_partial(seen, facts);
-        self.refuse(&refused);
+    fn expect_head(&mut self) {
+        self.status.body_open.store(false, Ordering::Relaxed);
+        self.phase = Phase::head(Waiting::Idle);
     }
 
-    fn refuse(&mut self, refused: &HeadRefused) {
-        self.input = BytesMut::from(refused.replacement.as_slice());
-        self.cleared = self.input.len();
-        self.status.set_head(HeadCheck { began: self.began.take(), ..refused.facts }, false);
-        self.phase = Phase::Refused;
+    fn refuse(&mut self, violation: HeadCheck, head: &[u8]) {
+        let (seen, _) = head.split_at(head.len().min(self.head_limit));
+        let check = HeadCheck { began: self.began.take(), ..violation };
+        self.phase = Phase::Refused(Box::new(RefusedHead { check, request: head::readable(seen) }));
     }
 
-    /// Reads more bytes, or enforces the deadline. Ready with false: the connection has ended.
-    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let (transport, input) = (Pin::new(&mut self.transport), &mut self.input);
-        let result = READ_BUFFER.with_borrow_mut(|bytes| {
-            let mut buffer = ReadBuf::new(bytes);
-            transport.poll_read(cx, &mut buffer).map_ok(|()| {
-                input.extend_from_slice(buffer.filled());
-                !buffer.filled().is_empty()
-            })
-        });
-        match result {
-            Poll::Ready(read) => Poll::Ready(read),
-            Poll::Pending => self.poll_waiting(cx),
+    /// Ready when bytes may be passed to hyper, and when none will be for now: a head is refused, the connection has
+    /// ended, or hyper has to leave it. With `into`, what was read just now is passed on at once.
+    fn poll_cleared(&mut self, cx: &mut Context<'_>, mut into: Option<&mut ReadBufCursor<'_>>) -> Poll<io::Result<()>> {
+        let serves = into.is_some();
+        loop {
+            if self.cleared == 0 && !self.input.is_empty() {
+                let input = std::mem::take(&mut self.input);
+                let checked = self.check(&input);
+                self.input = input;
+                self.cleared = checked?;
+            }
+            let stays = matches!(self.phase, Phase::Head { .. } | Phase::Body(_)) && !(serves && self.resting);
+            if self.cleared > 0 || !stays || ready!(self.poll_fill(cx, into.as_deref_mut()))? {
+                return Poll::Ready(Ok(()));
+            }
         }
     }
 
-    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    /// Reads more bytes, or enforces the deadline. Bytes that may go to hyper at once are checked where they were read, and
+    /// copied there alone. Ready with true when there were some.
+    fn poll_fill(&mut self, cx: &mut Context<'_>, into: Option<&mut ReadBufCursor<'_>>) -> Poll<io::Result<bool>> {
+        let read = READ_BUFFER.with_borrow_mut(|bytes| {
+            let mut buffer = ReadBuf::new(bytes);
+            ready!(Pin::new(&mut self.transport).poll_read(cx, &mut buffer))?;
+            let (mut read, mut passed) = (buffer.filled(), 0);
+            if read.is_empty() {
+                self.phase = Phase::Ended;
+            } else if let Some(into) = into.filter(|_| self.input.is_empty()) {
+                let cleared = self.check(read)?;
+                passed = cleared.min(into.remaining());
+                self.cleared = cleared - passed;
+                into.put_slice(read.split_off(..passed).unwrap_or_default());
+            }
+            self.input.extend_from_slice(read);
+            Poll::Ready(Ok(passed > 0))
+        });
+        match read {
+            Poll::Ready(read) => Poll::Ready(read),
+            Poll::Pending => self.poll_waiting(cx).map(|()| Ok(false)),
+        }
+    }
+
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Phase::Head { waiting, deadline, .. } = &mut self.phase else { return Poll::Pending };
         let waiting = *waiting;
         if waiting == Waiting::Idle && self.yielded {
@@ -312,31 +337,32 @@ impl HeadGuard {
         let may_idle = waiting == Waiting::Idle && self.status.connection().is_authenticated();
         let span = if may_idle { self.idle_timeout } else { self.head_timeout };
         let mut deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
-        let trim_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.trim_idle_after);
-        let last_request = self.status.lock().last_request.filter(|_| waiting != Waiting::Rest);
+        let rests_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.trim_idle_after);
+        let last_request = self.status.last_request.get().copied().filter(|_| waiting != Waiting::Rest);
         deadline = last_request.map_or(deadline, |last| last.min(deadline));
         if waiting == Waiting::Idle && self.serving {
             self.serving = false;
             self.status.connection().end_request();
         }
-        if waiting == Waiting::Idle && !self.trimmed && trim_at < deadline {
-            ready!(self.timer.poll(cx, trim_at));
-            self.trimmed = true;
-            self.status.lock().trim_idle = true;
+        if waiting == Waiting::Idle && !self.resting && rests_at < deadline {
+            ready!(self.timer.poll(cx, rests_at));
+            self.resting = true;
+            return Poll::Ready(());
         }
         ready!(self.timer.poll(cx, deadline));
         if waiting == Waiting::Rest {
-            self.refuse_partial(head::too_slow());
-            Poll::Ready(Ok(true))
+            let input = std::mem::take(&mut self.input);
+            self.refuse(head::too_slow(), &input);
         } else if last_request.is_some() && self.transport.has_arrived() {
             // A last check of the socket: many connections end at this moment, and the runtime may not have reported
             // this request yet.
-            Poll::Pending
+            return Poll::Pending;
         } else {
-            self.status.lock().silent = waiting == Waiting::First && last_request.is_none();
+            self.silent = waiting == Waiting::First && last_request.is_none();
             self.transport.close_quickly();
-            Poll::Ready(Ok(false))
+            self.phase = Phase::Ended;
         }
+        Poll::Ready(())
     }
 
     /// Ready when a reply may be written: after the other connections of this thread that have work had their turn. All
@@ -349,43 +375,21 @@ impl HeadGuard {
         cx.waker().wake_by_ref();
         Poll::Pending
     }
-
-    /// Puts back the bytes that hyper has read and not used, when hyper is detached from this connection.
-    pub(super) fn put_back(&mut self, read: &[u8]) {
-        if !read.is_empty() {
-            let behind = std::mem::replace(&mut self.input, BytesMut::from(read));
-            self.input.extend_from_slice(&behind);
-            self.cleared += read.len();
-        }
-    }
-
-    /// Ready when there is something for hyper to read: a checked head, body bytes, or the end of the connection.
-    pub(super) fn poll_cleared(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.cleared == 0 {
-            match self.advance()? {
-                Next::Cleared | Next::End => break,
-                Next::Never => return Poll::Pending,
-                Next::Fill => {
-                    if !ready!(self.poll_fill(cx))? {
-                        self.phase = Phase::Ended;
-                    }
-                }
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
 }
 
 impl hyper::rt::Read for HeadGuard {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(this.poll_cleared(cx))?;
-        let length = this.cleared.min(into.remaining());
-        into.put_slice(this.input.split_at(length).0);
-        this.input.advance(length);
-        this.cleared -= length;
-        if this.input.is_empty() {
-            this.input = BytesMut::new();
+        let room = into.remaining();
+        ready!(this.poll_cleared(cx, Some(&mut into)))?;
+        if into.remaining() == room {
+            let length = this.cleared.min(room);
+            into.put_slice(this.input.split_at(length).0);
+            this.input.advance(length);
+            this.cleared -= length;
+            if this.input.is_empty() {
+                this.input = BytesMut::new();
+            }
         }
         Poll::Ready(Ok(()))
     }
@@ -419,8 +423,9 @@ impl hyper::rt::Write for HeadGuard {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().transport).poll_shutdown(cx)
+    /// The connection's loop closes: it may have a refused head to answer first, and hyper's memory is free by then.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 

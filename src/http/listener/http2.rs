@@ -334,7 +334,7 @@ struct OpenReply {
 }
 
 /// Returns the current time as a `Date` header value.
-fn date(now: UnixMillis) -> Option<HeaderValue> {
+pub(super) fn date(now: UnixMillis) -> Option<HeaderValue> {
     let now = jiff::Timestamp::from_millisecond(now.0).ok()?;
     let text = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok()?;
     HeaderValue::try_from(text).ok()

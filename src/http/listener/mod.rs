@@ -3,8 +3,9 @@
 //!
 //! `connection` (accepts, up to the limit of [`ConnectionSlots`]; PROXY header, TLS, time-outs) -> hyper, or `http2` ->
 //! [`Service`]. Over HTTP/1, hyper reads through `head_guard`, which checks every head and follows every body (`head`)
-//! before hyper does; over HTTP/2 the head is checked after h2 has parsed it. Either way the service receives the result
-//! as [`HeadCheck`] beside the [`Peer`], so that one place refuses bad requests.
+//! before hyper does; a head that is refused never reaches hyper, and the listener writes the reply. Over HTTP/2 the head
+//! is checked after h2 has parsed it. Either way the service receives the result as [`HeadCheck`] beside the [`Peer`], so
+//! that one place refuses bad requests.
 
 mod connection;
 mod deadline;

@@ -133,7 +133,7 @@ pub enum Protocol {
 /// What the listener found in a request's head that hyper does not report (contract section 3, "What hyper leaves to its
 /// user").
 ///
-/// A request with a violation is refused before anything else: over HTTP/1 the head that follows is a substitute without a
+/// A request with a violation is refused before anything else: over HTTP/1 it has what could be read of its head, and no
 /// body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeadCheck {

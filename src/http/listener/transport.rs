@@ -256,6 +256,8 @@ impl AsyncWrite for Transport {
 pub struct Inbound(Kind);
 
 enum Kind {
+    /// A refused request's, which is not read.
+    Unread,
     /// Its connection lingers as a whole when it closes.
     Http1(Incoming),
     Http2(Http2),
@@ -272,6 +274,9 @@ struct Http2 {
 }
 
 impl Inbound {
+    /// The empty body of a request that is refused unread.
+    pub(super) const UNREAD: Self = Self(Kind::Unread);
+
     pub(super) const fn http1(body: Incoming) -> Self {
         Self(Kind::Http1(body))
     }
@@ -292,6 +297,7 @@ impl Body for Inbound {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Box<dyn Error + Send + Sync>>>> {
         match &mut self.get_mut().0 {
+            Kind::Unread => Poll::Ready(None),
             Kind::Http1(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
             Kind::Http2(body) => body.poll_frame(cx).map_err(Into::into),
         }
@@ -299,6 +305,7 @@ impl Body for Inbound {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
+            Kind::Unread => true,
             Kind::Http1(body) => body.is_end_stream(),
             Kind::Http2(body) => body.stream.as_ref().is_none_or(RecvStream::is_end_stream),
         }
@@ -306,6 +313,7 @@ impl Body for Inbound {
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
+            Kind::Unread => SizeHint::with_exact(0),
             Kind::Http1(body) => body.size_hint(),
             Kind::Http2(_) if self.is_end_stream() => SizeHint::with_exact(0),
             Kind::Http2(body) => body.remaining.map_or_else(SizeHint::default, SizeHint::with_exact),
@@ -349,7 +357,11 @@ impl Drop for Http2 {
 
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if matches!(self.0, Kind::Http1(_)) { "Inbound(Http1)" } else { "Inbound(Http2)" })
+        f.write_str(match self.0 {
+            Kind::Unread => "Inbound(Unread)",
+            Kind::Http1(_) => "Inbound(Http1)",
+            Kind::Http2(_) => "Inbound(Http2)",
+        })
     }
 }
 
