@@ -179,7 +179,7 @@ impl HeadGuard {
         Poll::Ready(Ok(self.cleared > 0))
     }
 
-    /// Reports whether hyper had to leave because no request followed, so that the connection goes on without it.
+    /// Reports whether hyper had to leave because no request followed, so that the connection continues without it.
     pub(super) const fn is_resting(&self) -> bool {
         self.resting && matches!(self.phase, Phase::Head { .. })
     }
@@ -188,7 +188,7 @@ impl HeadGuard {
     pub(super) fn take_refused(&mut self) -> Option<RefusedHead> {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Refused(refused) => Some(*refused),
-            _ => None,
+            Phase::Head { .. } | Phase::Body(_) | Phase::Ended => None,
         }
     }
 
