@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::reply::REQUEST_ID;
 use crate::clock::Random;
+use crate::domain::push_hex;
 use crate::v2::ForwardedHeaders;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -23,7 +24,9 @@ pub(super) fn request_id_of(headers: &HeaderMap, random: &dyn Random) -> HeaderV
     // Two of the 32 digits are letters, so that no run of decimal digits is as long as a card number.
     bytes[5] |= 0xc0;
     bytes[10] |= 0x0c;
-    HeaderValue::try_from(hex::encode(bytes)).expect("digits are a header's value")
+    let mut digits = String::with_capacity(32);
+    push_hex(&mut digits, &bytes);
+    HeaderValue::try_from(digits).expect("digits are a header's value")
 }
 
 /// Returns the trace id of a valid W3C `traceparent`: 32 lowercase hexadecimal digits. Versions after 00 may add fields
