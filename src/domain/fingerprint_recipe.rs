@@ -1,4 +1,5 @@
-//! What fingerprints and other stored keys are made of, as a value: it changes with every change of that.
+//! What fingerprints and other stored keys are made of, as a value: it changes with every change of that. What a body's
+//! fingerprint has of it is decided above this module; it is here as the results for fixed bodies, which tests there compare.
 
 use super::canonical::{hash_members, hash_value};
 use super::{
@@ -12,6 +13,23 @@ const SAMPLE: &str = r#"{"text":"a\u00e9\/","empty":"","zero":-0.0,"number":-12.
     "yes":true,"no":false,"none":null,"list":[1,"1",[],{}],"object":{"b":2,"a":{"c":[null]}},"merchant_user_ip":null,
     "return_user_url":"https://merchant.example/return"}"#;
 
+/// The results for fixed bodies under the key of 32 threes, of which other builds' stores have others.
+pub struct PinnedFingerprints {
+    /// Of v2 creates: a deposit, a withdrawal.
+    pub v2: [u128; 2],
+    /// Of a v1 create.
+    pub v1: u128,
+    /// Of members of that v1 create: what v1 does not know, an address outside of `paymentData`, one inside.
+    pub v1_members: [u32; 3],
+}
+
+/// The [`PinnedFingerprints`] of this build. A change of them makes stores of earlier unreleased builds be refused.
+pub const PINNED_FINGERPRINTS: PinnedFingerprints = PinnedFingerprints {
+    v2: [0xd1db_b8c4_03c6_4bc6_e1dd_8183_0173_cc11, 0xffcd_ffdf_d414_f58f_798d_2bc5_4330_f0cc],
+    v1: 0xc2ed_58e3_3a3d_c3b1_28e6_0bef_d1eb_22d6,
+    v1_members: [0xfdb7_e31c, 0x17f7_06d6, 0x7f38_07e7],
+};
+
 /// Returns a hash of what is computed from fixed samples under a fixed key: the canonical form, the fingerprints of
 /// creates, members and orders, and the stored form of members, ids and buckets.
 #[must_use]
@@ -22,6 +40,13 @@ pub fn fingerprint_recipe() -> Fingerprint {
     add_creates(&mut results, &key, &sample);
     add_members(&mut results, &key, &sample);
     add_ids(&mut results, &key);
+    let PinnedFingerprints { v2, v1, v1_members } = PINNED_FINGERPRINTS;
+    for fingerprint in v2.into_iter().chain([v1]) {
+        results.part(&fingerprint.to_be_bytes());
+    }
+    for short in v1_members {
+        results.part(&short.to_be_bytes());
+    }
     results.unkeyed()
 }
 

@@ -38,7 +38,7 @@ pub use fields::{
     dropped_members, reserved_names,
 };
 pub use fingerprint::{Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints};
-pub use fingerprint_recipe::fingerprint_recipe;
+pub use fingerprint_recipe::{PINNED_FINGERPRINTS, PinnedFingerprints, fingerprint_recipe};
 pub use history::{HistoryQuery, Page};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
 pub use invalid::InvalidValue;

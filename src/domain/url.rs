@@ -188,7 +188,7 @@ fn malformed(text: &str, error: ParseError) -> InvalidValue {
     match valid.split_once("://") {
         None => NOT_ABSOLUTE,
         Some((_, authority)) if authority.contains(['/', '?', '#']) => BAD_CHARACTER,
-        Some(_) if rest.contains('@') => CREDENTIALS,
+        Some(_) if rest.split(['/', '?', '#']).next().is_some_and(|rest| rest.contains('@')) => CREDENTIALS,
         Some((_, authority)) => match authority.rsplit_once(':') {
             Some((host, _)) if !host.starts_with('[') || host.ends_with(']') => BAD_PORT,
             _ => BAD_HOST,
@@ -367,6 +367,7 @@ mod tests {
             ("https://[::1]x/", BAD_HOST),
             ("https://[v1.x]/", BAD_HOST),
             ("https://acme.example:x/", BAD_PORT),
+            ("https://acme.example:x/@me", BAD_PORT),
             ("https://acme.example:0/", BAD_PORT),
             ("https://[::1]:x/", BAD_PORT),
             ("https://acme.example/%2", InvalidValue::new("must have two hexadecimal digits after every %")),
