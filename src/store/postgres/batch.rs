@@ -115,8 +115,8 @@ async fn halve(node: &Rc<PgNode>, mut part: Vec<WaitingCreate>, tries: &Cell<u32
     tokio::join!(store_part(node, part, tries), store_part(node, second, tries));
 }
 
-/// Reads what is stored under the orders of creates that were not stored, and answers these together; meanwhile the
-/// next batch is sent.
+/// Reads what is stored under the orders of creates that were not stored, and answers those together that are found at the
+/// same time; meanwhile the next batch is sent.
 fn answer_existing(node: &Rc<PgNode>, creates: impl IntoIterator<Item = WaitingCreate>, in_doubt: bool) {
     let mut loading = JoinSet::new();
     for waiting in creates {
@@ -127,7 +127,12 @@ fn answer_existing(node: &Rc<PgNode>, creates: impl IntoIterator<Item = WaitingC
         });
     }
     if !loading.is_empty() {
-        tokio::task::spawn_local(async move { answer(loading.join_all().await) });
+        tokio::task::spawn_local(async move {
+            while let Some(found) = loading.join_next().await {
+                let at_hand = std::iter::from_fn(|| loading.try_join_next());
+                answer(std::iter::once(found).chain(at_hand).flatten());
+            }
+        });
     }
 }
 

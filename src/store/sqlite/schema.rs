@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 use crate::clock::Random;
@@ -22,6 +23,12 @@ pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 /// The file is of another application, newer, of another build, or no database.
 pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
     let failed = || OpenError::sqlite(path);
+    // SQLite moves the log into the file when its last connection closes.
+    let move_log_at_close = |moves: bool| {
+        let config = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        connection.set_db_config(config, !moves).map(drop).map_err(failed())
+    };
+    move_log_at_close(false)?;
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let version = pragma("user_version").map_err(failed())?;
     let application = pragma("application_id").map_err(failed())?;
@@ -39,6 +46,7 @@ pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, Ope
         let made = MIGRATIONS.get(..usize::try_from(version).unwrap_or(0)).unwrap_or_default();
         format::require(format_hash(connection).map_err(failed())?.as_deref(), made, path)?;
     }
+    move_log_at_close(true)?;
     Ok(version)
 }
 
