@@ -443,6 +443,7 @@ mod tests {
         let server = ServerRules {
             listen: "192.0.2.7:8443".parse().unwrap(),
             public_url: "https://pay.example:8443".into(),
+            is_public: true,
             shutdown_grace: Duration::ZERO,
             drain_delay: Duration::ZERO,
         };

@@ -259,7 +259,7 @@ impl RequestContext {
     /// Makes the reply, counts and logs the request.
     pub(super) fn finish(mut self, outcome: Result<HandlerOutput, ApiError>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.is_proven && self.interface == Some(Interface::V1));
-        let hsts = self.rules.gateway.server.is_public();
+        let hsts = self.rules.gateway.server.is_public;
         let envelope = Envelope {
             request_id: &self.request_id,
             v1_merchant,

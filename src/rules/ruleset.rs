@@ -15,7 +15,7 @@ use super::admin::AdminRules;
 use super::files::ContentHash;
 use super::pages::Brand;
 use super::{ApiKey, Dialect, Endpoint, FieldsSchema, Merchant, Pages, Problem, Shop};
-use crate::domain::{CallbackSignature, MerchantId, Quota, Secrets, ShopCode, UnixMillis, names_loopback};
+use crate::domain::{CallbackSignature, MerchantId, Quota, Secrets, ShopCode, UnixMillis};
 use crate::names::{did_you_mean, quoted};
 use crate::store::StoreSettings;
 
@@ -153,18 +153,12 @@ pub struct ServerRules {
     pub listen: SocketAddr,
     /// The URL at which customers and engines reach it: `https://host[:port]`, without a trailing slash.
     pub public_url: Box<str>,
+    /// Whether the host of `public_url` is not a loopback one.
+    pub is_public: bool,
     /// How long requests in flight may take after SIGTERM.
     pub shutdown_grace: Duration,
     /// The time between `/readyz` returning 503 and closing the listeners.
     pub drain_delay: Duration,
-}
-
-impl ServerRules {
-    /// Reports whether the host of `public_url` is not a loopback one.
-    #[must_use]
-    pub fn is_public(&self) -> bool {
-        !names_loopback(&self.public_url)
-    }
 }
 
 /// `[tls]`. Paths are absolute or relative to the working directory, already resolved against the rule file.

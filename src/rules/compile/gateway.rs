@@ -12,7 +12,7 @@ use toml::de::DeValue;
 use super::admin::RawAdmin;
 use super::legacy::RawLegacy;
 use super::{Context, FileContext, origin_of};
-use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, service_url};
+use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, names_loopback, service_url};
 use crate::names::quoted;
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
@@ -329,7 +329,8 @@ impl Context<'_> {
         // What is not read is as if it was left out.
         let listen = listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 8443)));
         let public_url = public_url.map_or_else(|| "https://localhost:8443".into(), |url| url.0);
-        ServerRules { listen, public_url, shutdown_grace, drain_delay }
+        let is_public = !names_loopback(&public_url);
+        ServerRules { listen, public_url, is_public, shutdown_grace, drain_delay }
     }
 
     pub(super) fn store(&mut self, here: FileContext<'_>, raw: &RawStore) -> StoreSettings {
