@@ -1,6 +1,6 @@
 //! The v2 shapes: create requests in, replies out (merchant-api-v2, "Endpoints").
 
-use super::members::{not_null, object, parsed, present, read_members, required, required_parsed};
+use super::members::{not_null, parsed, present, read_members, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, CreateRequest, Currency, CustomerAccountId,
     CustomerIp, Direction, InvalidValue, MERCHANT_USER_IP, OrderId, RequestFields, RequestKind, StatusRecord,
@@ -147,7 +147,9 @@ fn read_fields(direction: Direction, value: Option<Value<'_>>) -> Result<Request
     let fields = match value {
         None => Object::default(),
         Some(Value { node: Node::Object(fields), .. }) => fields,
-        Some(other) => return Err(object("fields", &other).map_or_else(|error| error, |_| required("fields"))),
+        Some(other) => {
+            return Err(RequestError::member("fields", format!("must be a JSON object, not {}", other.kind())));
+        }
     };
     let customer_ip = check_fields(direction, &fields)?;
     Ok(RequestFields::new(fields, customer_ip))
