@@ -44,9 +44,8 @@ pub struct V1Create<'a> {
 }
 
 /// The members of a create body, as sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SentMembers<'a> {
-    direction: Direction,
     external_id: Option<Value<'a>>,
     amount: Option<Value<'a>>,
     currency: Option<Value<'a>>,
@@ -58,35 +57,19 @@ struct SentMembers<'a> {
     payment_data: Option<Value<'a>>,
 }
 
-impl SentMembers<'_> {
-    const fn of(direction: Direction) -> Self {
-        Self {
-            direction,
-            external_id: None,
-            amount: None,
-            currency: None,
-            shop_code: None,
-            callback_url: None,
-            merchant_user_id: None,
-            merchant_user_ip: None,
-            card_number: None,
-            payment_data: None,
-        }
-    }
-}
-
-impl<'a> KnownMembers<'a> for SentMembers<'a> {
+impl<'a> KnownMembers<'a> for (Direction, SentMembers<'a>) {
     fn place(&mut self, name: &str) -> Option<&mut Option<Value<'a>>> {
+        let (direction, sent) = self;
         Some(match name {
-            "external_id" => &mut self.external_id,
-            "amount" => &mut self.amount,
-            "currency" => &mut self.currency,
-            "shop_code" => &mut self.shop_code,
-            "callback_url" => &mut self.callback_url,
-            "merchant_user_id" => &mut self.merchant_user_id,
-            USER_IP => &mut self.merchant_user_ip,
-            "card_number" if self.direction == Direction::Payout => &mut self.card_number,
-            PAYMENT_DATA => &mut self.payment_data,
+            "external_id" => &mut sent.external_id,
+            "amount" => &mut sent.amount,
+            "currency" => &mut sent.currency,
+            "shop_code" => &mut sent.shop_code,
+            "callback_url" => &mut sent.callback_url,
+            "merchant_user_id" => &mut sent.merchant_user_id,
+            USER_IP => &mut sent.merchant_user_ip,
+            "card_number" if *direction == Direction::Payout => &mut sent.card_number,
+            PAYMENT_DATA => &mut sent.payment_data,
             _ => return None,
         })
     }
@@ -140,8 +123,9 @@ pub const PAYMENT_DATA: &str = "paymentData";
 /// # Errors
 /// The first rule that the body breaks, as far as no rule file is needed to decide.
 pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, RequestError> {
-    let mut sent = SentMembers::of(direction);
-    let unknown = read_members(body, &mut sent)?;
+    let mut known = (direction, SentMembers::default());
+    let unknown = read_members(body, &mut known)?;
+    let (_, sent) = known;
     let nothing = Object::default();
     let payment_data = read_payment_data(direction, sent.payment_data.as_ref())?.unwrap_or(&nothing);
     let callback_url = not_null(sent.callback_url.as_ref());

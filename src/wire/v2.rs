@@ -10,8 +10,8 @@ use crate::error::RequestError;
 use crate::json::{KnownMembers, Member, Node, Object, Value, write_string};
 
 /// The members of a create body.
+#[derive(Default)]
 struct CreateMembers<'a> {
-    direction: Direction,
     order_id: Option<Value<'a>>,
     amount: Option<Value<'a>>,
     currency: Option<Value<'a>>,
@@ -26,41 +26,22 @@ struct CreateMembers<'a> {
     account_channel: Option<Value<'a>>,
 }
 
-impl CreateMembers<'_> {
-    const fn of(direction: Direction) -> Self {
-        Self {
-            direction,
-            order_id: None,
-            amount: None,
-            currency: None,
-            method: None,
-            customer_account_id: None,
-            callback_url: None,
-            fields: None,
-            success_url: None,
-            pending_url: None,
-            fail_url: None,
-            account_number: None,
-            account_channel: None,
-        }
-    }
-}
-
-impl<'a> KnownMembers<'a> for CreateMembers<'a> {
+impl<'a> KnownMembers<'a> for (Direction, CreateMembers<'a>) {
     fn place(&mut self, name: &str) -> Option<&mut Option<Value<'a>>> {
-        Some(match (name, self.direction) {
-            ("order_id", _) => &mut self.order_id,
-            ("amount", _) => &mut self.amount,
-            ("currency", _) => &mut self.currency,
-            ("method", _) => &mut self.method,
-            ("customer_account_id", _) => &mut self.customer_account_id,
-            ("callback_url", _) => &mut self.callback_url,
-            ("fields", _) => &mut self.fields,
-            ("success_url", Direction::Payin) => &mut self.success_url,
-            ("pending_url", Direction::Payin) => &mut self.pending_url,
-            ("fail_url", Direction::Payin) => &mut self.fail_url,
-            ("account_number", Direction::Payout) => &mut self.account_number,
-            ("account_channel", Direction::Payout) => &mut self.account_channel,
+        let (direction, members) = self;
+        Some(match (name, *direction) {
+            ("order_id", _) => &mut members.order_id,
+            ("amount", _) => &mut members.amount,
+            ("currency", _) => &mut members.currency,
+            ("method", _) => &mut members.method,
+            ("customer_account_id", _) => &mut members.customer_account_id,
+            ("callback_url", _) => &mut members.callback_url,
+            ("fields", _) => &mut members.fields,
+            ("success_url", Direction::Payin) => &mut members.success_url,
+            ("pending_url", Direction::Payin) => &mut members.pending_url,
+            ("fail_url", Direction::Payin) => &mut members.fail_url,
+            ("account_number", Direction::Payout) => &mut members.account_number,
+            ("account_channel", Direction::Payout) => &mut members.account_channel,
             _ => return None,
         })
     }
@@ -71,10 +52,11 @@ impl<'a> KnownMembers<'a> for CreateMembers<'a> {
 /// # Errors
 /// The first rule of the interface that the body breaks, as far as no rule file is needed to decide.
 pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_>, RequestError> {
-    let mut members = CreateMembers::of(direction);
-    if let Some(unknown) = read_members(body, &mut members)?.0.into_iter().next() {
+    let mut known = (direction, CreateMembers::default());
+    if let Some(unknown) = read_members(body, &mut known)?.0.into_iter().next() {
         return Err(RequestError::member(unknown.name.into_owned(), "is not a known field"));
     }
+    let (_, members) = known;
     Ok(CreateRequest {
         order_id: required_parsed("order_id", members.order_id.as_ref(), OrderId::new)?,
         amount: read_amount(members.amount.as_ref())?,
@@ -82,7 +64,7 @@ pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_
         method: members.method.as_ref().map(|value| parsed("method", value, read_method)).transpose()?,
         customer_account_id: read_customer_account_id(members.customer_account_id.as_ref())?,
         callback_url: required_parsed("callback_url", members.callback_url.as_ref(), CallbackUrl::new)?,
-        kind: read_kind(&members)?,
+        kind: read_kind(direction, &members)?,
         fields: read_fields(direction, members.fields)?,
     })
 }
@@ -112,8 +94,8 @@ fn read_customer_account_id(value: Option<&Value<'_>>) -> Result<Option<Customer
     id.map(Some).map_err(|invalid| RequestError::invalid(NAME, &invalid))
 }
 
-fn read_kind(members: &CreateMembers<'_>) -> Result<RequestKind, RequestError> {
-    match members.direction {
+fn read_kind(direction: Direction, members: &CreateMembers<'_>) -> Result<RequestKind, RequestError> {
+    match direction {
         Direction::Payin => {
             let success_url = required_parsed("success_url", members.success_url.as_ref(), BrowserUrl::new)?;
             // Usually all three are the same, which was checked already.
@@ -585,8 +567,8 @@ mod tests {
         let named: BTreeSet<_> = kinds.iter().flat_map(|(_, kind)| keys(&schema(&format!("{kind}Request")))).collect();
         assert_eq!(named.len(), 12, "as many as there are places");
         for (direction, kind) in kinds {
-            let mut members = CreateMembers::of(direction);
-            let read: BTreeSet<_> = named.iter().filter(|name| members.place(name).is_some()).cloned().collect();
+            let mut known = (direction, CreateMembers::default());
+            let read: BTreeSet<_> = named.iter().filter(|name| known.place(name).is_some()).cloned().collect();
             assert_eq!(keys(&schema(&format!("{kind}Request"))), read, "{kind}");
             let fields = schema(&format!("{kind}Fields"));
             assert_eq!(keys(&fields), words(&[&CUSTOMER_FIELDS[..], &[MERCHANT_USER_IP]].concat()), "{kind}");
