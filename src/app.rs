@@ -35,7 +35,7 @@ use crate::rules::{
 use crate::shadow::ShadowChecks;
 use crate::store::{Holds, OpenError, Opened, Store, StoreUrl, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
-use crate::v2::{Embedded, V2Service};
+use crate::service::V2Service;
 use life::Life;
 use live_tls::LiveTls;
 use notify::ServiceManager;
@@ -129,7 +129,7 @@ enum Work {
 
 /// The v2 service of a process.
 struct RunningService {
-    service: Arc<dyn V2Service>,
+    service: V2Service,
     /// The embedded engine, when it is the service.
     engine: Option<Arc<Engine>>,
     /// The remote engine, when it is the service.
@@ -156,7 +156,7 @@ impl Shared {
             EngineRules::Embedded => {
                 let parts = ProviderDeps { engine: Arc::clone(&engine), rules, outbound, providers, clock, random };
                 Ok(RunningService {
-                    service: Arc::new(Embedded::new(Arc::clone(&engine))),
+                    service: V2Service::Embedded(Arc::clone(&engine)),
                     engine: Some(engine),
                     remote: None,
                     work: Work::Provider(ProviderWorker::new(parts)),
@@ -168,7 +168,7 @@ impl Shared {
                 // Before the first request, so that creates of this process are not taken for the last one's.
                 let recovery = remote.recovery(rules, random).await.map_err(StartError::other)?;
                 Ok(RunningService {
-                    service: Arc::new(remote.clone()),
+                    service: V2Service::Remote(remote.clone()),
                     engine: None,
                     remote: Some(remote),
                     work: Work::Recovery(recovery),

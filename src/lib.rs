@@ -16,8 +16,9 @@
 //! | [`shadow`] | what v2 would do with the creates of merchants whose v1 service is still the old one: the check (pure), its counts, the report of readiness, the explanation of one body |
 //! | [`v1`] | the gateway's front: create, repeats of v1 bodies, status, balance, history, translate (pure), reply |
 //! | [`legacy`] | the old v1 service: requests are forwarded as they are |
-//! | [`remote`] | the other v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
-//! | [`v2`] | the trait of a v2 service, and its implementation by the engine in this process |
+//! | [`service`] | the v2 service: the engine in this process, or a remote one |
+//! | [`remote`] | the remote v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
+//! | [`v2`] | what calls of a v2 service have in common |
 //! | [`provider`] | payment providers: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide (pure), repeat, report, query, the next action of a customer: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
@@ -42,7 +43,7 @@
 //!
 //! `http::listener` (bytes, framing, TLS) → `http::router` (one table; [`http::router::Route`] is the request's purpose,
 //! up to its handler) → `http::admission` (gives a [`auth::Caller`] and a [`auth::SignedBody`]) →
-//! [`v1::V1Frontend::create`] → [`v1::translate`] (the v2 request and its bytes) → [`v2::V2Service::create_from_v1`] (signs
+//! [`v1::V1Frontend::create`] → [`v1::translate`] (the v2 request and its bytes) → [`service::V2Service::create_from_v1`] (signs
 //! the bytes: the proof that a native caller's signature gives for its own) → [`engine::Engine::create`] →
 //! [`store::Store::create`] (one commit, shared with the creates that wait with it), and back up the same modules, typed,
 //! to `http::reply`. From the end of the body read it runs in a task of its own, so that a caller who hangs up cannot
@@ -120,6 +121,7 @@ pub mod provider;
 pub mod remote;
 pub mod reply_room;
 pub mod rules;
+pub mod service;
 pub mod shadow;
 pub mod store;
 pub mod telemetry;

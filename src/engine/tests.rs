@@ -35,7 +35,8 @@ use crate::store::{
 };
 use crate::telemetry::Metrics;
 use crate::v1::V1Frontend;
-use crate::v2::{Embedded, ForwardedHeaders, ServiceCall, V2Service as _};
+use crate::service::V2Service;
+use crate::v2::{ForwardedHeaders, ServiceCall};
 
 pub(crate) const START: UnixMillis = UnixMillis(1_780_000_000_000);
 
@@ -190,13 +191,13 @@ impl World {
     }
 
     /// The engine as the v2 service that native callers reach.
-    fn service(&self) -> Embedded {
-        Embedded::new(Arc::clone(&self.engine))
+    fn service(&self) -> V2Service {
+        V2Service::Embedded(Arc::clone(&self.engine))
     }
 
     /// The v1 front before it.
     fn frontend(&self) -> V1Frontend {
-        V1Frontend::new(Arc::new(self.service()), self.store().fingerprint_key().clone(), Arc::clone(&self.metrics))
+        V1Frontend::new(self.service(), self.store().fingerprint_key().clone(), Arc::clone(&self.metrics))
     }
 
     pub(crate) async fn deposit(&self, members: &str) -> Result<String, String> {

@@ -34,7 +34,8 @@ use crate::rules::{LoadOptions, RuleSet, load};
 use crate::store::{OrderLookup, Store, open_store, postgres};
 use crate::telemetry::Metrics;
 use crate::v1::V1Frontend;
-use crate::v2::{Embedded, ForwardedHeaders, ServiceCall, V2Service};
+use crate::service::V2Service;
+use crate::v2::{ForwardedHeaders, ServiceCall};
 
 /// How many histories run at once.
 const AT_ONCE: usize = 48;
@@ -135,7 +136,7 @@ impl OldService {
 struct Node {
     frontend: V1Frontend,
     homes: Homes,
-    service: Arc<Embedded>,
+    service: V2Service,
 }
 
 impl Node {
@@ -149,10 +150,10 @@ impl Node {
             PageSecret::new(Secret::new(b"pages")),
             Arc::clone(&metrics),
         );
-        let service = Arc::new(Embedded::new(Arc::new(engine)));
+        let service = V2Service::Embedded(Arc::new(engine));
         let (clock, key) = (Arc::new(SystemClock), store.fingerprint_key().clone());
         let homes = Homes::new(Arc::clone(store), Arc::default(), None, clock, Arc::clone(&metrics));
-        let frontend = V1Frontend::new(Arc::clone(&service) as Arc<dyn V2Service>, key, metrics);
+        let frontend = V1Frontend::new(service.clone(), key, metrics);
         Self { frontend, homes, service }
     }
 }

@@ -35,7 +35,7 @@ use crate::store::Store;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
 use crate::v1::V1Frontend;
-use crate::v2::V2Service;
+use crate::service::V2Service;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -56,7 +56,7 @@ pub struct GatewayDeps {
     /// Checks the creates of merchants in mode `shadow`; `None`: nothing is checked.
     pub checks: Option<Arc<ShadowChecks>>,
     /// Serves native v2 requests and translated v1 ones.
-    pub service: Arc<dyn V2Service>,
+    pub service: V2Service,
     /// Decides whether v1 timestamps and links are in time.
     pub clock: Arc<dyn Clock>,
     /// Draws request ids.
@@ -94,7 +94,7 @@ impl GatewayState {
         let rules = deps.rules.load_full();
         Self {
             v1: V1Frontend::new(
-                Arc::clone(&deps.service),
+                deps.service.clone(),
                 deps.store.fingerprint_key().clone(),
                 Arc::clone(&deps.metrics),
             ),

@@ -75,7 +75,7 @@ impl Remote {
     }
 
     /// Returns the same engine, with the headers of a request.
-    pub(super) fn for_call(&self, call: ServiceCall<'_>) -> Self {
+    pub(crate) fn for_call(&self, call: ServiceCall<'_>) -> Self {
         Self { parts: Arc::clone(&self.parts), forwarded: call.forwarded.clone() }
     }
 

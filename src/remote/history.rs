@@ -15,7 +15,7 @@ impl Remote {
     ///
     /// The journal's last known status decides which rows are on a page. So before a list is filtered by status, the statuses of
     /// the newest page of pending rows are requested; rows without a response in time are shown with their last status.
-    pub(super) async fn list_journal(
+    pub(crate) async fn list_journal(
         &self,
         caller: &Caller,
         query: HistoryQuery,

@@ -20,7 +20,7 @@ use crate::wire::members::read_object;
 impl Remote {
     /// Forwards a create, unless its `order_id` belongs to v1: to an operation in the journal, or to one of the old service.
     /// `signature` is the verified one.
-    pub(super) async fn pass_create(
+    pub(crate) async fn pass_create(
         &self,
         caller: &Caller,
         direction: Direction,
@@ -74,7 +74,7 @@ impl Remote {
 
     /// Forwards a status request, unless the journal has the transaction: what v1 created is not readable through v2, though
     /// the engine created it from a v2 request. `signature` is the verified one.
-    pub(super) async fn pass_status(
+    pub(crate) async fn pass_status(
         &self,
         caller: &Caller,
         transaction_id: &str,

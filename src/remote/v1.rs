@@ -32,7 +32,7 @@ const OLD: Duration = Duration::from_hours(24);
 
 impl Remote {
     /// Sends a translated body to the engine, unless the journal has the order.
-    pub(super) async fn create_by_journal(
+    pub(crate) async fn create_by_journal(
         &self,
         caller: &Caller,
         request: CreateRequest<'_>,
@@ -100,7 +100,7 @@ impl Remote {
     }
 
     /// Answers a v1 create that cannot be translated from the journal's entry of its order; `None` when the order is new.
-    pub(super) async fn repeat_by_journal(
+    pub(crate) async fn repeat_by_journal(
         &self,
         caller: &Caller,
         direction: Direction,
@@ -131,7 +131,7 @@ impl Remote {
     }
 
     /// Reads the operation that a v1 request created, with its status at the engine.
-    pub(super) async fn find_by_journal(
+    pub(crate) async fn find_by_journal(
         &self,
         caller: &Caller,
         direction: Direction,

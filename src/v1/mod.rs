@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use crate::domain::FingerprintKey;
 use crate::telemetry::Metrics;
-use crate::v2::V2Service;
+use crate::service::V2Service;
 
 /// Answers v1 requests with a v2 service.
 pub struct V1Frontend {
-    service: Arc<dyn V2Service>,
+    service: V2Service,
     fingerprint_key: FingerprintKey,
     metrics: Arc<Metrics>,
 }
@@ -22,7 +22,7 @@ pub struct V1Frontend {
 impl V1Frontend {
     /// Answers with `service`; `fingerprint_key` is the store's.
     #[must_use]
-    pub const fn new(service: Arc<dyn V2Service>, fingerprint_key: FingerprintKey, metrics: Arc<Metrics>) -> Self {
+    pub const fn new(service: V2Service, fingerprint_key: FingerprintKey, metrics: Arc<Metrics>) -> Self {
         Self { service, fingerprint_key, metrics }
     }
 }

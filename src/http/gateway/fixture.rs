@@ -25,7 +25,7 @@ use crate::provider::Providers;
 use crate::rules::{KeyEntry, LoadOptions, RuleSet, load};
 use crate::store::{Store, StoreUrl, open_store};
 use crate::telemetry::{AccessLine, AccessLog, Metrics};
-use crate::v2::Embedded;
+use crate::service::V2Service;
 
 pub(super) const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
 pub(super) const V1_SECRET: &[u8] = b"the-v1-secret";
@@ -243,7 +243,7 @@ impl Fixture {
             store: Arc::clone(&store),
             outbound: Arc::default(),
             checks: None,
-            service: Arc::new(Embedded::new(Arc::clone(&engine))),
+            service: V2Service::Embedded(Arc::clone(&engine)),
             engine: Some(engine),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             random: Arc::clone(&random) as Arc<dyn Random>,
