@@ -32,10 +32,10 @@ use crate::remote::{self, Recovery, Remote};
 use crate::rules::{
     AdminListen, CurrentRules, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
 };
+use crate::service::V2Service;
 use crate::shadow::ShadowChecks;
 use crate::store::{Holds, OpenError, Opened, Store, StoreUrl, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
-use crate::service::V2Service;
 use life::Life;
 use live_tls::LiveTls;
 use notify::ServiceManager;

@@ -50,7 +50,7 @@
 //! abandon a commit half way.
 //!
 //! Where `[legacy]` names an old v1 service, [`homes`] stands before the v1 front: a request goes to the home of its order,
-//! here or there. For an order without one, the merchant's mode decides, and [`store::Store::claim`] is on disk before
+//! here or there. For an order without one, the merchant's mode decides, and [`store::OrderHomes::claim`] is on disk before
 //! [`legacy::Legacy`] forwards the create.
 //!
 //! With a remote engine, [`remote::Remote`] is the v2 service: [`store::Journal::record_create`] (on disk before the request

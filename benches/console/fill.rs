@@ -22,10 +22,10 @@ const CONCURRENT: usize = 512;
 /// The time between two operations; the last one is of now.
 const APART_MILLIS: i64 = 10;
 
-/// Makes every callback a failed one with an attempt, and fills the audit trail. `{bucket}` is a column of PostgreSQL.
+/// Makes every callback a failed one with an attempt, and fills the audit trail.
 const FAILED: &str = "UPDATE callbacks SET state = 2, tries = 1, last_status = 500; DELETE FROM tasks WHERE kind = 1; \
-    INSERT INTO callback_tries ({bucket} key, number, began_at, duration_us, status) \
-    SELECT {bucket} key, 1, queued_at, 9000, 500 FROM callbacks; \
+    INSERT INTO callback_tries (key, number, began_at, duration_us, status) \
+    SELECT key, 1, queued_at, 9000, 500 FROM callbacks; \
     INSERT INTO actions (id, began_at, ended_at, user_name, role, address, request_id, action, target, parameters, \
     rules_version, outcome) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
     SELECT i, 1790000000000, 1790000000100, 'ann', 'operator', '192.0.2.1', 'r', 'resend failed callbacks', \
@@ -87,10 +87,10 @@ pub async fn fill(root: &Path, database: Option<&Database>, rows: u64, merchants
     match database {
         None => {
             let connection = rusqlite::Connection::open(root.join("data/paybridge.db")).unwrap();
-            connection.execute_batch(&FAILED.replace("{bucket}", "")).unwrap();
+            connection.execute_batch(FAILED).unwrap();
         }
         Some(database) => {
-            for sql in FAILED.replace("{bucket}", "bucket,").split("; ").chain(["VACUUM ANALYZE"]) {
+            for sql in FAILED.split("; ").chain(["VACUUM ANALYZE"]) {
                 assert!(database.psql().args(["-c", sql]).status().unwrap().success(), "{sql}");
             }
         }

@@ -5,10 +5,11 @@ use std::num::NonZeroU64;
 
 use super::{Digits, InvalidValue};
 
-/// How many buckets merchants are spread over. Every table is keyed so that it can be partitioned by bucket.
+/// How many buckets merchants are spread over.
 pub const BUCKETS: u16 = 1024;
 
-/// A hash of the merchant, 0 to 1023; part of every [`TransactionId`], so that an id alone determines its partition.
+/// A hash of the merchant, 0 to 1023; part of every [`TransactionId`]: merchants that create in the same millisecond rarely draw
+/// the same id, and an id does not show how many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket(u16);
 

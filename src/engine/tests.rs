@@ -30,12 +30,12 @@ use crate::domain::{
 use crate::error::ApiError;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, load};
+use crate::service::V2Service;
 use crate::store::{
     CallbackClaim, CallbackId, CallbackNext, CallbackTarget, CallbackTry, Reservations, Store, TryOutcome, open_store,
 };
 use crate::telemetry::Metrics;
 use crate::v1::V1Frontend;
-use crate::service::V2Service;
 use crate::v2::{ForwardedHeaders, ServiceCall};
 
 pub(crate) const START: UnixMillis = UnixMillis(1_780_000_000_000);

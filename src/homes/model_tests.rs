@@ -31,10 +31,10 @@ use crate::engine::Engine;
 use crate::legacy::RequestHead;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, load};
+use crate::service::V2Service;
 use crate::store::{OrderLookup, Store, open_store, postgres};
 use crate::telemetry::Metrics;
 use crate::v1::V1Frontend;
-use crate::service::V2Service;
 use crate::v2::{ForwardedHeaders, ServiceCall};
 
 /// How many histories run at once.
@@ -316,7 +316,7 @@ async fn run(directory: &Path, stores: Vec<Arc<dyn Store>>, histories: u64) {
             running.join_next().await.unwrap().unwrap();
         }
         let world = Arc::clone(&world);
-        running.spawn(async move { world.history(seed.wrapping_add(number), &format!("h{number}")).await });
+        running.spawn(async move { Box::pin(world.history(seed.wrapping_add(number), &format!("h{number}"))).await });
     }
     while let Some(ended) = running.join_next().await {
         ended.unwrap();

@@ -30,12 +30,12 @@ use crate::outbound::Outbound;
 use crate::pages::PageReply;
 use crate::reply_room::{ReplyRoom, ReservedRoom};
 use crate::rules::{CurrentRules, Merchant, RuleSet};
+use crate::service::V2Service;
 use crate::shadow::ShadowChecks;
 use crate::store::Store;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
 use crate::v1::V1Frontend;
-use crate::service::V2Service;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -93,11 +93,7 @@ impl GatewayState {
     pub(super) fn new(deps: GatewayDeps) -> Self {
         let rules = deps.rules.load_full();
         Self {
-            v1: V1Frontend::new(
-                deps.service.clone(),
-                deps.store.fingerprint_key().clone(),
-                Arc::clone(&deps.metrics),
-            ),
+            v1: V1Frontend::new(deps.service.clone(), deps.store.fingerprint_key().clone(), Arc::clone(&deps.metrics)),
             homes: Homes::new(
                 Arc::clone(&deps.store),
                 Arc::clone(&deps.outbound),

@@ -1,37 +1,30 @@
 //! The invariants of the store (contract section 12, `store check`), for every backend.
 //!
-//! A backend reads the rows and their related rows on one snapshot, in slices, in the order of their keys. This module
-//! checks them.
+//! The rows and their related rows are read from one snapshot, in slices, in the order of their keys.
 
 mod callbacks;
 mod journal;
 mod ledger;
 mod operations;
-pub(super) mod usage;
+mod slices;
+mod usage;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-pub(super) use callbacks::{AuditedTask, Callback, Tries};
-pub(super) use journal::AroundEntry;
-pub(super) use ledger::AuditedAccount;
-pub(super) use operations::Around;
+#[cfg(test)]
+pub(super) use slices::statements;
+pub(super) use slices::{AuditRun, AuditSlice, audited};
 
 use super::StoreError;
-use super::create::Home;
+use super::homes::Home;
+use super::rows::CorruptRow;
 use super::vault::Vault;
-use crate::domain::{Bucket, Fingerprint, MerchantId};
+use crate::domain::Fingerprint;
 
-/// A position in the order of keys: a bucket, and a number in it. In a store without buckets the bucket is 0.
-pub(super) type RowPlace = (i16, i64);
-
-/// The positions before and behind all rows.
-pub(super) const FIRST: RowPlace = (i16::MIN, i64::MIN);
-pub(super) const LAST: RowPlace = (i16::MAX, i64::MAX);
-
-/// A row and its position; `None`: a column has the wrong type.
-pub(super) type Found<T> = (RowPlace, Option<T>);
+/// A row and its number; `None`: a column has an invalid value.
+type Found<T> = (i64, Option<T>);
 
 /// The result of an audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,6 +63,9 @@ impl Audit {
     }
 }
 
+/// An account: merchant, currency, number.
+type AuditedAccount = (Box<str>, Box<str>, i64);
+
 /// The progress of an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditProgress {
@@ -83,10 +79,8 @@ pub struct AuditProgress {
 pub(super) struct AuditFindings {
     pub(super) vault: Arc<Vault>,
     pub(super) found: Audit,
-    /// Whether keys begin with a bucket. Such a store inserts the rows of accounts in order to lock them.
-    has_buckets: bool,
     /// The order keys of the rows in the current slice, and the home that each must have. Compared after each slice.
-    pub(super) homes: Vec<(Fingerprint, Home)>,
+    homes: Vec<(Fingerprint, Home)>,
     /// The sum of the entries of each account.
     sums: HashMap<AuditedAccount, i128>,
     /// The merchants whose ledger was opened.
@@ -94,15 +88,8 @@ pub(super) struct AuditFindings {
 }
 
 impl AuditFindings {
-    pub(super) fn new(vault: Arc<Vault>, has_buckets: bool) -> Self {
-        Self {
-            vault,
-            found: Audit::default(),
-            has_buckets,
-            homes: Vec::new(),
-            sums: HashMap::new(),
-            opened: HashSet::new(),
-        }
+    pub(super) fn new(vault: Arc<Vault>) -> Self {
+        Self { vault, found: Audit::default(), homes: Vec::new(), sums: HashMap::new(), opened: HashSet::new() }
     }
 
     /// Returns the count of rows checked slice by slice.
@@ -117,14 +104,8 @@ impl AuditFindings {
         }
     }
 
-    /// Reports whether a row is in the bucket of its merchant, and has a number of that bucket.
-    fn is_in_bucket(&self, (bucket, number): RowPlace, merchant: &str) -> bool {
-        let own = MerchantId::new(merchant).map(|merchant| i64::from(Bucket::of(&merchant).number()));
-        !self.has_buckets || own.is_ok_and(|own| own == i64::from(bucket) && own == (number >> 12) & 1023)
-    }
-
     /// Compares the homes expected by the current slice with those that were read.
-    pub(super) fn compare_homes(&mut self, found: impl IntoIterator<Item = Option<Home>>) {
+    fn compare_homes(&mut self, found: impl IntoIterator<Item = Option<Result<Home, CorruptRow>>>) {
         for ((_, home), found) in std::mem::take(&mut self.homes).into_iter().zip(found) {
             let (home, problems) = (
                 match home {
@@ -135,7 +116,7 @@ impl AuditFindings {
                 },
                 [
                     (found.is_none(), "its order has no home: it could be created twice"),
-                    (found.is_some_and(|found| found != home), "its order has another home"),
+                    (found.is_some_and(|found| found != Ok(home)), "its order has another home"),
                 ],
             );
             self.note_problems(home, problems);

@@ -3,10 +3,12 @@
 
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use super::StoreError;
-use super::rows::{CorruptRow, Transaction, direction_number, direction_of};
+use super::backend::{Backend, ReadKind};
+use super::rows::{CorruptRow, direction_number, direction_of};
+use super::sql::{Parameter, Sql, Transaction, params, sql};
+use super::{StoreError, StoreFuture};
 use crate::domain::{Direction, Fingerprint, FingerprintInput, FingerprintKey, MerchantId, UnixMillis};
 
 /// What a count counts (contract section 6, "shadow").
@@ -195,13 +197,13 @@ impl CheckColumns {
             merchant: merchant.clone(),
             rules,
             shop: self.shop,
-            direction: direction_of(self.direction).ok_or(CorruptRow("direction"))?,
-            class: CheckClass::of_number(self.class).ok_or(CorruptRow("class"))?,
+            direction: direction_of(self.direction).ok_or(CorruptRow::new("direction"))?,
+            class: CheckClass::of_number(self.class).ok_or(CorruptRow::new("class"))?,
             member: self.member,
             reason: self.reason,
             file: self.file,
             key: self.key,
-            count: u64::try_from(self.count).map_err(|_| CorruptRow("count"))?,
+            count: u64::try_from(self.count).map_err(|_| CorruptRow::new("count"))?,
             since: UnixMillis(self.since),
             samples: decoded(&self.samples)?,
         })
@@ -218,9 +220,7 @@ pub(super) fn decode_all(
     rules: Fingerprint,
 ) -> Result<Vec<CheckCount>, StoreError> {
     let counts = rows.into_iter().map(|row| row.decode(merchant, rules)).collect::<Result<Vec<_>, _>>();
-    let mut counts = counts.map_err(|CorruptRow(column)| {
-        StoreError::Corrupt(format!("a count of checks of {merchant}: the column {column} is invalid"))
-    })?;
+    let mut counts = counts.map_err(|corrupt| corrupt.of(format_args!("a count of checks of {merchant}")))?;
     counts.sort_by(|one, other| place(one).cmp(&place(other)));
     Ok(counts)
 }
@@ -236,7 +236,7 @@ fn encoded(samples: &[Box<str>]) -> String {
 }
 
 fn decoded(json: &str) -> Result<Vec<Box<str>>, CorruptRow> {
-    serde_json::from_str(json).map_err(|_| CorruptRow("samples"))
+    serde_json::from_str(json).map_err(|_| CorruptRow::new("samples"))
 }
 
 /// Adds samples to stored ones, as long as there is room and they differ.
@@ -250,52 +250,165 @@ fn merged(stored: &[Box<str>], given: Vec<Box<str>>) -> Vec<Box<str>> {
     samples
 }
 
-/// The row operations on counts of checks and on marks of completeness.
-pub(super) trait CheckRows: Transaction {
-    /// Adds each count to the stored one with its id, or inserts it, and locks it. Keeps the earlier `since`, the later
-    /// time of change, and the stored samples. The rows have different ids, which ascend. Returns the samples that are
-    /// stored now, by id.
-    async fn add_checks(
-        &mut self,
-        given: &[CheckRow],
-        at: UnixMillis,
-    ) -> Result<HashMap<Fingerprint, String>, Self::Error>;
+/// The counts of checked creates.
+pub trait CheckCounts: Send + Sync + 'static {
+    /// Adds counts of checked creates to the stored ones in one commit: the sum of the counts, the earliest `since`,
+    /// and different samples up to [`CheckCount::MAX_SAMPLES`]. Also deletes the counts of the same merchants under
+    /// rules that nothing was added to for an hour before `at`. Counts may be added twice when a database server is
+    /// lost during the commit.
+    fn add_check_counts(&self, counts: Vec<CheckCount>, at: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// Replaces the samples of a count.
-    async fn set_samples(&mut self, of: &CheckRow, samples: &str) -> Result<(), Self::Error>;
-
-    /// Deletes a merchant's counts under those rules whose counts were all changed before `until`.
-    async fn delete_checks(&mut self, merchant: &MerchantId, until: UnixMillis) -> Result<(), Self::Error>;
-
-    /// Marks a merchant's ids of a direction as complete.
-    async fn mark_complete(
-        &mut self,
-        merchant: &MerchantId,
-        direction: Direction,
-        at: UnixMillis,
-    ) -> Result<(), Self::Error>;
-
-    /// Removes that mark, if it is there.
-    async fn mark_incomplete(&mut self, merchant: &MerchantId, direction: Direction) -> Result<(), Self::Error>;
+    /// Returns the counts of a merchant under the rules with a hash, sorted by shop, direction, class, count
+    /// (descending), member and reason.
+    fn check_counts<'a>(&'a self, merchant: &'a MerchantId, rules: Fingerprint) -> StoreFuture<'a, Vec<CheckCount>>;
 }
 
-/// Adds counts, and deletes those of their merchants under rules that nothing was added to for an hour.
-pub(super) async fn add<R: CheckRows>(rows: &mut R, given: &[CheckRow], at: UnixMillis) -> Result<(), R::Error> {
-    let stored = rows.add_checks(given, at).await?;
-    for row in given {
-        let Some(samples) = stored.get(&row.id).filter(|samples| **samples != row.columns.samples) else { continue };
-        let all = encoded(&merged(&decoded(samples)?, decoded(&row.columns.samples)?));
-        if all != *samples {
-            rows.set_samples(row, &all).await?;
+impl<B: Backend> CheckCounts for B {
+    fn add_check_counts(&self, counts: Vec<CheckCount>, at: UnixMillis) -> StoreFuture<'_, ()> {
+        let given = CheckRow::of_all(counts, self.vault().fingerprint_key());
+        Box::pin(async move {
+            if given.is_empty() {
+                return Ok(());
+            }
+            self.transact(async move |tx| add(tx, &given, at).await).await
+        })
+    }
+
+    fn check_counts<'a>(&'a self, merchant: &'a MerchantId, rules: Fingerprint) -> StoreFuture<'a, Vec<CheckCount>> {
+        Box::pin(async move {
+            let of = merchant.clone();
+            let read = self.read(ReadKind::Rows, async move |tx| of_rules(tx, &of, rules).await).await?;
+            decode_all(read, merchant, rules)
+        })
+    }
+}
+
+const ADD: Sql = sql!(
+    "INSERT INTO check_counts (merchant, rules, id, shop, direction, class, member, reason, file, key, count, since, \
+     updated_at, samples) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
+     ON CONFLICT (merchant, rules, id) DO UPDATE SET count = check_counts.count + excluded.count, \
+     since = CASE WHEN check_counts.since < excluded.since THEN check_counts.since ELSE excluded.since END, \
+     updated_at = CASE WHEN check_counts.updated_at > excluded.updated_at THEN check_counts.updated_at \
+     ELSE excluded.updated_at END RETURNING samples"
+);
+
+const SET_SAMPLES: Sql = sql!("UPDATE check_counts SET samples = ?4 WHERE merchant = ?1 AND rules = ?2 AND id = ?3");
+
+const DELETE: Sql = sql!(
+    "DELETE FROM check_counts WHERE merchant = ?1 AND rules IN \
+     (SELECT rules FROM check_counts WHERE merchant = ?1 GROUP BY rules HAVING max(updated_at) < ?2)"
+);
+
+/// Adds counts to those with the same ids, and deletes those of their merchants under rules that nothing was added to for an
+/// hour. Keeps the earlier `since`, the later time of change, and both samples. The ids are different and ascend, so that two
+/// transactions wait for each other in one direction only.
+pub(super) async fn add<T: Transaction>(tx: &T, given: &[CheckRow], at: UnixMillis) -> Result<(), T::Error> {
+    let sets: Vec<_> = given.iter().map(|row| row.columns(at)).collect();
+    let stored: Vec<Vec<String>> = tx.query_each(ADD, &sets, |row| row.get(0)).await?;
+    for (row, samples) in given.iter().zip(stored.concat()) {
+        if samples == row.columns.samples {
+            continue;
+        }
+        let all = encoded(&merged(&decoded(&samples)?, decoded(&row.columns.samples)?));
+        if all != samples {
+            tx.execute(SET_SAMPLES, &params![&row.merchant, &row.rules, &row.id, &all]).await?;
         }
     }
     let (mut done, until) = (HashSet::new(), UnixMillis(at.0.saturating_sub(KEPT_MILLIS)));
     for CheckRow { merchant, .. } in given {
         if done.insert(merchant) {
-            rows.delete_checks(merchant, until).await?;
+            tx.execute(DELETE, &params![merchant, until]).await?;
         }
     }
     Ok(())
+}
+
+impl CheckRow {
+    fn columns(&self, at: UnixMillis) -> [Parameter<'_>; 14] {
+        let CheckColumns { shop, direction, class, member, reason, file, key, count, since, samples } = &self.columns;
+        params![
+            &self.merchant,
+            &self.rules,
+            &self.id,
+            shop,
+            *direction,
+            *class,
+            member,
+            reason,
+            file,
+            key,
+            *count,
+            *since,
+            at,
+            samples,
+        ]
+    }
+}
+
+pub(super) const OF_RULES: Sql = sql!(
+    "SELECT shop, direction, class, member, reason, file, key, count, since, samples FROM check_counts \
+     WHERE merchant = ?1 AND rules = ?2"
+);
+
+/// Reads the counts of checked creates of a merchant under the rules with a hash.
+pub(super) async fn of_rules<T: Transaction>(
+    tx: &T,
+    merchant: &MerchantId,
+    rules: Fingerprint,
+) -> Result<Vec<CheckColumns>, T::Error> {
+    tx.query(OF_RULES, &params![merchant, &rules], |row| {
+        Ok(CheckColumns {
+            shop: row.get(0)?,
+            direction: row.get(1)?,
+            class: row.get(2)?,
+            member: row.get(3)?,
+            reason: row.get(4)?,
+            file: row.get(5)?,
+            key: row.get(6)?,
+            count: row.get(7)?,
+            since: row.get(8)?,
+            samples: row.get(9)?,
+        })
+    })
+    .await
+}
+
+const MARK_COMPLETE: Sql = sql!(
+    "INSERT INTO complete_ids (merchant, direction, complete_at) VALUES (?1, ?2, ?3) \
+     ON CONFLICT (merchant, direction) DO UPDATE SET complete_at = excluded.complete_at"
+);
+
+/// Marks a merchant's ids of a direction as complete.
+pub(super) async fn mark_complete<T: Transaction>(
+    tx: &T,
+    merchant: &MerchantId,
+    direction: Direction,
+    at: UnixMillis,
+) -> Result<(), T::Error> {
+    tx.execute(MARK_COMPLETE, &params![merchant, direction_number(direction), at]).await.map(drop)
+}
+
+const MARK_INCOMPLETE: Sql = sql!("DELETE FROM complete_ids WHERE merchant = ?1 AND direction = ?2");
+
+/// Removes that mark, if it is there.
+pub(super) async fn mark_incomplete<T: Transaction>(
+    tx: &T,
+    merchant: &MerchantId,
+    direction: Direction,
+) -> Result<(), T::Error> {
+    tx.execute(MARK_INCOMPLETE, &params![merchant, direction_number(direction)]).await.map(drop)
+}
+
+pub(super) const IS_COMPLETE: Sql =
+    sql!("SELECT EXISTS (SELECT 1 FROM complete_ids WHERE merchant = ?1 AND direction = ?2)");
+
+/// Reports whether a merchant's ids of a direction are marked as complete.
+pub(super) async fn is_complete<T: Transaction>(
+    tx: &T,
+    merchant: &MerchantId,
+    direction: Direction,
+) -> Result<bool, T::Error> {
+    tx.query_value(IS_COMPLETE, &params![merchant, direction_number(direction)]).await
 }
 
 #[cfg(test)]

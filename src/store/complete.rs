@@ -1,14 +1,17 @@
 //! Completes an operation with everything that follows from its result, and stores what a provider prepared for a
 //! pending operation.
 
-use super::callbacks::NewCallback;
-use super::rows::bare_state;
+use super::callbacks::{self, NewCallback};
 use super::rows::callback::origin_of;
 use super::rows::ledger::{LedgerEntry, PostingSource};
-use super::tasks::TaskKind;
-use super::transaction::{Customer, OperationState, Rows};
+use super::rows::task::TaskKind;
+use super::rows::{CorruptRow, bare_state, direction_of, finished_at, status_number, status_of};
+use super::sql::{Sql, Transaction, params, sql};
+use super::tasks;
+use super::transaction::OwnStatements;
+use super::usage::{self, Customer};
 use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome};
-use crate::domain::{Direction, Outcome, Posting, Status, TransactionId, UnixMillis};
+use crate::domain::{Direction, Outcome, Posting, Status, TransactionId, UnixDay, UnixMillis};
 
 /// A result of an operation.
 #[derive(Debug)]
@@ -26,48 +29,101 @@ pub(super) struct Completion {
 ///
 /// The operation's row is written last. In PostgreSQL a repeated create would wait for a row that has been updated, but
 /// not for one that is only locked.
-pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> Result<CompletionOutcome, R::Error> {
+pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) -> Result<CompletionOutcome, T::Error> {
     let Completion { id, outcome, payer, at, nonce } = completion;
-    let Some(operation) = rows.unfinished(*id).await? else { return Ok(CompletionOutcome::Unknown) };
+    let Some(operation) = unfinished(tx, *id).await? else { return Ok(CompletionOutcome::Unknown) };
     let (outcome, finished) = match bare_state(operation.status, operation.finished_at).finish(outcome.clone(), *at) {
         Ok(Ok(finished)) => (CompletionOutcome::Completed, Some(finished)),
         Ok(Err(_)) => (CompletionOutcome::AlreadyCompleted, None),
         Err(contradiction) => (CompletionOutcome::Contradicts(contradiction.completed), None),
     };
     if let Some(finished) = &finished {
-        rows.post(Posting::of_result(operation.direction, finished.status()), ledger_entry(*id, &operation, *at))
-            .await?;
+        tx.post(Posting::of_result(operation.direction, finished.status()), ledger_entry(*id, &operation, *at)).await?;
         if let Some(url) = &operation.callback_url {
             let target = CallbackTarget::of_columns(&operation.merchant, &origin_of(url)?);
             let id = CallbackId::new(CallbackSubject::Operation(*id), *nonce);
-            rows.queue_callback(NewCallback { id, target: &target, at: *at }).await?;
+            callbacks::queue(tx, NewCallback { id, target: &target, at: *at }).await?;
         }
     }
-    rows.end_task(TaskKind::ProviderJob, id.to_stored()).await?;
+    tasks::end(tx, TaskKind::ProviderJob, id.to_stored()).await?;
     if operation.direction == Direction::Payin {
-        rows.remove_preparation(*id).await?;
+        tx.execute(REMOVE_PREPARATION, &params![*id]).await?;
     }
     if let Some(finished) = &finished {
         // A failed operation does not count for its customer's day.
         let counts = operation.counted_day.filter(|_| finished.status() != Status::Failed);
         if let (None, Some(day), Some(customer)) = (counts, operation.counted_day, customer(&operation)) {
-            rows.reduce_usage(customer, day, operation.amount).await?;
+            usage::reduce(tx, customer, day, operation.amount).await?;
         }
-        rows.finish(*id, finished, payer.as_deref(), counts).await?;
+        let (status, finished_at) = (status_number(finished.status()), finished_at(finished));
+        let counted_day = counts.map(|day| i64::from(day.0));
+        tx.execute(FINISH, &params![*id, status, finished_at, payer, counted_day]).await?;
     }
     Ok(outcome)
 }
 
 /// Stores what a provider prepared for the customer of a pending deposit, and ends the provider job. Returns `false`
 /// when there is no such deposit.
-pub(super) async fn prepare<R: Rows>(rows: &mut R, id: TransactionId, sealed: &[u8]) -> Result<bool, R::Error> {
-    match rows.unfinished(id).await? {
+pub(super) async fn prepare<T: OwnStatements>(tx: &T, id: TransactionId, sealed: &[u8]) -> Result<bool, T::Error> {
+    match unfinished(tx, id).await? {
         Some(OperationState { direction: Direction::Payin, status: Status::Pending, .. }) => {}
         _ => return Ok(false),
     }
-    rows.put_preparation(id, sealed).await?;
-    rows.end_task(TaskKind::ProviderJob, id.to_stored()).await?;
+    tx.execute(PUT_PREPARATION, &params![id, sealed]).await?;
+    tasks::end(tx, TaskKind::ProviderJob, id.to_stored()).await?;
     Ok(true)
+}
+
+const PUT_PREPARATION: Sql = sql!(
+    "INSERT INTO preparations (transaction_id, sealed) VALUES (?1, ?2) \
+     ON CONFLICT (transaction_id) DO UPDATE SET sealed = excluded.sealed"
+);
+
+const REMOVE_PREPARATION: Sql = sql!("DELETE FROM preparations WHERE transaction_id = ?1");
+
+const FINISH: Sql =
+    sql!("UPDATE operations SET status = ?2, finished_at = ?3, payer = ?4, counted_day = ?5 WHERE transaction_id = ?1");
+
+/// The columns that completing an operation needs.
+#[derive(Debug)]
+struct OperationState {
+    direction: Direction,
+    status: Status,
+    finished_at: Option<i64>,
+    amount: i64,
+    merchant: Box<str>,
+    currency: Box<str>,
+    shop: Box<str>,
+    customer_account_id: Option<i64>,
+    counted_day: Option<UnixDay>,
+    /// The merchant's callback address; `None`: the merchant is not called back.
+    callback_url: Option<Box<str>>,
+}
+
+pub(super) const UNFINISHED: Sql = sql!(
+    "SELECT x.direction, o.status, o.finished_at, o.amount, x.merchant, x.currency, x.shop, o.customer_account_id, \
+     o.counted_day, o.callback_url FROM operations o LEFT JOIN contexts x ON x.id = o.context \
+     WHERE o.transaction_id = ?1",
+    postgres adds "FOR UPDATE OF o"
+);
+
+/// Reads and locks the columns that completing an operation needs.
+async fn unfinished<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<OperationState>, T::Error> {
+    tx.query_opt(UNFINISHED, &params![id], |row| {
+        Ok(OperationState {
+            direction: direction_of(row.get(0)?).ok_or(CorruptRow::new("direction"))?,
+            status: status_of(row.get(1)?).ok_or(CorruptRow::new("status"))?,
+            finished_at: row.get(2)?,
+            amount: row.get(3)?,
+            merchant: row.get(4)?,
+            currency: row.get(5)?,
+            shop: row.get(6)?,
+            customer_account_id: row.get(7)?,
+            counted_day: row.get::<Option<i32>>(8)?.map(UnixDay),
+            callback_url: row.get(9)?,
+        })
+    })
+    .await
 }
 
 fn customer(operation: &OperationState) -> Option<Customer<'_>> {

@@ -14,10 +14,8 @@
 use std::path::PathBuf;
 
 use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
 
 use super::{OpenError, StoreError};
-use crate::domain::{Bucket, MerchantId};
 
 /// Why a store was not copied, in one line. The rows copied so far remain, and the target stays marked as unfinished.
 #[derive(Debug, thiserror::Error)]
@@ -73,20 +71,18 @@ impl CopyError {
 /// A table to copy. Its columns have the names of the target's columns.
 pub(super) struct CopiedTable {
     pub(super) name: &'static str,
-    /// The SQL expression for the target's `bucket`: the source has no such column.
-    bucket: &'static str,
     /// The columns that define the order of reading, which never changes.
     key: &'static str,
 }
 
 impl CopiedTable {
-    const fn new(name: &'static str, bucket: &'static str, key: &'static str) -> Self {
-        Self { name, bucket, key }
+    const fn new(name: &'static str, key: &'static str) -> Self {
+        Self { name, key }
     }
 
     /// Returns the statement that selects some columns of the rows from an offset on.
     pub(super) fn rows<'a>(&self, columns: impl Iterator<Item = &'a str>) -> String {
-        let columns: Vec<_> = columns.map(|name| if name == "bucket" { self.bucket } else { name }).collect();
+        let columns: Vec<_> = columns.collect();
         format!("SELECT {} FROM {} ORDER BY {} LIMIT -1 OFFSET ?1", columns.join(", "), self.name, self.key)
     }
 
@@ -99,39 +95,22 @@ impl CopiedTable {
     }
 }
 
-const OF_MERCHANT: &str = "bucket(merchant)";
-const OF_OPERATION: &str = "(transaction_id >> 12) & 1023";
-const OF_KEY: &str = "(abs(key) >> 12) & 1023";
-
 /// The tables, in the order of copying.
 pub(super) const TABLES: &[CopiedTable] = &[
-    CopiedTable::new("contexts", OF_MERCHANT, "id"),
-    CopiedTable::new("operations", OF_OPERATION, "transaction_id"),
-    CopiedTable::new("entries", OF_MERCHANT, "transaction_id, posting, currency, account"),
-    CopiedTable::new("accounts", OF_MERCHANT, "merchant, currency, account"),
-    CopiedTable::new("merchants", OF_MERCHANT, "merchant"),
-    CopiedTable::new("daily_usage", OF_MERCHANT, "day, merchant, shop, direction, customer_account_id"),
-    CopiedTable::new("homes", "(ref >> 12) & 1023", "order_key"),
-    CopiedTable::new("tasks", OF_KEY, "kind, key"),
-    CopiedTable::new("preparations", OF_OPERATION, "transaction_id"),
-    CopiedTable::new("journal", OF_MERCHANT, "entry"),
-    CopiedTable::new("callbacks", OF_KEY, "key"),
-    CopiedTable::new("callback_tries", OF_KEY, "key, number"),
-    CopiedTable::new("forgotten", "", "id"),
-    CopiedTable::new("check_counts", OF_MERCHANT, "merchant, rules, id"),
-    CopiedTable::new("complete_ids", OF_MERCHANT, "merchant, direction"),
-    CopiedTable::new("actions", "", "id"),
+    CopiedTable::new("contexts", "id"),
+    CopiedTable::new("operations", "transaction_id"),
+    CopiedTable::new("entries", "transaction_id, posting, currency, account"),
+    CopiedTable::new("accounts", "merchant, currency, account"),
+    CopiedTable::new("merchants", "merchant"),
+    CopiedTable::new("daily_usage", "day, merchant, shop, direction, customer_account_id"),
+    CopiedTable::new("homes", "order_key"),
+    CopiedTable::new("tasks", "kind, key"),
+    CopiedTable::new("preparations", "transaction_id"),
+    CopiedTable::new("journal", "entry"),
+    CopiedTable::new("callbacks", "key"),
+    CopiedTable::new("callback_tries", "key, number"),
+    CopiedTable::new("forgotten", "id"),
+    CopiedTable::new("check_counts", "merchant, rules, id"),
+    CopiedTable::new("complete_ids", "merchant, direction"),
+    CopiedTable::new("actions", "id"),
 ];
-
-/// Registers the SQL function `bucket(merchant)` in the source, which has no buckets.
-///
-/// # Errors
-/// SQLite is out of memory.
-pub(super) fn make_buckets_known(source: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    source.create_scalar_function("bucket", 1, flags, |context| {
-        let merchant = MerchantId::new(context.get_raw(0).as_str()?);
-        let merchant = merchant.map_err(|invalid| rusqlite::Error::UserFunctionError(Box::new(invalid)))?;
-        Ok(i64::from(Bucket::of(&merchant).number()))
-    })
-}

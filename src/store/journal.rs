@@ -15,63 +15,17 @@
 //! that is open when a process starts was interrupted by the end of the previous process. An entry is cancelled only
 //! when nothing can come of its request any more.
 
-mod blanket;
+mod api;
+pub(super) mod entries;
 pub(super) mod moves;
 pub(super) mod numbers;
 
-use super::StoreFuture;
+pub use api::Journal;
+
 use crate::domain::{
-    AccountNumber, Amount, CallbackUrl, Currency, Direction, Fingerprint, HistoryQuery, MemberFingerprints, MerchantId,
-    OrderId, Page, RedirectUrl, Status, UnixMillis,
+    AccountNumber, Amount, CallbackUrl, Currency, Direction, Fingerprint, MemberFingerprints, MerchantId, OrderId,
+    RedirectUrl, Status, UnixMillis,
 };
-
-/// The durable journal of a gateway in front of a remote engine. Each method is one transaction.
-pub trait Journal: Send + Sync + 'static {
-    /// Inserts an open entry for a create that is about to be sent, unless its merchant, direction and `order_id`
-    /// already name an entry or are reserved for v1. Resolves only after the commit is on disk.
-    fn record_create(&self, intent: PendingCreate) -> StoreFuture<'_, JournalOutcome>;
-
-    /// Returns the entry of a merchant's `order_id`.
-    fn entry<'a>(
-        &'a self,
-        merchant: &'a MerchantId,
-        direction: Direction,
-        order_id: &'a OrderId,
-    ) -> StoreFuture<'a, Option<JournalEntry>>;
-
-    /// Returns the entry whose operation has this `transaction_id` of the engine, of any merchant. One indexed read.
-    fn entry_of_transaction<'a>(&'a self, transaction_id: &'a str) -> StoreFuture<'a, Option<JournalEntry>>;
-
-    /// Stores the engine's answer to a create and returns the resulting entry. An answer stored before is kept. An
-    /// entry that was cancelled meanwhile is inserted again, unless its order names something else by now.
-    fn answer(&self, entry: JournalEntry, answer: EngineAnswer) -> StoreFuture<'_, Result<JournalEntry, NotKept>>;
-
-    /// Marks an entry without an answer as in doubt: at this time a request for it may still be under way, or done, and
-    /// its outcome is unknown.
-    fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
-
-    /// Records that a request for an open entry is sent again at this time. After that the sender of the previous
-    /// request, perhaps in another process, can no longer cancel the entry.
-    fn sent_again(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
-
-    /// Cancels an entry without an answer, because the engine refused the create: its `order_id` may be used again.
-    /// `since` is when, as far as the caller knows, a request for the entry was last given up or sent again. Returns
-    /// `false`, with nothing changed, if that has changed, or if the engine has announced a result meanwhile.
-    fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> StoreFuture<'_, bool>;
-
-    /// Returns open entries after `after`, oldest first.
-    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<JournalEntry>>;
-
-    /// Counts the entries and provider jobs without an answer, up to `most` of each, along indexes that hold no others.
-    fn unanswered(&self, most: u16) -> StoreFuture<'_, Unanswered>;
-
-    /// Stores the status that the engine reported for an answered entry: status and account until the status is
-    /// terminal, and the shop if it was not known.
-    fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()>;
-
-    /// Returns a page of a merchant's answered entries, newest first. Filters apply to the status as last received.
-    fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<JournalEntry>>;
-}
 
 /// The id of an entry; ascends with time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

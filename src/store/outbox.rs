@@ -15,94 +15,19 @@
 //! callbacks, and no other merchant's. The callback of a journal entry first waits in the queue of the remote engine, until the engine has
 //! confirmed the result.
 
-mod blanket;
+mod api;
+pub(super) mod list;
+mod subjects;
+
+pub use api::Outbox;
 
 use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
-use super::tasks::TaskQueue;
-use super::{CallbackId, CallbackSubject, EntryId, JournalEntry, StoreFuture, Stored};
-use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId, OrderId, UnixMillis};
-
-/// The durable outbox of callbacks. Each method is one transaction.
-pub trait Outbox: Send + Sync + 'static {
-    /// Returns the notification that is sent after a commit that queued a callback or made one due.
-    fn callbacks_queued(&self) -> &Notify;
-
-    /// Returns targets with pending callbacks, each with the time when its earliest callback is due (for a leased one,
-    /// when its lease ends): of each merchant the first [`CallbackQueue::MAX_OF_MERCHANT`], or the first ones after its
-    /// target in `after`.
-    fn callback_queues(&self, after: Vec<CallbackTarget>) -> StoreFuture<'_, Vec<CallbackQueue>>;
-
-    /// Claims pending callbacks that are due, the earliest of each target first, and hides them from other claims until
-    /// the lease ends. After that the callbacks of a process that died can be claimed again.
-    fn claim_callbacks(&self, claim: CallbackClaim) -> StoreFuture<'_, Vec<CallbackJob>>;
-
-    /// Stores a try of a claimed callback and applies its result. The latest [`CallbackRecord::MAX_TRIES`] tries of a
-    /// callback are stored, with times to the microsecond. A late try, one whose lease is over and whose callback was
-    /// claimed again, resent, delivered or given up since, is stored too; its result is applied only if the callback
-    /// was delivered.
-    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> StoreFuture<'_, ()>;
-
-    /// Makes a claimed callback due at another time, because its target could not be called. Counts as an attempt, so
-    /// that the intervals grow. Does nothing unless this is still the latest claim.
-    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> StoreFuture<'_, ()>;
-
-    /// Moves the callback of an entry, whose result is now known, to the queue of the merchant's target, due now, with
-    /// a fresh count of attempts. Does nothing unless the callback waits for the engine.
-    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, ()>;
-
-    /// Removes the claimed callback of an entry whose operation has no result after all. Keeps it if it was announced
-    /// or claimed again since this claim, because the result may be known by now.
-    fn drop_callback(&self, lease: CallbackLease) -> StoreFuture<'_, ()>;
-
-    /// Gives up pending callbacks that waited too long behind dead targets: marks them failed without another try.
-    /// Returns how many.
-    fn expire_callbacks(&self, expiry: ExpireRequest) -> StoreFuture<'_, usize>;
-
-    /// Removes delivered and failed callbacks, with their tries, that were queued or last resent at or before `until`:
-    /// oldest first, at most `limit` of each kind. Returns how many.
-    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> StoreFuture<'_, usize>;
-
-    /// Returns the order that a relay address names: the one of this merchant with this key (see
-    /// [`super::FingerprintKey::order_key`]), if it was created through v1 with the relay's address.
-    fn relay_target<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint)
-    -> StoreFuture<'a, Option<RelayTarget>>;
-
-    /// Queues the callback of an entry whose result a remote engine announced, in the queue of
-    /// [`CallbackTarget::ENGINE`]. Does nothing if the callback exists or the merchant gave no address. An existing
-    /// callback for which the engine was queried without success, or which was given up there, becomes due now for
-    /// another query; a worker that has claimed it loses its lease.
-    fn relayed(&self, entry: EntryId, at: UnixMillis) -> StoreFuture<'_, Relayed>;
-
-    /// Returns a callback with its tries, oldest first.
-    fn callback(&self, id: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
-
-    /// Returns the callback of an operation or an entry with its tries, oldest first. As cheap as [`Outbox::callback`].
-    fn callback_of(&self, subject: CallbackSubject) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
-
-    /// Counts the callbacks that match `query`, up to `query.limit`: a count of the limit means "that many or more".
-    /// Costs as much as a slice of the list without its rows.
-    fn count_callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, usize>;
-
-    /// Returns callbacks, newest first: one slice of the list. Read on threads that serve no requests.
-    fn callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, Vec<CallbackRecord>>;
-
-    /// Makes a callback pending and due now, from any state, with a fresh count of attempts. A lease that has ended by
-    /// `now` is ignored.
-    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, Resent>;
-
-    /// Makes failed callbacks pending and due now, as [`Outbox::resend_callback`] does: of those that match `query`,
-    /// the newest `query.limit`. The `states` of `query` are ignored. Returns how many, and where the next slice
-    /// begins; `None` when there is none.
-    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)>;
-
-    /// Returns how many callbacks are in the outbox, and how old the oldest pending one is.
-    fn outbox_size(&self) -> StoreFuture<'_, OutboxSize>;
-}
+use super::rows::task::TaskQueue;
+use super::{CallbackId, CallbackSubject, EntryId, JournalEntry, Stored};
+use crate::domain::{CallbackUrl, Direction, MerchantId, OrderId, UnixMillis};
 
 /// The queue in which a callback waits: of a merchant, for an origin. The order of targets is that of their merchants.
 // The text of `tasks.queue`: merchant, space, origin. Neither of them contains a space.
@@ -489,10 +414,15 @@ pub enum Relayed {
 /// The size of the outbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutboxSize {
-    /// Callbacks that are being tried, or will be.
+    /// Callbacks that are being tried, or will be, up to [`OutboxSize::MAX_COUNTED`].
     pub pending: u64,
-    /// Callbacks that were given up.
+    /// Callbacks that were given up, up to the same.
     pub failed: u64,
     /// When the oldest pending one was queued.
     pub oldest: Option<UnixMillis>,
+}
+
+impl OutboxSize {
+    /// The most callbacks of a state that are counted.
+    pub const MAX_COUNTED: u32 = 10_000;
 }

@@ -5,27 +5,11 @@
 //! A claim leases due tasks: they are hidden from other claims until the lease ends. After that the tasks of a process
 //! that died can be claimed again. A late worker finds that another claim has replaced its own.
 
-use super::rows::Transaction;
+use super::rows::CorruptRow;
+use super::rows::task::TaskKind;
+use super::sql::{Parameter, Sql, Transaction, params, sql};
+use super::transaction::OwnStatements;
 use crate::domain::{ShopCode, TransactionId, UnixMillis};
-
-/// The kind of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskKind {
-    /// Work of a provider on an operation.
-    ProviderJob,
-    /// A callback to a merchant.
-    Callback,
-}
-
-impl TaskKind {
-    /// Returns the value of `tasks.kind`.
-    pub(super) const fn number(self) -> i64 {
-        match self {
-            Self::ProviderJob => 0,
-            Self::Callback => 1,
-        }
-    }
-}
 
 /// A task about to be queued. Replaces an existing one.
 #[derive(Debug)]
@@ -62,15 +46,6 @@ pub(super) struct TaskState {
     pub(super) attempts: i64,
 }
 
-/// Selects the tasks to claim, with the most for each queue.
-#[derive(Debug)]
-pub(super) struct TaskClaim {
-    pub(super) kind: TaskKind,
-    pub(super) shares: Vec<(Box<str>, usize)>,
-    pub(super) now: UnixMillis,
-    pub(super) lease_until: UnixMillis,
-}
-
 /// Selects tasks that wait for a time which cannot be right: a clock was wrong when it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misdated {
@@ -93,49 +68,135 @@ pub enum MisdatedWaits {
     Overlong(Vec<(Box<str>, UnixMillis)>),
 }
 
-/// A claimed task.
-#[derive(Debug)]
-pub(super) struct ClaimedTask {
-    pub(super) key: i64,
-    pub(super) queue: Box<str>,
-    pub(super) queued_at: UnixMillis,
-    /// How often it was claimed before, since it was queued.
-    pub(super) attempts: u32,
+/// The values of `tasks.state`.
+pub(super) const WAITING: i64 = 0;
+pub(super) const LEASED: i64 = 1;
+
+const PUT: Sql = sql!(
+    "INSERT INTO tasks (kind, key, queue, queued_at, due_at, state, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0) \
+     ON CONFLICT (kind, key) DO UPDATE SET queue = excluded.queue, queued_at = excluded.queued_at, \
+     due_at = excluded.due_at, state = 0, attempts = 0"
+);
+
+impl<'a> NewTask<'a> {
+    fn columns(&self, tx: &impl OwnStatements) -> [Parameter<'a>; 5] {
+        params![self.kind.number(), self.key, self.queue, self.queued_at, tx.due(self.due_at)]
+    }
 }
 
-/// Selects the queues to list.
-#[derive(Debug)]
-pub(super) struct QueueList {
-    pub(super) kind: TaskKind,
-    /// Queues after which the lists of their groups begin.
-    pub(super) after: Vec<Box<str>>,
-    /// The most queues of each group.
-    pub(super) limit: usize,
+/// Inserts a task, or replaces the existing one.
+pub(super) async fn put<T: OwnStatements>(tx: &T, task: NewTask<'_>) -> Result<(), T::Error> {
+    tx.execute(PUT, &task.columns(tx)).await.map(drop)
 }
 
-/// Returns the group of a queue.
-pub(super) fn group_of(queue: &str) -> &str {
-    queue.split_once(' ').map_or(queue, |(group, _)| group)
+/// Inserts or replaces tasks.
+pub(super) async fn put_each<T: OwnStatements>(
+    tx: &T,
+    tasks: impl IntoIterator<Item = NewTask<'_>>,
+) -> Result<(), T::Error> {
+    let sets: Vec<_> = tasks.into_iter().map(|task| task.columns(tx)).collect();
+    tx.execute_each(PUT, &sets).await.map(drop)
 }
 
-/// A queue with tasks.
-#[derive(Debug)]
-pub(super) struct TaskQueue {
-    pub(super) queue: String,
-    /// When its earliest task is due.
-    pub(super) due_at: UnixMillis,
-    /// Whether that one was claimed before.
-    pub(super) tried: bool,
+const RELEASE: Sql = sql!("UPDATE tasks SET due_at = ?3, state = 0 WHERE kind = ?1 AND key = ?2");
+
+/// Ends the lease of a task and makes it due at another time, if it exists.
+pub(super) async fn release<T: OwnStatements>(
+    tx: &T,
+    kind: TaskKind,
+    key: i64,
+    due: UnixMillis,
+) -> Result<(), T::Error> {
+    tx.execute(RELEASE, &params![kind.number(), key, tx.due(due)]).await.map(drop)
 }
 
-/// The row operations on tasks.
-pub(super) trait TaskRows: Transaction {
-    /// Inserts a task, or replaces the existing one.
-    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Self::Error>;
+const END: Sql = sql!("DELETE FROM tasks WHERE kind = ?1 AND key = ?2");
 
-    /// Ends the lease of a task and makes it due at another time, if it exists.
-    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Self::Error>;
+/// Deletes a task, if it exists.
+pub(super) async fn end<T: Transaction>(tx: &T, kind: TaskKind, key: i64) -> Result<(), T::Error> {
+    tx.execute(END, &params![kind.number(), key]).await.map(drop)
+}
 
-    /// Deletes a task, if it exists.
-    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Self::Error>;
+/// Deletes tasks.
+pub(super) async fn end_each<T: Transaction>(tx: &T, kind: TaskKind, keys: &[i64]) -> Result<(), T::Error> {
+    let sets: Vec<_> = keys.iter().map(|key| params![kind.number(), *key]).collect();
+    tx.execute_each(END, &sets).await.map(drop)
+}
+
+macro_rules! state {
+    () => {
+        "SELECT queued_at, due_at, state, attempts FROM tasks WHERE kind = ?1 AND key = ?2"
+    };
+}
+pub(super) const STATE: Sql = sql!(state!());
+pub(super) const LOCKED: Sql = sql!(state!(), postgres adds "FOR UPDATE");
+
+/// Reads the state of a task, by [`STATE`] or [`LOCKED`].
+pub(super) async fn state<T: Transaction>(
+    tx: &T,
+    sql: Sql,
+    kind: TaskKind,
+    key: i64,
+) -> Result<Option<TaskState>, T::Error> {
+    tx.query_opt(sql, &params![kind.number(), key], |row| {
+        let is_leased = match row.get(2)? {
+            WAITING => false,
+            LEASED => true,
+            _ => return Err(CorruptRow::new("state")),
+        };
+        Ok(TaskState { queued_at: row.get(0)?, due_at: row.get(1)?, is_leased, attempts: row.get(3)? })
+    })
+    .await
+}
+
+const POSTPONE: Sql =
+    sql!("UPDATE tasks SET due_at = ?4, state = 0 WHERE kind = ?1 AND key = ?2 AND state = 1 AND due_at = ?3");
+
+/// Postpones claimed tasks that cannot be decoded, except those that another node has claimed since.
+pub(super) async fn postpone<T: Transaction>(
+    tx: &T,
+    kind: TaskKind,
+    keys: &[i64],
+    lease_until: UnixMillis,
+    until: UnixMillis,
+) -> Result<(), T::Error> {
+    let sets: Vec<_> = keys.iter().map(|key| params![kind.number(), *key, lease_until, until]).collect();
+    tx.execute_each(POSTPONE, &sets).await.map(drop)
+}
+
+/// The most recently queued tasks of a kind that wait, queued after a time.
+pub(super) const QUEUED_AFTER: Sql = sql!(
+    "SELECT key FROM tasks WHERE kind = ?1 AND state = 0 AND due_at > ?2 AND queued_at > ?3 LIMIT ?4",
+    postgres adds "FOR UPDATE SKIP LOCKED"
+);
+
+/// The tasks of a queue that wait for longer than any may, earliest first.
+pub(super) const OVERLONG: Sql = sql!(
+    "SELECT key FROM tasks", indexed by "tasks_by_due",
+    "WHERE kind = ?1 AND queue = ?2 AND due_at > ?3 ORDER BY due_at, key LIMIT ?4",
+    postgres adds "FOR UPDATE SKIP LOCKED",
+);
+
+/// Reads and locks misdated tasks; returns their keys. Skips those that another node has locked.
+pub(super) async fn misdated<T: Transaction>(tx: &T, misdated: &Misdated) -> Result<Vec<i64>, T::Error> {
+    let (kind, limit) = (misdated.kind.number(), i64::try_from(misdated.limit).unwrap_or(i64::MAX));
+    match &misdated.waits {
+        MisdatedWaits::QueuedAfter(after) => {
+            tx.query(QUEUED_AFTER, &params![kind, misdated.now, *after, limit], |row| row.get(0)).await
+        }
+        MisdatedWaits::Overlong(queues) => {
+            let sets: Vec<_> = queues.iter().map(|(queue, latest)| params![kind, queue, *latest, limit]).collect();
+            let mut found = tx.query_each(OVERLONG, &sets, |row| row.get(0)).await?.concat();
+            found.truncate(misdated.limit);
+            Ok(found)
+        }
+    }
+}
+
+/// Makes misdated tasks due; returns how many.
+pub(super) async fn make_due<T: Transaction>(tx: &T, given: &Misdated) -> Result<usize, T::Error> {
+    let found = misdated(tx, given).await?;
+    let sets: Vec<_> = found.iter().map(|key| params![given.kind.number(), *key, given.now]).collect();
+    tx.execute_each(RELEASE, &sets).await?;
+    Ok(found.len())
 }

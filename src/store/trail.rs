@@ -9,32 +9,18 @@
 //! The row is on disk before the action takes effect, and has an outcome after it. A row without an outcome belongs to
 //! an action that is under way, or whose process ended. Rows are never changed after that, and never deleted.
 
-mod blanket;
+mod api;
+
+pub use api::AuditTrail;
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use super::StoreFuture;
-use super::rows::{CorruptRow, Transaction};
+use super::sql::{Columns, CorruptRow, Parameter, Sql, Transaction, params, sql};
 use crate::clock::Random;
 use crate::domain::{TransactionId, UnixMillis};
 use crate::telemetry::without_cards;
-
-/// The durable audit trail. Each method is one transaction.
-pub trait AuditTrail: Send + Sync + 'static {
-    /// Writes the row of an action that is about to take effect. Resolves only after the commit is on disk; after an
-    /// error the action must not take effect. The action of a form that was sent before is not written again, not even
-    /// when two nodes receive it at once: the caller gets the row of the first.
-    fn begin_action(&self, action: NewAction) -> StoreFuture<'_, BeginOutcome>;
-
-    /// Completes the row of an action, also when the action failed. Does nothing if the row was completed before.
-    fn end_action<'a>(&'a self, id: ActionId, at: UnixMillis, outcome: &'a str) -> StoreFuture<'a, ()>;
-
-    /// Returns actions, newest first; those of one millisecond in no particular order. One search in an index, however
-    /// many rows there are.
-    fn actions(&self, query: ActionQuery) -> StoreFuture<'_, Vec<ActionRecord>>;
-}
 
 /// The number of an action; ascends with time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -230,7 +216,7 @@ impl ActionEnd {
         match (ended_at, outcome) {
             (None, None) => Ok(None),
             (Some(at), Some(outcome)) => Ok(Some(Self { at: UnixMillis(at), outcome })),
-            (None, Some(_)) | (Some(_), None) => Err(CorruptRow("ended_at")),
+            (None, Some(_)) | (Some(_), None) => Err(CorruptRow::new("ended_at")),
         }
     }
 }
@@ -288,29 +274,122 @@ fn bounded(text: &str, most: usize) -> Box<str> {
     format!("{kept}{CUT}").into()
 }
 
-/// The row operations on actions.
-pub(super) trait ActionRows: Transaction {
-    /// Inserts an action. Returns `false`, with nothing inserted, if its number or its form's key exists.
-    async fn insert_action(&mut self, new: &ActionRecord) -> Result<bool, Self::Error>;
-
-    /// Reads the action with the same form's key, else the one with the same number.
-    async fn same_action(&mut self, new: &ActionRecord) -> Result<Option<ActionRecord>, Self::Error>;
-
-    /// Writes the end of an unfinished action.
-    async fn finish_action(&mut self, id: ActionId, end: &ActionEnd) -> Result<(), Self::Error>;
+/// Selects actions, in the order of [`ActionRecord::read`].
+macro_rules! select_actions {
+    ($rest:expr) => {
+        concat!(
+            "SELECT id, began_at, ended_at, user_name, role, address, request_id, action, target, parameters, \
+             rules_version, form, outcome FROM actions ",
+            $rest
+        )
+    };
 }
 
+impl ActionRecord {
+    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        Ok(Self {
+            id: ActionId(row.get(0)?),
+            at: row.get(1)?,
+            user: row.get(3)?,
+            role: row.get(4)?,
+            address: row.get(5)?,
+            request_id: row.get(6)?,
+            action: row.get(7)?,
+            target: row.get(8)?,
+            parameters: row.get(9)?,
+            rules_version: row.get(10)?,
+            form: row.get::<Option<[u8; 16]>>(11)?.map(FormKey),
+            end: ActionEnd::of_columns(row.get(2)?, row.get(12)?)?,
+        })
+    }
+}
+
+/// Waits for a transaction that inserts the same form's key.
+const INSERT: Sql = sql!(
+    "INSERT INTO actions (id, began_at, user_name, role, address, request_id, action, target, parameters, rules_version, \
+     form) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING"
+);
+
+/// The actions that have a number or a form's key.
+const SAME: Sql = sql!(select_actions!("WHERE id = ?1 OR form = ?2"));
+
 /// Inserts an action. Returns `None` if its number is taken.
-async fn begin<R: ActionRows>(rows: &mut R, new: &ActionRecord) -> Result<Option<BeginOutcome>, R::Error> {
-    if rows.insert_action(new).await? {
+async fn begin<T: Transaction>(tx: &T, new: &ActionRecord) -> Result<Option<BeginOutcome>, T::Error> {
+    let form = new.form.as_ref().map(|FormKey(key)| key.as_slice());
+    let columns = params![
+        new.id.0,
+        new.at,
+        &new.user,
+        &new.role,
+        &new.address,
+        &new.request_id,
+        &new.action,
+        &new.target,
+        &new.parameters,
+        &new.rules_version,
+        form,
+    ];
+    if tx.execute(INSERT, &columns).await? == 1 {
         return Ok(Some(BeginOutcome::New(new.id)));
     }
-    Ok(match rows.same_action(new).await? {
+    let same = tx.query(SAME, &params![new.id.0, form], ActionRecord::read).await?;
+    Ok(match same.into_iter().max_by_key(|row| row.form == new.form) {
         // An earlier run was committed, and its confirmation was lost.
         Some(row) if row.id == new.id && row.request_id == new.request_id => Some(BeginOutcome::New(new.id)),
         Some(row) if row.form.is_some() && row.form == new.form => Some(BeginOutcome::Repeated(Box::new(row))),
         Some(_) | None => None,
     })
+}
+
+const FINISH: Sql = sql!("UPDATE actions SET ended_at = ?2, outcome = ?3 WHERE id = ?1 AND ended_at IS NULL");
+
+/// Writes the end of an unfinished action.
+async fn finish<T: Transaction>(tx: &T, id: ActionId, end: &ActionEnd) -> Result<(), T::Error> {
+    tx.execute(FINISH, &params![id.0, end.at, &end.outcome]).await.map(drop)
+}
+
+/// A page of actions of some filters: with an index for SQLite, and, for PostgreSQL, compared and sorted with the filters, so
+/// that the primary key, along which other users' actions would have to be skipped, is no way to read them.
+macro_rules! page {
+    ($index:literal, $filter:literal, $keys:literal, $values:literal, $order:literal) => {
+        sql!(
+            sqlite: select_actions!(concat!(
+                "INDEXED BY ", $index, " WHERE ", $filter, " AND id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3"
+            )),
+            postgres: select_actions!(concat!(
+                "WHERE (", $keys, ", id) >= (", $values, ", ?1) AND (", $keys, ", id) <= (", $values, ", ?2) ORDER BY ",
+                $order, ", id DESC LIMIT ?3"
+            )),
+        )
+    };
+}
+
+/// Pages of all actions and of those that match filters. Parameters: the least and the greatest number, the limit, and the
+/// filters in the order of the name.
+pub(super) const ALL: Sql = sql!(select_actions!("WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3"));
+pub(super) const OF_USER: Sql = page!("actions_by_user", "user_name = ?4", "user_name", "?4", "user_name DESC");
+pub(super) const OF_ACTION: Sql = page!("actions_by_action", "action = ?4", "action", "?4", "action DESC");
+pub(super) const OF_USER_AND_ACTION: Sql = page!(
+    "actions_by_both",
+    "user_name = ?4 AND action = ?5",
+    "user_name, action",
+    "?4, ?5",
+    "user_name DESC, action DESC"
+);
+
+/// Reads a page of actions, newest first.
+async fn page<T: Transaction>(tx: &T, query: &ActionQuery) -> Result<Vec<ActionRecord>, T::Error> {
+    let sql = match (&query.user, &query.action) {
+        (None, None) => ALL,
+        (Some(_), None) => OF_USER,
+        (None, Some(_)) => OF_ACTION,
+        (Some(_), Some(_)) => OF_USER_AND_ACTION,
+    };
+    let (first, last) = query.numbers();
+    let parameters = params![first, last, i64::try_from(query.limit).unwrap_or(i64::MAX)];
+    let filters = [&query.user, &query.action].into_iter().flatten().map(Parameter::from);
+    let parameters: Vec<_> = parameters.into_iter().chain(filters).collect();
+    tx.query(sql, &parameters, ActionRecord::read).await
 }
 
 #[cfg(test)]

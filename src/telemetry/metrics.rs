@@ -226,8 +226,9 @@ impl Metrics {
         registry.register_with_unit("callback_duration", help, Unit::Seconds, self.callback_duration.clone());
         let help = "Callbacks given up, which are not attempted again unless resent";
         registry.register("callbacks_given_up", help, self.callbacks_given_up.clone());
-        registry.register("callbacks_pending", "Pending callbacks, of all nodes", self.callbacks_pending.clone());
-        let help = "Failed callbacks that have not been resent";
+        let help = "Pending callbacks, of all nodes, up to 10,000";
+        registry.register("callbacks_pending", help, self.callbacks_pending.clone());
+        let help = "Failed callbacks that have not been resent, up to 10,000";
         registry.register("callbacks_failed", help, self.callbacks_failed.clone());
         let help = "Age of the oldest pending callback; 0 if there is none";
         let oldest = self.callbacks_oldest.clone();

@@ -9,8 +9,8 @@ pub mod translate;
 use std::sync::Arc;
 
 use crate::domain::FingerprintKey;
-use crate::telemetry::Metrics;
 use crate::service::V2Service;
+use crate::telemetry::Metrics;
 
 /// Answers v1 requests with a v2 service.
 pub struct V1Frontend {

@@ -15,7 +15,9 @@ use super::table::{self, unknown};
 use crate::callback::listing::{Moment, filter_parameters};
 use crate::clock::Clock;
 use crate::domain::wide;
-use crate::store::{ActionRecord, CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
+use crate::store::{
+    ActionRecord, CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, OutboxSize, Resent,
+};
 
 /// How many failed callbacks one commit queues.
 const SLICE: usize = 500;
@@ -104,7 +106,8 @@ async fn failed(
         limit: SLICE,
     };
     let all = args.merchant.is_none() && args.since.is_none() && args.until.is_none();
-    let total = if all { Some(outbox.outbox_size().await?.failed) } else { None };
+    let counted = if all { Some(outbox.outbox_size().await?.failed) } else { None };
+    let total = counted.filter(|failed| *failed < u64::from(OutboxSize::MAX_COUNTED));
     let action = trail.action(ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
     let action = trail.begin(action).await?;
     let resent = all_of(outbox, query, total, trail.clock, err).await;

@@ -23,9 +23,9 @@ use crate::engine::Engine;
 use crate::http::listener::{ConnectionInfo, HeadCheck, Peer, Protocol};
 use crate::provider::Providers;
 use crate::rules::{KeyEntry, LoadOptions, RuleSet, load};
+use crate::service::V2Service;
 use crate::store::{Store, StoreUrl, open_store};
 use crate::telemetry::{AccessLine, AccessLog, Metrics};
-use crate::service::V2Service;
 
 pub(super) const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
 pub(super) const V1_SECRET: &[u8] = b"the-v1-secret";

@@ -1,32 +1,33 @@
 //! Checks callbacks. That every result has its callback is checked with the operations.
 
-use super::{AuditFindings, Found, LAST, RowPlace};
+use super::{AuditFindings, Found};
 use crate::domain::CallbackUrl;
 use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, max_tries};
+use crate::store::tasks::{LEASED, WAITING};
 use crate::store::{CallbackSubject, CallbackTarget};
 
 /// A callback, and the operation or entry with its number.
 pub(in crate::store) struct Callback {
-    pub(in crate::store) state: i64,
+    pub(super) state: i64,
     /// Its task, if it has one.
-    pub(in crate::store) task: Option<AuditedTask>,
-    pub(in crate::store) tries: i64,
-    pub(in crate::store) merchant: Box<str>,
-    pub(in crate::store) target: Box<str>,
+    pub(super) task: Option<AuditedTask>,
+    pub(super) tries: i64,
+    pub(super) merchant: Box<str>,
+    pub(super) target: Box<str>,
     /// Whether it has a last outcome, or the column with an invalid value.
-    pub(in crate::store) last: Result<bool, &'static str>,
+    pub(super) last: Result<bool, &'static str>,
     /// The merchant of the operation or entry.
-    pub(in crate::store) about: Option<Box<str>>,
+    pub(super) about: Option<Box<str>>,
     /// The callback address of that operation or entry.
-    pub(in crate::store) url: Option<Box<str>>,
+    pub(super) url: Option<Box<str>>,
 }
 
 /// The task of a callback.
 pub(in crate::store) struct AuditedTask {
-    pub(in crate::store) leased: i64,
-    pub(in crate::store) attempts: i64,
+    pub(super) state: i64,
+    pub(super) attempts: i64,
     /// Whether its queue is that of the callback's merchant and target, and both have the same time of queueing.
-    pub(in crate::store) fits: bool,
+    pub(super) fits: bool,
 }
 
 impl Callback {
@@ -38,37 +39,35 @@ impl Callback {
 
 /// A summary of a callback's tries.
 pub(in crate::store) struct Tries {
-    pub(in crate::store) place: RowPlace,
-    pub(in crate::store) count: i64,
+    pub(super) key: i64,
+    pub(super) count: i64,
     /// The numbers of the first and the last try.
-    pub(in crate::store) first: i64,
-    pub(in crate::store) last: i64,
+    pub(super) first: i64,
+    pub(super) last: i64,
     /// How many have invalid data.
-    pub(in crate::store) senseless: i64,
+    pub(super) senseless: i64,
 }
 
 impl AuditFindings {
     /// Checks a slice of callbacks and the tries up to its last one, both in the order of their positions.
-    pub(in crate::store) fn callbacks(&mut self, rows: Vec<Found<Callback>>, tries: Vec<Tries>) {
+    pub(super) fn callbacks(&mut self, rows: Vec<Found<Callback>>, tries: Vec<Tries>) {
         let mut tries = tries.into_iter().peekable();
-        for (place, row) in rows {
+        for (key, row) in rows {
             self.found.callbacks += 1;
-            while let Some(tries) = tries.next_if(|tries| tries.place < place) {
+            while let Some(tries) = tries.next_if(|tries| tries.key < key) {
                 self.without_callback(&tries);
             }
-            let own = tries.next_if(|tries| tries.place == place);
+            let own = tries.next_if(|tries| tries.key == key);
             match row {
-                Some(callback) => self.callback(place.1, &callback, own.as_ref()),
-                None => self.found.problem(format!("{}: a column is invalid", display_name(place.1))),
+                Some(callback) => self.callback(key, &callback, own.as_ref()),
+                None => self.found.problem(format!("{}: a column is invalid", display_name(key))),
             }
         }
-        while let Some(tries) = tries.next_if(|tries| tries.place < LAST) {
-            self.without_callback(&tries);
-        }
+        tries.for_each(|tries| self.without_callback(&tries));
     }
 
     fn without_callback(&mut self, tries: &Tries) {
-        self.found.problem(format!("{}: has tries but does not exist", display_name(tries.place.1)));
+        self.found.problem(format!("{}: has tries but does not exist", display_name(tries.key)));
     }
 
     fn callback(&mut self, key: i64, callback: &Callback, own: Option<&Tries>) {
@@ -76,7 +75,8 @@ impl AuditFindings {
             return self.found.problem(format!("{}: its operation or entry does not exist", display_name(key)));
         };
         let (pending, task) = (callback.state == PENDING, callback.task.as_ref());
-        let is_lease_consistent = |task: &AuditedTask| task.leased == 0 || task.leased == 1 && task.attempts > 0;
+        let is_lease_consistent =
+            |task: &AuditedTask| task.state == WAITING || task.state == LEASED && task.attempts > 0;
         let waits_for_engine = key < 0 && *callback.target == *CallbackTarget::ENGINE;
         let origin = callback.origin();
         let stored = callback.tries.clamp(0, max_tries());

@@ -3,27 +3,24 @@
 use std::collections::HashMap;
 use std::fmt::Arguments;
 
-use super::{AuditFindings, RowPlace};
+use super::{AuditFindings, AuditedAccount};
 use crate::domain::Operation;
 use crate::store::rows::ledger::{LedgerRow, is_opening_of, match_operation};
 
-/// An account: bucket, merchant, currency, number.
-pub(in crate::store) type AuditedAccount = (i16, Box<str>, Box<str>, i64);
-
 /// The entries posted for one operation or opening.
 pub(super) struct PostedEntries {
-    pub(super) place: RowPlace,
+    pub(super) number: i64,
     entries: Vec<LedgerRow>,
 }
 
 impl PostedEntries {
     /// Groups entries, which are in the order of their positions.
-    pub(super) fn all(entries: Vec<(RowPlace, LedgerRow)>) -> Vec<Self> {
+    pub(super) fn all(entries: Vec<(i64, LedgerRow)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
-        for (place, entry) in entries {
-            match all.last_mut().filter(|posted| posted.place == place) {
+        for (number, entry) in entries {
+            match all.last_mut().filter(|posted| posted.number == number) {
                 Some(posted) => posted.entries.push(entry),
-                None => all.push(Self { place, entries: vec![entry] }),
+                None => all.push(Self { number, entries: vec![entry] }),
             }
         }
         all
@@ -32,23 +29,19 @@ impl PostedEntries {
 
 impl AuditFindings {
     /// Adds an entry to the sum of its account.
-    pub(super) fn add_to_sums(&mut self, (bucket, _): RowPlace, entry: &LedgerRow) {
+    pub(super) fn add_to_sums(&mut self, entry: &LedgerRow) {
         self.found.entries += 1;
-        let account = (bucket, entry.merchant.clone(), entry.currency.clone(), entry.account);
+        let account = (entry.merchant.clone(), entry.currency.clone(), entry.account);
         *self.sums.entry(account).or_default() += i128::from(entry.amount);
     }
 
     /// Checks entries without an operation: they must have a number below zero and be an opening.
     pub(super) fn check_without_operation(&mut self, posted: &PostedEntries) {
-        let (PostedEntries { place, entries }, Some(first)) = (posted, posted.entries.first()) else { return };
-        let (_, number) = place;
+        let (PostedEntries { number, entries }, Some(first)) = (posted, posted.entries.first()) else { return };
         if *number >= 0 {
             return self.found.problem(format!("operation {number}: has entries but does not exist"));
         }
-        let problems = [
-            (!entries.iter().all(LedgerRow::is_opening), "has entries of another kind"),
-            (!self.is_in_bucket(*place, &first.merchant), "its bucket is not the one of its merchant"),
-        ];
+        let problems = [(!entries.iter().all(LedgerRow::is_opening), "has entries of another kind")];
         self.note_problems(format_args!("opening {number}"), problems);
         self.check_opening(&first.merchant, format_args!("opening {number}"), entries);
     }
@@ -80,9 +73,9 @@ impl AuditFindings {
 
     /// Checks that the balances are the sums of the entries, and that these sum to zero. Must be called after all
     /// entries were counted.
-    pub(in crate::store) fn balances(&mut self, balances: impl IntoIterator<Item = (AuditedAccount, i128)>) {
+    pub(super) fn balances(&mut self, balances: impl IntoIterator<Item = (AuditedAccount, i128)>) {
         let mut totals: HashMap<(&str, &str), i128> = HashMap::new();
-        for ((_, merchant, currency, _), sum) in &self.sums {
+        for ((merchant, currency, _), sum) in &self.sums {
             *totals.entry((merchant, currency)).or_default() += sum;
         }
         for ((merchant, currency), total) in totals.into_iter().filter(|(_, total)| *total != 0) {
@@ -90,29 +83,24 @@ impl AuditFindings {
         }
         for (account, balance) in balances {
             let sum = self.sums.remove(&account);
-            // A transaction that locks a balance inserts its row before anything is posted.
-            if sum != Some(balance) && !(self.has_buckets && sum.is_none() && balance == 0) {
-                let (_, merchant, currency, account) = account;
+            // A transaction that locks a balance may insert its row before anything is posted.
+            if sum.unwrap_or_default() != balance {
+                let (merchant, currency, account) = account;
                 self.found.problem(format!(
                     "merchant {merchant}, {currency}: the balance of account {account} is not the sum of its entries"
                 ));
             }
         }
-        for (_, merchant, currency, account) in std::mem::take(&mut self.sums).into_keys() {
+        for (merchant, currency, account) in std::mem::take(&mut self.sums).into_keys() {
             self.found.problem(format!("merchant {merchant}, {currency}: account {account} has no balance"));
         }
     }
 
     /// Checks that merchants whose ledger was opened are known: otherwise their opening balances would be posted again.
     /// Must be called after all entries were checked.
-    pub(in crate::store) fn merchants(&mut self, known: impl IntoIterator<Item = (i16, Box<str>)>) {
-        for (bucket, merchant) in known {
-            // A number of the same bucket.
-            if self.is_in_bucket((bucket, i64::from(bucket) << 12), &merchant) {
-                self.opened.remove(&merchant);
-            } else {
-                self.found.problem(format!("merchant {merchant}: it is stored in a bucket that is not its own"));
-            }
+    pub(super) fn merchants(&mut self, known: impl IntoIterator<Item = Box<str>>) {
+        for merchant in known {
+            self.opened.remove(&merchant);
         }
         for merchant in std::mem::take(&mut self.opened) {
             self.found.problem(format!("merchant {merchant}: its ledger was opened, but the merchant is not stored"));

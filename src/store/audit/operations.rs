@@ -1,10 +1,10 @@
 //! Checks operations, with their entries and related rows.
 
 use super::ledger::PostedEntries;
-use super::{AuditFindings, Found, RowPlace, message_of};
+use super::{AuditFindings, Found, message_of};
 use crate::domain::{CallbackSender, Kind, Operation, State, Status, TransactionId, wide};
 use crate::store::Stored;
-use crate::store::create::Home;
+use crate::store::homes::Home;
 use crate::store::rows::ledger::LedgerRow;
 use crate::store::rows::operation::StoredRow;
 use crate::store::rows::preparation;
@@ -12,42 +12,38 @@ use crate::store::rows::preparation;
 /// What is stored about an operation in other rows.
 pub(in crate::store) struct Around {
     /// Whether it has a callback.
-    pub(in crate::store) notified: bool,
+    pub(super) notified: bool,
     /// Whether it has a provider job.
-    pub(in crate::store) job: bool,
-    pub(in crate::store) preparation: Option<Vec<u8>>,
+    pub(super) job: bool,
+    pub(super) preparation: Option<Vec<u8>>,
     /// Whether it counts for a day of its customer.
-    pub(in crate::store) counted: bool,
+    pub(super) counted: bool,
     /// Whether it was finished so early that its callback may have been forgotten.
-    pub(in crate::store) forgotten: bool,
+    pub(super) forgotten: bool,
 }
 
 impl AuditFindings {
     /// Checks a slice of operations and the entries up to its last one, both in the order of their positions.
-    pub(in crate::store) fn operations(
-        &mut self,
-        rows: Vec<Found<(StoredRow, Around)>>,
-        entries: Vec<(RowPlace, LedgerRow)>,
-    ) {
-        for (place, entry) in &entries {
-            self.add_to_sums(*place, entry);
+    pub(super) fn operations(&mut self, rows: Vec<Found<(StoredRow, Around)>>, entries: Vec<(i64, LedgerRow)>) {
+        for (_, entry) in &entries {
+            self.add_to_sums(entry);
         }
         let mut posted = PostedEntries::all(entries).into_iter().peekable();
-        for (place, row) in rows {
+        for (number, row) in rows {
             self.found.operations += 1;
-            while let Some(posted) = posted.next_if(|posted| posted.place < place) {
+            while let Some(posted) = posted.next_if(|posted| posted.number < number) {
                 self.check_without_operation(&posted);
             }
-            let own = posted.next_if(|posted| posted.place == place);
+            let own = posted.next_if(|posted| posted.number == number);
             match row {
-                Some((row, around)) => self.operation(place, row, &around, own),
-                None => self.found.problem(format!("operation {}: a column is invalid", place.1)),
+                Some((row, around)) => self.operation(row, &around, own),
+                None => self.found.problem(format!("operation {number}: a column is invalid")),
             }
         }
         posted.for_each(|posted| self.check_without_operation(&posted));
     }
 
-    fn operation(&mut self, place: RowPlace, row: StoredRow, around: &Around, posted: Option<PostedEntries>) {
+    fn operation(&mut self, row: StoredRow, around: &Around, posted: Option<PostedEntries>) {
         let (finished, customer) = (row.finished_at.is_some(), row.customer_account_id.is_some());
         let stored = match row.decode(&self.vault) {
             Ok(stored) => stored,
@@ -63,7 +59,6 @@ impl AuditFindings {
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let failed = operation.state.status() == Status::Failed;
         let problems = [
-            (!self.is_in_bucket(place, merchant.as_str()), "its bucket is not the one of its merchant"),
             (finished == pending, "its time of completion does not match its status"),
             (needs_callback && !around.notified && !around.forgotten, "its result has no callback"),
             (!needs_callback && around.notified, "it has a callback, but no result or no callback address"),
@@ -84,13 +79,13 @@ impl AuditFindings {
     }
 
     /// Adds the problem that rows of a table lack their operation: for some of them, and the count of all.
-    pub(in crate::store) fn orphans(&mut self, table: &str, ids: impl IntoIterator<Item = i64>, count: u64) {
+    pub(super) fn orphans(&mut self, table: &str, ids: impl IntoIterator<Item = i64>, count: u64) {
         let notified = ids.into_iter().map(|id| format!("operation {id}: is in {table} but does not exist"));
         self.problems(notified.collect(), count);
     }
 
     /// Adds the problems that a statement found: some of them, and the count of all.
-    pub(in crate::store) fn problems(&mut self, notified: Vec<String>, count: u64) {
+    pub(super) fn problems(&mut self, notified: Vec<String>, count: u64) {
         let unreported = count.saturating_sub(wide(notified.len()));
         for problem in notified {
             self.found.problem(problem);

@@ -5,6 +5,7 @@ mod callbacks;
 mod checks;
 mod complete;
 mod create;
+pub(super) mod damage;
 mod history;
 mod jobs;
 mod journal;
@@ -25,6 +26,7 @@ use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Fields, Fingerprint, HistoryQuery, Kind,
     MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
+use crate::store::sql::RECORDED;
 use crate::store::{
     Audit, CreateOutcome, InsertOutcome, NewOperation, RequestFingerprint, SchemaFields, Store, Stored,
 };
@@ -179,9 +181,23 @@ macro_rules! conformance {
                 $crate::store::conformance::$case(&$backend).await;
             }
         )*
+
+        /// Runs all cases, so that all their statements are recorded: see [`recorded`](crate::store::conformance::recorded).
+        async fn run_every_case() {
+            $($crate::store::conformance::$case(&$backend).await;)*
+        }
     };
 }
 pub(super) use conformance;
+
+/// Returns the statements with parameters of one database that tests of this process have run, except those of audits, which
+/// read whole tables. `mark` begins a parameter.
+pub(super) fn recorded(mark: char) -> Vec<&'static str> {
+    let of_audits = crate::store::audit::statements();
+    let is_of_audits = |text: &str| of_audits.iter().any(|sql| [sql.sqlite, sql.postgres].contains(&text));
+    let recorded = RECORDED.lock().unwrap();
+    recorded.iter().copied().filter(|text| text.contains(mark) && !is_of_audits(text)).collect()
+}
 
 pub(super) const CARD: &str = "4929420573595709";
 pub(super) const PAYER: &str = "5425233430109903";

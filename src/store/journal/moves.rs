@@ -1,47 +1,17 @@
 //! The state transitions of a journal entry: none, open, in doubt, answered, and cancelled back to none. A transition
 //! that does not apply to the entry's state changes nothing.
 
-use crate::domain::{Fingerprint, Status, UnixMillis};
-use crate::store::callbacks::{CallbackRows, NewCallback, locked_by_id, requeue};
-use crate::store::create::{Home, HomeRows};
+use super::entries;
+use crate::domain::{Status, UnixMillis};
+use crate::store::callbacks::{self, NewCallback, locked_by_id, remove_all, requeue};
+use crate::store::homes::{Home, home_of};
 use crate::store::rows::callback::origin_of;
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{CorruptRow, status_number};
+use crate::store::transaction::OwnStatements;
 use crate::store::{
     CallbackId, CallbackState, CallbackSubject, CallbackTarget, EngineAnswer, EntryId, NotKept, Relayed,
 };
-
-/// The row operations on journal entries.
-pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
-    /// Inserts an open entry with this number, and claims the home of its order. Returns `false`, with nothing
-    /// inserted, when the order has a home or the number exists.
-    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Self::Error>;
-
-    /// Reads an entry.
-    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
-
-    /// Reads and locks an entry.
-    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
-
-    /// Reports whether another order than this one has the engine's `transaction_id`, and locks that id.
-    async fn belongs_to_another_order(&mut self, transaction_id: &str, order: Fingerprint)
-    -> Result<bool, Self::Error>;
-
-    /// Writes the engine's answer to an entry without one.
-    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Self::Error>;
-
-    /// Writes the state of an entry without an answer, and when a request for it was last given up or sent again.
-    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Self::Error>;
-
-    /// Writes the shop, the status and the account of an entry.
-    async fn set_received(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
-
-    /// Deletes a locked entry.
-    async fn remove_entry(&mut self, id: EntryId) -> Result<(), Self::Error>;
-
-    /// Deletes the home of a locked entry.
-    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
-}
 
 /// Why a create was not recorded.
 pub(in crate::store) enum EntryConflict {
@@ -58,18 +28,18 @@ pub(in crate::store) enum EntryConflict {
 
 /// Inserts an open entry with this number, unless its order has a home. `again`: an earlier run may have been
 /// committed, with its confirmation lost.
-pub(in crate::store) async fn record_create<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn record_create<T: OwnStatements>(
+    tx: &T,
     new: &NewEntry,
     id: EntryId,
     again: bool,
-) -> Result<EntryConflict, R::Error> {
-    if rows.insert_entry(new, id).await? {
+) -> Result<EntryConflict, T::Error> {
+    if entries::insert(tx, new, id).await? {
         return Ok(EntryConflict::Nothing);
     }
-    Ok(match rows.home(&new.intent.merchant, new.order_key).await? {
+    Ok(match home_of(tx, new.order_key).await? {
         Some(Home::Entry(entry_id)) if again && entry_id == id => EntryConflict::Nothing,
-        Some(Home::Entry(entry_id)) => match rows.entry(entry_id).await? {
+        Some(Home::Entry(entry_id)) => match entries::by_id(tx, entry_id).await? {
             Some(row) => EntryConflict::Entry(Box::new(row)),
             // It was cancelled since.
             None => EntryConflict::Number,
@@ -84,20 +54,20 @@ pub(in crate::store) async fn record_create<R: EntryRows>(
 const MAX_READS: usize = 4;
 
 /// Writes the engine's answer to the entry with this number, and returns the resulting entry.
-pub(in crate::store) async fn answer<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn answer<T: OwnStatements>(
+    tx: &T,
     id: EntryId,
     new: &NewEntry,
     answer: &EngineAnswer,
-) -> Result<Result<EntryRow, NotKept>, R::Error> {
-    if rows.belongs_to_another_order(&answer.transaction_id, new.order_key).await? {
+) -> Result<Result<EntryRow, NotKept>, T::Error> {
+    if entries::belongs_to_another_order(tx, &answer.transaction_id, new.order_key).await? {
         return Ok(Err(NotKept::OtherOrder));
     }
     for _ in 0..MAX_READS {
-        match rows.home(&new.intent.merchant, new.order_key).await? {
-            None if !rows.insert_entry(new, id).await? => continue,
+        match home_of(tx, new.order_key).await? {
+            None if !entries::insert(tx, new, id).await? => continue,
             None => {}
-            Some(Home::Entry(entry_id)) => match rows.locked_entry(entry_id).await? {
+            Some(Home::Entry(entry_id)) => match entries::locked(tx, entry_id).await? {
                 None => continue,
                 Some(row) if row.is_answered() => return Ok(Ok(row)),
                 Some(_) if entry_id == id => {}
@@ -107,22 +77,22 @@ pub(in crate::store) async fn answer<R: EntryRows>(
                 return Ok(Err(NotKept::Late));
             }
         }
-        rows.answer_entry(id, answer).await?;
-        return Ok(Ok(rows.entry(id).await?.ok_or(CorruptRow("entry"))?));
+        entries::set_answer(tx, id, answer).await?;
+        return Ok(Ok(entries::by_id(tx, id).await?.ok_or(CorruptRow::new("entry"))?));
     }
-    Err(CorruptRow("homes.ref").into())
+    Err(CorruptRow::new("homes.ref").into())
 }
 
 /// Marks an entry without an answer as in doubt, at this time or a later one that is stored.
-pub(in crate::store) async fn mark_unknown<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn mark_unknown<T: OwnStatements>(
+    tx: &T,
     id: EntryId,
     at: UnixMillis,
-) -> Result<(), R::Error> {
-    match rows.locked_entry(id).await? {
+) -> Result<(), T::Error> {
+    match entries::locked(tx, id).await? {
         Some(entry) if !entry.is_answered() => {
             let doubted_at = entry.doubted_at.map_or(at.0, |before| before.max(at.0));
-            rows.set_doubt(id, IN_DOUBT, doubted_at).await
+            entries::set_doubt(tx, id, IN_DOUBT, doubted_at).await
         }
         _ => Ok(()),
     }
@@ -130,15 +100,15 @@ pub(in crate::store) async fn mark_unknown<R: EntryRows>(
 
 /// Records that a request for an open entry is sent again. The stored time always changes, however far the clocks of
 /// nodes differ: the previous sender cannot cancel the entry then.
-pub(in crate::store) async fn sent_again<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn sent_again<T: OwnStatements>(
+    tx: &T,
     id: EntryId,
     at: UnixMillis,
-) -> Result<(), R::Error> {
-    match rows.locked_entry(id).await? {
+) -> Result<(), T::Error> {
+    match entries::locked(tx, id).await? {
         Some(entry) if entry.state == OPEN => {
             let doubted_at = entry.doubted_at.map_or(at.0, |before| before.saturating_add(1).max(at.0));
-            rows.set_doubt(id, OPEN, doubted_at).await
+            entries::set_doubt(tx, id, OPEN, doubted_at).await
         }
         _ => Ok(()),
     }
@@ -146,36 +116,35 @@ pub(in crate::store) async fn sent_again<R: EntryRows>(
 
 /// Deletes an entry without an answer and releases its home, if no request was sent for it since, and no announced
 /// result is pending. A callback that was given up is deleted with it.
-pub(in crate::store) async fn cancel<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn cancel<T: OwnStatements>(
+    tx: &T,
     id: EntryId,
     since: Option<UnixMillis>,
-) -> Result<bool, R::Error> {
+) -> Result<bool, T::Error> {
     // While the entry is locked, a concurrent announcement waits, and then finds no entry.
-    let Some(entry) = rows.locked_entry(id).await? else { return Ok(false) };
+    let Some(entry) = entries::locked(tx, id).await? else { return Ok(false) };
     if entry.is_answered() || entry.doubted_at.map(UnixMillis) != since {
         return Ok(false);
     }
     let callback = CallbackSubject::Entry(id);
-    if rows.locked_callback(callback).await?.is_some_and(|callback| callback.state == CallbackState::Pending) {
+    if callbacks::locked(tx, callback).await?.is_some_and(|callback| callback.state == CallbackState::Pending) {
         return Ok(false);
     }
-    rows.remove_entry(id).await?;
-    rows.release_home(&entry).await?;
-    rows.remove_callback(callback).await?;
+    entries::remove(tx, &entry).await?;
+    remove_all(tx, callback).await?;
     Ok(true)
 }
 
 /// Stores a received update of an answered entry: the status and the account while it is PENDING, where an account is
 /// only replaced by another one; the shop if it was not known.
-pub(in crate::store) async fn update_status<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn update_status<T: OwnStatements>(
+    tx: &T,
     id: EntryId,
     status: Status,
     account: Option<Vec<u8>>,
     shop: &str,
-) -> Result<(), R::Error> {
-    let Some(mut entry) = rows.locked_entry(id).await?.filter(EntryRow::is_answered) else { return Ok(()) };
+) -> Result<(), T::Error> {
+    let Some(mut entry) = entries::locked(tx, id).await?.filter(EntryRow::is_answered) else { return Ok(()) };
     if entry.shop.is_empty() {
         entry.shop = shop.into();
     }
@@ -183,46 +152,46 @@ pub(in crate::store) async fn update_status<R: EntryRows>(
         entry.status = status_number(status);
         entry.account = account.or(entry.account);
     }
-    rows.set_received(&entry).await
+    entries::set_received(tx, &entry).await
 }
 
 /// Moves a callback from the engine's queue to the one of its merchant's target, where its age counts anew. Returns
 /// whether it did.
-pub(in crate::store) async fn ready<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn ready<T: OwnStatements>(
+    tx: &T,
     id: CallbackId,
     now: UnixMillis,
-) -> Result<bool, R::Error> {
+) -> Result<bool, T::Error> {
     let CallbackSubject::Entry(entry) = id.subject() else { return Ok(false) };
-    let Some(url) = rows.entry(entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
-    let Some(callback) = locked_by_id(rows, id).await? else { return Ok(false) };
+    let Some(url) = entries::by_id(tx, entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
+    let Some(callback) = locked_by_id(tx, id).await? else { return Ok(false) };
     if callback.task.is_none() || !callback.target.is_engine() {
         return Ok(false);
     }
     let target = CallbackTarget::of_columns(callback.target.merchant(), &origin_of(&url)?);
-    requeue(rows, &callback, target, now).await.map(|()| true)
+    requeue(tx, &callback, target, now).await.map(|()| true)
 }
 
 /// Queues the callback of an announced entry, unless it exists or the merchant gave no address. A callback for which
 /// the engine was queried before, or which was given up there, is requeued: a worker that holds it may have queried the
 /// engine too early, and loses its lease.
-pub(in crate::store) async fn relay<R: EntryRows>(
-    rows: &mut R,
+pub(in crate::store) async fn relay<T: OwnStatements>(
+    tx: &T,
     entry: EntryId,
     nonce: u64,
     at: UnixMillis,
-) -> Result<Relayed, R::Error> {
+) -> Result<Relayed, T::Error> {
     // The lock makes sure that an entry gets one callback, and is not cancelled meanwhile.
-    let Some(found) = rows.locked_entry(entry).await? else { return Ok(Relayed::Nothing) };
+    let Some(found) = entries::locked(tx, entry).await? else { return Ok(Relayed::Nothing) };
     let subject = CallbackSubject::Entry(entry);
     let target = CallbackTarget::of_columns(&found.merchant, CallbackTarget::ENGINE);
-    match rows.locked_callback(subject).await? {
+    match callbacks::locked(tx, subject).await? {
         Some(callback) if callback.can_be_queried_again() => {
-            requeue(rows, &callback, target, at).await.map(|()| Relayed::Queued)
+            requeue(tx, &callback, target, at).await.map(|()| Relayed::Queued)
         }
         None if found.v1_callback_url.is_some() => {
             let id = CallbackId::new(subject, nonce);
-            rows.queue_callback(NewCallback { id, target: &target, at }).await?;
+            callbacks::queue(tx, NewCallback { id, target: &target, at }).await?;
             Ok(Relayed::Queued)
         }
         Some(_) | None => Ok(Relayed::Nothing),

@@ -18,19 +18,18 @@ use tokio::time::timeout;
 
 use super::node::PgNode;
 use super::queue::{Waiting, answer};
-use super::row::{self, bucket_in};
+use super::transaction::{Executor, PgTransaction};
 use super::{create, insert};
 use crate::domain::Fingerprint;
-use crate::store::create::InsertedRow;
-use crate::store::rows::operation::NewRow;
-use crate::store::{CreateOutcome, StoreError};
+use crate::store::rows::operation::{NewRow, StoredRow};
+use crate::store::{CreateOutcome, InsertOutcome, StoreError, homes};
 use crate::telemetry::Stopwatch;
 
 /// The next batch does not wait longer than this for the one in flight.
 const SLOW: Duration = Duration::from_millis(250);
 
 /// A create that waits for its batch.
-type WaitingCreate = Waiting<NewRow, InsertedRow>;
+type WaitingCreate = Waiting<NewRow, InsertOutcome<StoredRow>>;
 
 /// Sends batches for as long as the thread runs, one at a time: meanwhile the next one fills.
 pub(super) async fn send_batches(node: Rc<PgNode>) {
@@ -94,8 +93,7 @@ fn store_part<'n>(
             Ok(Outcome::Stored { ids, in_doubt }) => {
                 let (stored, existing): (Vec<_>, Vec<_>) =
                     part.into_iter().partition(|waiting| ids.contains(&id(waiting)));
-                let as_drafted =
-                    |waiting| (waiting, Ok(InsertedRow::Stored { verdict: CreateOutcome::AsDrafted, queued: false }));
+                let as_drafted = |waiting| (waiting, Ok(InsertOutcome::Created(CreateOutcome::AsDrafted)));
                 answer(stored.into_iter().map(as_drafted));
                 answer_existing(node, existing, in_doubt);
             }
@@ -176,10 +174,12 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
     node.with_client(async |client| {
         let (in_doubt, begun) = (tries.replace(tries.get() + 1) > 0, Stopwatch::start());
         let inserted = async {
+            let ahead = node.clock.wrong_by();
+            let tx = PgTransaction { executor: Executor::Connection(client), ahead };
             for row in rows {
-                insert::insert_context(client, row).await?;
+                insert::insert_context(&tx, row).await?;
             }
-            insert::insert_pending(client, rows, node.clock.wrong_by()).await
+            insert::insert_pending(client, rows, ahead).await
         };
         match inserted.await {
             Ok(ids) => {
@@ -195,10 +195,9 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
 
 /// Returns the positions, from 1, of the rows whose orders have a home. Reading waits for no lock.
 async fn positions_with_home(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
-    let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Fingerprint> = rows.iter().map(|new| new.order_key()).collect();
-    node.with_client(async |client| {
-        let homes = row::homes_of(client, &buckets, &keys).await?;
+    node.run(async |tx| {
+        let homes = homes::homes_of(tx, &keys).await?;
         Ok((1..).zip(homes).filter(|(_, home)| home.is_some()).map(|(place, _)| place).collect())
     })
     .await

@@ -1,6 +1,5 @@
-//! Claims of homes, which share a statement and so a commit, as creates do: while a batch is stored, the next one fills.
+//! Claims of homes, which share round trips and a commit, as creates do: while a batch is stored, the next one fills.
 
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use tokio::task::JoinSet;
@@ -8,10 +7,9 @@ use tokio::task::JoinSet;
 use super::errors::closed;
 use super::node::PgNode;
 use super::queue::{NewClaim, Waiting, answer};
-use super::row::{self, bucket_in_number, get, key, narrow};
 use crate::domain::Fingerprint;
 use crate::store::StoreError;
-use crate::store::create::Home;
+use crate::store::homes::{self, Home};
 
 type WaitingClaim = Waiting<NewClaim, Home>;
 
@@ -44,25 +42,13 @@ async fn send_alone(node: &Rc<PgNode>, batch: Vec<WaitingClaim>) {
     while alone.join_next().await.is_some() {}
 }
 
-/// Claims homes in one statement; returns each order's home. A claim whose confirmation was lost finds its own home.
+/// Claims homes together; returns each order's home. A claim whose confirmation was lost finds its own home.
 async fn store(node: &PgNode, batch: &[WaitingClaim]) -> Result<Vec<Result<Home, StoreError>>, StoreError> {
-    let columns = batch.iter().map(|waiting| waiting.command.home.columns());
-    let (kinds, references): (Vec<i16>, Vec<i64>) = columns.map(|(kind, reference)| (narrow(kind), reference)).unzip();
-    let buckets: Vec<i16> = references.iter().map(|reference| bucket_in_number(*reference)).collect();
-    let orders: Vec<Fingerprint> = batch.iter().map(|waiting| waiting.command.order).collect();
-    let keys: Vec<&[u8]> = orders.iter().map(key).collect();
-    node.with_client(async |client| {
-        let statement = client.prepare_cached(CLAIM).await?;
-        let mut claimed = HashSet::with_capacity(batch.len());
-        for row in client.query(&statement, &[&buckets, &kinds, &references, &keys]).await? {
-            claimed.insert(get::<Vec<u8>>(&row, 0)?);
-        }
-        if claimed.len() == batch.len() {
-            return Ok(batch.iter().map(|waiting| Ok(waiting.command.home)).collect());
-        }
-        // A new statement sees the homes of faster transactions, unless they were released since.
-        let found = row::homes_of(client, &buckets, &orders).await?;
-        Ok(found.into_iter().map(|home| home.ok_or_else(order_is_busy)).collect())
+    let claims: Vec<(Fingerprint, Home)> =
+        batch.iter().map(|waiting| (waiting.command.order, waiting.command.home)).collect();
+    node.transact(async |tx| {
+        let homes = homes::claim_each(tx, &claims).await?;
+        Ok(homes.into_iter().map(|home| home.ok_or_else(order_is_busy)).collect())
     })
     .await
 }
@@ -71,8 +57,3 @@ async fn store(node: &PgNode, batch: &[WaitingClaim]) -> Result<Vec<Result<Home,
 fn order_is_busy() -> StoreError {
     StoreError::Unavailable("another request is releasing the order".to_owned())
 }
-
-const CLAIM: &str = "INSERT INTO homes (bucket, home, ref, order_key) \
-    SELECT bucket, home, ref, order_key \
-    FROM unnest($1::smallint[], $2::smallint[], $3::bigint[], $4::bytea[]) AS given (bucket, home, ref, order_key) \
-    ORDER BY order_key ON CONFLICT DO NOTHING RETURNING order_key";

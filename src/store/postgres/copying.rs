@@ -13,14 +13,14 @@ use super::audit;
 use super::errors::{PgError, closed};
 use super::node::{PgNode, Thread};
 use super::opening::{on_thread, started};
-use super::row::get;
 use super::schema::{self, OpenFailure};
+use super::transaction::get;
 use crate::clock::Random;
 use crate::store::copy::{CopiedTable, CopyError, TABLES};
 use crate::store::sqlite::copying::{CopySource, take};
 use crate::store::vault::WrappedKey;
 use crate::store::{Audit, AuditProgress, OpenError, PostgresUrl, StoreError, StoreKeys};
-use batch::{Batch, Columns, RowBatches};
+use batch::{Batch, RowBatches, TableColumns};
 
 /// A copy reads and writes for long.
 const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '60s'";
@@ -207,7 +207,7 @@ async fn fill_table(
         None => return Err(another_copy().into()),
     };
     counter.add(copied);
-    let columns = Columns::of(client, table).await.map_err(failed)?;
+    let columns = TableColumns::of(client, table).await.map_err(failed)?;
     let mut statement = columns.rows(&source.connection)?;
     let mut batches = RowBatches::new(statement.query([copied])?, &columns);
     while let Some(batch) = batches.next()? {
@@ -222,7 +222,7 @@ async fn fill_table(
 /// Commits rows together with their number so far.
 async fn insert(
     client: &mut deadpool_postgres::ClientWrapper,
-    columns: &Columns,
+    columns: &TableColumns,
     batch: &Batch<'_>,
     copied: i64,
 ) -> Result<(), CopyError> {
@@ -258,7 +258,7 @@ async fn compare_table(
     table: &'static CopiedTable,
     counter: &mut RowCounter<'_>,
 ) -> Result<(), CopyError> {
-    let columns = Columns::of(client, table).await.map_err(failed)?;
+    let columns = TableColumns::of(client, table).await.map_err(failed)?;
     let found = client.query_one(&columns.sums(), &[]).await.map_err(failed)?;
     let mut sums = vec![0; columns.count() + 1];
     let mut statement = columns.rows(&source.connection)?;

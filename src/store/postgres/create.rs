@@ -8,14 +8,12 @@ use std::cell::Cell;
 use tokio::time::Instant;
 
 use super::node::PgNode;
-use super::row::{self, StoredRow, bucket_in};
-use super::transaction::PgRows;
 use crate::domain::{Direction, Status};
-pub(super) use crate::store::create::InsertedRow;
-use crate::store::create::{self, Inserted, OrderRow};
-use crate::store::rows::operation::NewRow;
+use crate::store::create;
+use crate::store::lookups::{OrderRow, order_row};
+use crate::store::rows::operation::{NewRow, StoredRow};
 use crate::store::rows::status_number;
-use crate::store::{CreateOutcome, NewOperation, StoreError};
+use crate::store::{CreateOutcome, InsertOutcome, NewOperation, StoreError};
 
 /// Withdrawals up to this amount are held without reading the balance, unless the balance is enforced: a million of
 /// them do not bring an account out of its range.
@@ -25,12 +23,16 @@ const SMALL: i64 = 1_000_000_000_000;
 ///
 /// # Errors
 /// The database does not respond: nothing was acknowledged.
-pub(super) async fn create_alone(node: &PgNode, new: &NewRow, nonce: u64) -> Result<InsertedRow, StoreError> {
+pub(super) async fn create_alone(
+    node: &PgNode,
+    new: &NewRow,
+    nonce: u64,
+) -> Result<InsertOutcome<StoredRow>, StoreError> {
     let since = Instant::now();
     let _turn = node.turns.permit_to_decide(&new.draft().operation.merchant).await?;
     match decide(node, new, nonce, since).await? {
-        Decided::Stored { verdict, queued } => Ok(InsertedRow::Stored { verdict, queued }),
-        Decided::Taken { in_doubt } => load_existing(node, new, in_doubt).await,
+        Ok(verdict) => Ok(InsertOutcome::Created(verdict)),
+        Err(Taken { in_doubt }) => load_existing(node, new, in_doubt).await,
     }
 }
 
@@ -50,53 +52,49 @@ pub(super) fn needs_decision(draft: &NewOperation) -> bool {
 ///
 /// # Errors
 /// The database does not respond.
-pub(super) async fn load_existing(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
-    node.with_client(async |client| {
-        let operation = &new.draft().operation;
-        Ok(match row::order_row(client, bucket_in(operation.id), new.order_key()).await? {
-            OrderRow::Operation(found) if in_doubt && found.id == operation.id.to_stored() => {
-                outcome_of_earlier_attempt(new, &found)
-            }
-            OrderRow::Operation(found) => InsertedRow::Existing(found),
-            OrderRow::Elsewhere => InsertedRow::Reserved,
-            OrderRow::Free => InsertedRow::IdTaken,
-        })
+pub(super) async fn load_existing(
+    node: &PgNode,
+    new: &NewRow,
+    in_doubt: bool,
+) -> Result<InsertOutcome<StoredRow>, StoreError> {
+    let id = new.draft().operation.id.to_stored();
+    Ok(match node.run(async |tx| order_row(tx, new.order_key()).await).await? {
+        OrderRow::Operation(found) if in_doubt && found.id == id => {
+            InsertOutcome::Created(outcome_of_earlier_attempt(new, &found))
+        }
+        found @ (OrderRow::Operation(_) | OrderRow::Elsewhere | OrderRow::Free) => found.into(),
     })
-    .await
 }
 
-/// Returns the outcome of an earlier attempt that was committed, with the callback that it queued. Why it failed is
-/// needed for metrics only.
-fn outcome_of_earlier_attempt(new: &NewRow, found: &StoredRow) -> InsertedRow {
+/// Returns the outcome of an earlier attempt that was committed. Why it failed is needed for metrics only.
+fn outcome_of_earlier_attempt(new: &NewRow, found: &StoredRow) -> CreateOutcome {
     let draft = new.draft();
     let failed_at_once = found.status == status_number(Status::Failed) && found.finished_at == Some(found.created_at);
-    let verdict = match draft.operation.state.status() {
+    match draft.operation.state.status() {
         Status::Pending if failed_at_once && draft.enforce_balance => CreateOutcome::NotCovered,
         Status::Pending if failed_at_once => CreateOutcome::OverDailyLimit,
         Status::Pending | Status::Success | Status::Failed => CreateOutcome::AsDrafted,
-    };
-    InsertedRow::Stored { verdict, queued: true }
+    }
 }
 
-enum Decided {
-    Stored {
-        verdict: CreateOutcome,
-        queued: bool,
-    },
-    /// The order has a home, or the id is taken.
-    Taken {
-        in_doubt: bool,
-    },
+/// The order has a home, or the id is taken.
+struct Taken {
+    in_doubt: bool,
 }
 
-async fn decide(node: &PgNode, new: &NewRow, nonce: u64, since: Instant) -> Result<Decided, StoreError> {
+async fn decide(
+    node: &PgNode,
+    new: &NewRow,
+    nonce: u64,
+    since: Instant,
+) -> Result<Result<CreateOutcome, Taken>, StoreError> {
     let tries = Cell::new(0_u32);
-    node.transact_or_leave(since, async |transaction| {
+    node.transact_or_leave(since, async |tx| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
-        Ok(match create::create(&mut PgRows(transaction, node.clock.wrong_by()), new, nonce).await? {
-            Inserted::New { verdict, queued } => Ok(Decided::Stored { verdict, queued }),
+        Ok(match create::create(tx, new, nonce).await? {
+            Some(verdict) => Ok(Ok(verdict)),
             // The transaction must be rolled back.
-            Inserted::Taken => Err(Decided::Taken { in_doubt }),
+            None => Err(Err(Taken { in_doubt })),
         })
     })
     .await

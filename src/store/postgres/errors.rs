@@ -12,7 +12,7 @@ use tokio_postgres::{Config, Error, NoTls};
 
 use crate::connection_error;
 use crate::store::StoreError;
-use crate::store::rows::CorruptRow;
+use crate::store::sql::CorruptRow;
 
 /// Why work did not complete. Nothing of it may be reported as done.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ impl PgError {
     pub(super) fn retry_action(&self) -> RetryAction {
         match self {
             Self::Database(error) if is_lost(error) => RetryAction::Elsewhere,
+            Self::Database(error) if is_race(error) => RetryAction::Again,
             Self::Database(error) => error.code().map_or(RetryAction::None, retry_action_of),
             Self::Pool(PoolError::Backend(error)) => match code_of(error) {
                 // A wrong password or name stays wrong.
@@ -155,6 +156,13 @@ fn is_lost(error: &Error) -> bool {
     error.is_closed() || source.is_some_and(<dyn std::error::Error>::is::<io::Error>)
 }
 
+/// Reports whether another transaction has stored the same `transaction_id` of a remote engine meanwhile: run again, the
+/// transaction finds it.
+fn is_race(error: &Error) -> bool {
+    let stated = error.as_db_error().filter(|stated| *stated.code() == SqlState::UNIQUE_VIOLATION);
+    stated.is_some_and(|stated| stated.constraint() == Some("journal_by_transaction"))
+}
+
 fn retry_action_of(code: &SqlState) -> RetryAction {
     const SHUTTING_DOWN_OR_READ_ONLY: [SqlState; 5] = [
         SqlState::ADMIN_SHUTDOWN,
@@ -222,7 +230,7 @@ const MEANT: &[(&str, &str)] = &[
     ("28P01", "refuses the password"),
     ("3D000", "has no database of this name"),
     ("3F000", "has no schema of this name"),
-    ("40001", "could not order transactions that were in each other's way"),
+    ("40001", "could not order two transactions that conflict"),
     ("40P01", "ended one of two transactions that waited for each other"),
     ("53100", "has no room left on its disk"),
     ("53200", "has no memory left"),

@@ -3,25 +3,16 @@
 use std::collections::HashSet;
 
 use bytes::BytesMut;
-use deadpool_postgres::{GenericClient, Object, Transaction};
+use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use super::errors::PgError;
-use super::row::{self, bucket_in, key, narrow};
+use super::transaction::{Executor, PgTransaction, get};
 use crate::domain::{Direction, Fingerprint, State, UnixDay};
-use crate::store::NewOperation;
 use crate::store::rows::context::NewContext;
-use crate::store::rows::operation::NewRow;
-use crate::store::rows::{finished_at, status_number};
-
-/// The columns of an operation.
-macro_rules! columns {
-    () => {
-        "transaction_id, context, listed, created_at, finished_at, amount, customer_account_id, counted_day, bucket, status, \
-             order_id, fingerprint, callback_url, sealed, payer"
-    };
-}
+use crate::store::rows::operation::{NewRow, OPERATION_COLUMNS, operation_columns};
+use crate::store::sql::Parameter;
 
 /// Claims the homes of [`OperationColumns`] rows, and inserts the rows whose home was claimed into `operations`;
 /// `stored` has the columns `$returned` of these.
@@ -32,15 +23,13 @@ macro_rules! columns {
 macro_rules! stored {
     ($returned:literal) => {
         concat!(
-            "WITH given AS (SELECT g.* FROM unnest($1::new_operation[]) AS g \
-             JOIN contexts x ON x.bucket = g.bucket AND x.id = g.context), \
-             won AS (INSERT INTO homes (ref, bucket, home, order_key) \
-             SELECT transaction_id, bucket, 0, order_key FROM given \
-             ON CONFLICT (bucket, order_key) DO NOTHING RETURNING ref), \
+            "WITH given AS (SELECT g.* FROM unnest($1::new_operation[]) AS g JOIN contexts x ON x.id = g.context), \
+             won AS (INSERT INTO homes (ref, home, order_key) SELECT transaction_id, 0, order_key FROM given \
+             ON CONFLICT (order_key) DO NOTHING RETURNING ref), \
              stored AS (INSERT INTO operations (",
-            columns!(),
+            operation_columns!(),
             ") SELECT ",
-            columns!(),
+            operation_columns!(),
             " FROM given WHERE (transaction_id IN (SELECT ref FROM won)) IS TRUE RETURNING ",
             $returned,
             ")"
@@ -54,19 +43,19 @@ macro_rules! with_jobs {
     (own, $returned:literal) => {
         concat!(
             stored!($returned),
-            ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
-             SELECT o.transaction_id, o.created_at, o.created_at + delays.delay, 0, o.bucket, 0, false, x.shop \
+            ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, kind, state, queue) \
+             SELECT o.transaction_id, o.created_at, o.created_at + delays.delay, 0, 0, 0, x.shop \
              FROM unnest($2::bigint[], $3::bigint[]) AS delays (transaction_id, delay) \
-             JOIN stored o USING (transaction_id) JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+             JOIN stored o USING (transaction_id) JOIN contexts x ON x.id = o.context \
              WHERE delays.delay IS NOT NULL)"
         )
     };
     (shared, $returned:literal) => {
         concat!(
             stored!($returned),
-            ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
-             SELECT o.transaction_id, o.created_at, o.created_at + $2::bigint, 0, o.bucket, 0, false, x.shop \
-             FROM stored o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE $2::bigint IS NOT NULL)"
+            ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, kind, state, queue) \
+             SELECT o.transaction_id, o.created_at, o.created_at + $2::bigint, 0, 0, 0, x.shop \
+             FROM stored o JOIN contexts x ON x.id = o.context WHERE $2::bigint IS NOT NULL)"
         )
     };
 }
@@ -74,7 +63,7 @@ macro_rules! with_jobs {
 /// Pending deposits.
 macro_rules! deposits {
     ($delay:tt) => {
-        concat!(with_jobs!($delay, "transaction_id, bucket, created_at, context"), " SELECT transaction_id FROM stored")
+        concat!(with_jobs!($delay, "transaction_id, created_at, context"), " SELECT transaction_id FROM stored")
     };
 }
 
@@ -82,15 +71,15 @@ macro_rules! deposits {
 macro_rules! with_holds {
     ($delay:tt) => {
         concat!(
-            with_jobs!($delay, "transaction_id, bucket, created_at, amount, context"),
-            ", sides AS (SELECT o.transaction_id, o.bucket, o.created_at, x.currency, x.merchant, side.account, \
+            with_jobs!($delay, "transaction_id, created_at, amount, context"),
+            ", sides AS (SELECT o.transaction_id, o.created_at, x.currency, x.merchant, side.account, \
              side.sign * o.amount AS change \
-             FROM stored o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context, \
+             FROM stored o JOIN contexts x ON x.id = o.context, \
              (VALUES (2::smallint, -1), (3::smallint, 1)) AS side (account, sign) WHERE x.direction = 1), \
-             booked AS (INSERT INTO entries (transaction_id, amount, booked_at, bucket, posting, account, currency, \
-             merchant) SELECT transaction_id, change, created_at, bucket, 2, account, currency, merchant FROM sides), \
-             changed AS (INSERT INTO balance_changes (amount, bucket, account, merchant, currency) \
-             SELECT change, bucket, account, merchant, currency FROM sides) \
+             posted AS (INSERT INTO entries (transaction_id, posting, currency, account, amount, merchant, posted_at) \
+             SELECT transaction_id, 2, currency, account, change, merchant, created_at FROM sides), \
+             changed AS (INSERT INTO balance_changes (transaction_id, posting, currency, account, amount, merchant) \
+             SELECT transaction_id, 2, currency, account, change, merchant FROM sides) \
              SELECT transaction_id FROM stored"
         )
     };
@@ -123,11 +112,11 @@ pub(super) async fn insert_pending(client: &Object, rows: &[&NewRow], ahead: i64
     let stored = if shared {
         client.query(&statement, &[&given, &delays.first().copied().flatten()]).await
     } else {
-        let ids: Vec<i64> = given.iter().map(|given| given.id).collect();
+        let ids: Vec<i64> = rows.iter().map(|new| new.draft().operation.id.to_stored()).collect();
         client.query(&statement, &[&given, &ids, &delays]).await
     };
     match stored {
-        Ok(stored) => stored.iter().map(|row| row::get(row, 0)).collect(),
+        Ok(stored) => stored.iter().map(|row| get(row, 0)).collect(),
         // It is unknown which of several ids is taken: they are retried one by one.
         Err(error) if rows.len() == 1 && is_taken(&error) => Ok(HashSet::new()),
         Err(error) => Err(error.into()),
@@ -142,124 +131,49 @@ fn is_taken(error: &tokio_postgres::Error) -> bool {
 /// Stores an operation in a state, counted for its customer on a day, without anything else. Returns `false` if its
 /// order has a home or its id is taken.
 pub(super) async fn insert_operation(
-    transaction: &Transaction<'_>,
+    executor: Executor<'_>,
     new: &NewRow,
     state: &State,
     counted_day: Option<UnixDay>,
 ) -> Result<bool, PgError> {
-    let statement = transaction.prepare_cached(ALONE).await?;
-    match transaction.query_opt(&statement, &[&[OperationColumns::new(new, state, counted_day)].as_slice()]).await {
-        Ok(stored) => Ok(stored.is_some()),
-        Err(error) if is_taken(&error) => Ok(false),
-        Err(error) => Err(error.into()),
+    let given = [OperationColumns::new(new, state, counted_day)];
+    match executor.query(&executor.prepare(ALONE).await?, &[&given.as_slice()]).await {
+        Ok(stored) => Ok(!stored.is_empty()),
+        Err(PgError::Database(error)) if is_taken(&error) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
-/// Stores the context of a new operation, unless it is known to be stored. A context without operations does no harm.
-pub(super) async fn insert_context(client: &impl GenericClient, new: &NewRow) -> Result<(), PgError> {
+/// Stores the context of a new operation, unless it is known to be stored.
+pub(super) async fn insert_context(tx: &PgTransaction<'_>, new: &NewRow) -> Result<(), PgError> {
     if new.context.is_known() {
         return Ok(());
     }
-    let operation = &new.draft().operation;
-    let context = NewContext::of(new.draft());
-    let statement = client
-        .prepare_cached(
-            "INSERT INTO contexts (id, bucket, direction, provider, origin, merchant, api_key, shop, currency, method, \
-             payment_method, kept) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING",
-        )
-        .await?;
-    let parameters: [&(dyn ToSql + Sync); 12] = [
-        &new.context.number(),
-        &bucket_in(operation.id),
-        &narrow(context.direction),
-        &narrow(context.provider),
-        &narrow(context.origin),
-        &context.merchant,
-        &context.api_key,
-        &context.shop,
-        &context.currency,
-        &context.method,
-        &context.payment_method,
-        &context.kept(),
-    ];
-    client.execute(&statement, &parameters).await?;
-    Ok(())
+    NewContext::of(new.draft()).insert(tx, &new.context).await
 }
 
-/// The number of columns.
-const COLUMNS: usize = 16;
+/// The columns of a value of the type `new_operation`.
+const COLUMNS: usize = 1 + OPERATION_COLUMNS;
 
-/// The columns of a new operation, as a value of the type `new_operation`.
+/// The key of a new operation's order, and its columns.
 #[derive(Debug)]
-pub(super) struct OperationColumns<'a> {
-    pub(super) id: i64,
-    context: i64,
-    listed: Option<i64>,
-    created_at: i64,
-    finished_at: Option<i64>,
-    amount: i64,
-    customer_account_id: Option<i64>,
-    counted_day: Option<i32>,
-    bucket: i16,
-    status: i16,
-    order_key: Fingerprint,
-    order_id: &'a str,
-    fingerprint: &'a [u8],
-    callback_url: Option<&'a str>,
-    sealed: &'a [u8],
-    payer: Option<&'a [u8]>,
-}
+pub(super) struct OperationColumns<'a>(Fingerprint, [Parameter<'a>; OPERATION_COLUMNS]);
 
 impl<'a> OperationColumns<'a> {
     /// Returns the columns of a new operation in a state, counted for its customer on a day.
     pub(super) fn new(new: &'a NewRow, state: &State, counted_day: Option<UnixDay>) -> Self {
-        let NewOperation { operation, comparison, .. } = new.draft();
-        Self {
-            id: operation.id.to_stored(),
-            context: new.context.number(),
-            listed: new.listed(),
-            created_at: operation.created_at.0,
-            finished_at: finished_at(state),
-            amount: operation.amount.hundredths().cast_signed(),
-            customer_account_id: operation.customer_account_id.map(|id| id.0),
-            counted_day: counted_day.map(|day| day.0),
-            bucket: bucket_in(operation.id),
-            status: narrow(status_number(state.status())),
-            order_key: new.order_key(),
-            order_id: operation.order_id.as_str(),
-            fingerprint: key(&comparison.fingerprint),
-            callback_url: new.callback_url(),
-            sealed: &new.sealed,
-            payer: new.payer.as_deref(),
-        }
+        Self(new.order_key(), new.columns(state, counted_day))
     }
 
     /// Writes each column as its type, its length (-1: NULL) and its bytes.
     fn write_columns(&self, fields: &[Field], out: &mut BytesMut) -> Result<(), Failed> {
-        let order_key = key(&self.order_key);
-        let columns: [&dyn ToSql; COLUMNS] = [
-            &self.id,
-            &self.context,
-            &self.listed,
-            &self.created_at,
-            &self.finished_at,
-            &self.amount,
-            &self.customer_account_id,
-            &self.counted_day,
-            &self.bucket,
-            &self.status,
-            &order_key,
-            &self.order_id,
-            &self.fingerprint,
-            &self.callback_url,
-            &self.sealed,
-            &self.payer,
-        ];
-        for (field, value) in fields.iter().zip(columns) {
+        let Self(order_key, columns) = self;
+        let order_key = Parameter::from(order_key);
+        for (field, value) in fields.iter().zip(std::iter::once(&order_key).chain(columns)) {
             out.extend_from_slice(&field.type_().oid().to_be_bytes());
             let place = out.len();
             out.extend_from_slice(&(-1_i32).to_be_bytes());
-            if let IsNull::No = value.to_sql_checked(field.type_(), out)? {
+            if let IsNull::No = value.to_sql(field.type_(), out)? {
                 let length = i32::try_from(out.len() - place - 4)?;
                 #[expect(clippy::indexing_slicing, reason = "the four bytes were just written")]
                 out[place..place + 4].copy_from_slice(&length.to_be_bytes());

@@ -15,29 +15,25 @@
 mod audit;
 mod backend;
 mod batch;
-mod checks;
 mod claims;
 mod connect;
 mod connections;
 pub mod copying;
 mod create;
 mod errors;
-mod history;
 mod insert;
 mod journal;
 mod ledger;
 mod node;
 mod opening;
-mod outbox;
 mod permits;
 mod queue;
-mod row;
 mod schema;
 mod server;
+mod statements;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod tests;
-mod trail;
 mod transaction;
 
 use std::sync::Arc;

@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool, Transaction};
+use deadpool_postgres::{Object, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
+use tokio_postgres::IsolationLevel;
 
 use super::connections::{Connections, PooledClient};
 use super::errors::{PgError, RetryAction, closed};
 use super::permits::{ConcurrencyLimits, LIMIT, PATIENCE, RESERVE};
 use super::queue::{Queue, Queues};
-use super::row::get;
+use super::transaction::{Executor, PgTransaction, get};
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::store::StoreError;
@@ -32,6 +33,9 @@ const TRIES: u32 = 12;
 /// The first and the longest wait before a transaction is retried.
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
+
+/// How long a statement of a list may take, including a wait for a lock on the whole table.
+const LONGEST_LIST: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = '2s'";
 
 type Work = Box<dyn FnOnce(Rc<PgNode>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
@@ -70,9 +74,9 @@ impl PgNode {
     /// then finds what an earlier run committed without knowing.
     pub(super) async fn transact<T>(
         &self,
-        work: impl AsyncFn(&Transaction<'_>) -> Result<T, PgError>,
+        work: impl AsyncFn(&PgTransaction<'_>) -> Result<T, PgError>,
     ) -> Result<T, StoreError> {
-        self.transact_or_leave(Instant::now(), async |transaction| Ok(Ok(work(transaction).await?))).await
+        self.transact_or_leave(Instant::now(), async |tx| Ok(Ok(work(tx).await?))).await
     }
 
     /// Like [`PgNode::transact`], for work that may roll back and still return a value; the caller has been waiting
@@ -80,12 +84,13 @@ impl PgNode {
     pub(super) async fn transact_or_leave<T>(
         &self,
         since: Instant,
-        work: impl AsyncFn(&Transaction<'_>) -> Result<Result<T, T>, PgError>,
+        work: impl AsyncFn(&PgTransaction<'_>) -> Result<Result<T, T>, PgError>,
     ) -> Result<T, StoreError> {
         let once = async |limit| {
             let mut client = self.client_before(limit).await?;
             let (transaction, begun) = (client.transaction().await?, Stopwatch::start());
-            match work(&transaction).await? {
+            let tx = PgTransaction { executor: Executor::Transaction(&transaction), ahead: self.clock.wrong_by() };
+            match work(&tx).await? {
                 Ok(done) => {
                     transaction.commit().await?;
                     self.metrics.commit(1, begun.elapsed());
@@ -112,8 +117,35 @@ impl PgNode {
         self.persist(once).await
     }
 
+    /// Like [`PgNode::with_client`], for statements that both databases have in common.
+    pub(super) async fn run<T>(
+        &self,
+        work: impl AsyncFn(&PgTransaction<'_>) -> Result<T, PgError>,
+    ) -> Result<T, StoreError> {
+        let ahead = self.clock.wrong_by();
+        self.with_client(async |client| work(&PgTransaction { executor: Executor::Connection(client), ahead }).await)
+            .await
+    }
+
+    /// Runs queries that see the store as of one moment, for [`LONGEST_LIST`] at most.
+    pub(super) async fn at_one_moment<T>(
+        &self,
+        read: impl AsyncFn(&PgTransaction<'_>) -> Result<T, PgError>,
+    ) -> Result<T, StoreError> {
+        self.persist(async |limit| {
+            let mut client = self.client_before(limit).await?;
+            let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+            let transaction = moment.start().await?;
+            transaction.batch_execute(LONGEST_LIST).await?;
+            let found = read(&PgTransaction { executor: Executor::Transaction(&transaction), ahead: 0 }).await?;
+            transaction.commit().await?;
+            Ok(found)
+        })
+        .await
+    }
+
     /// Retries work as long as that may help; `once` gets the moment at which it has to be done.
-    pub(super) async fn persist<T>(&self, once: impl AsyncFn(Instant) -> Result<T, PgError>) -> Result<T, StoreError> {
+    async fn persist<T>(&self, once: impl AsyncFn(Instant) -> Result<T, PgError>) -> Result<T, StoreError> {
         self.retry_since(Instant::now(), once).await
     }
 

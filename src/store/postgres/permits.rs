@@ -7,8 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::row::bucket_of;
-use crate::domain::MerchantId;
+use crate::domain::{Bucket, MerchantId};
 use crate::store::StoreError;
 
 /// After this time nothing is retried.
@@ -36,6 +35,9 @@ const QUEUES: usize = 64;
 /// How many lists are read at once.
 const LISTS: usize = 2;
 
+/// How long a list waits for a permit.
+const LIST_PATIENCE: Duration = Duration::from_secs(2);
+
 /// The most batches at once that take long.
 const SLOW_BATCHES: usize = 4;
 
@@ -43,7 +45,7 @@ const SLOW_BATCHES: usize = 4;
 pub(super) struct ConcurrencyLimits {
     deciding: Semaphore,
     of_merchants: Vec<Semaphore>,
-    pub(super) lists: Semaphore,
+    lists: Semaphore,
     pub(super) slow_batches: Arc<Semaphore>,
 }
 
@@ -55,6 +57,15 @@ impl ConcurrencyLimits {
             lists: Semaphore::new(LISTS),
             slow_batches: Arc::new(Semaphore::new(SLOW_BATCHES)),
         }
+    }
+
+    /// Acquires the permit to read a merchant's list.
+    ///
+    /// # Errors
+    /// No permit became free in time.
+    pub(super) async fn permit_to_list(&self) -> Result<SemaphorePermit<'_>, StoreError> {
+        let turn = timeout(LIST_PATIENCE, self.lists.acquire()).await;
+        turn.map_err(|_| unavailable("too many lists are read"))?.map_err(|_| unavailable("the store is closed"))
     }
 
     /// Acquires the permits of a deciding create, the merchant's own first, so that one merchant's crowd does not keep
@@ -75,7 +86,7 @@ impl ConcurrencyLimits {
 }
 
 fn queue_of(merchant: &MerchantId) -> usize {
-    usize::from(bucket_of(merchant).unsigned_abs()) % QUEUES
+    usize::from(Bucket::of(merchant).number()) % QUEUES
 }
 
 fn unavailable(why: &str) -> StoreError {

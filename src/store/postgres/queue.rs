@@ -12,10 +12,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::errors::{PgError, closed};
 use super::permits::LIMIT;
 use crate::domain::Fingerprint;
-use crate::store::StoreError;
 use crate::store::answers::answer_all;
-use crate::store::create::{Home, InsertedRow};
-use crate::store::rows::operation::NewRow;
+use crate::store::homes::Home;
+use crate::store::rows::operation::{NewRow, StoredRow};
+use crate::store::{InsertOutcome, StoreError};
 
 /// The most commands in one statement.
 const MAX_BATCH: usize = 128;
@@ -29,7 +29,7 @@ const CROWD: usize = 16;
 /// The queues of a node.
 #[derive(Default)]
 pub(super) struct Queues {
-    pub(super) creates: Queue<NewRow, InsertedRow>,
+    pub(super) creates: Queue<NewRow, InsertOutcome<StoredRow>>,
     pub(super) claims: Queue<NewClaim, Home>,
 }
 

@@ -8,11 +8,11 @@ use tokio_postgres::error::SqlState;
 
 use super::errors::PgError;
 use super::node::PgNode;
-use super::row::get;
 use super::server;
+use super::transaction::get;
 use crate::clock::Random;
-use crate::store::rows::CorruptRow;
 use crate::store::secret_file::wrapping_keys;
+use crate::store::sql::CorruptRow;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError, PostgresUrl, Rewrapped, StoreKeys, format};
 
@@ -209,7 +209,7 @@ pub(super) async fn require_newest(transaction: &Transaction<'_>, store: &Path) 
 /// # Errors
 /// The database fails.
 pub(super) async fn is_unfinished(transaction: &Transaction<'_>) -> Result<bool, PgError> {
-    get(&transaction.query_one("SELECT EXISTS (SELECT FROM copying)", &[]).await?, 0)
+    get(&transaction.query_one("SELECT EXISTS (SELECT 1 FROM copying)", &[]).await?, 0)
 }
 
 async fn refuse_unfinished(transaction: &Transaction<'_>, store: &Path) -> Result<(), OpenFailure> {
@@ -297,7 +297,7 @@ fn refused_if_taken(error: tokio_postgres::Error, store: &Path) -> OpenFailure {
 
 async fn held(transaction: &Transaction<'_>) -> Result<Holds, PgError> {
     let held =
-        transaction.query_one("SELECT EXISTS (SELECT FROM operations), EXISTS (SELECT FROM journal)", &[]).await?;
+        transaction.query_one("SELECT EXISTS (SELECT 1 FROM operations), EXISTS (SELECT 1 FROM journal)", &[]).await?;
     Ok(Holds { operations: get(&held, 0)?, journal: get(&held, 1)? })
 }
 
@@ -309,8 +309,8 @@ pub(super) async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<Wra
     let rows = transaction.query("SELECT id, purpose, wrapped FROM data_keys ORDER BY id", &[]).await?;
     rows.iter()
         .map(|row| {
-            let id = u16::try_from(get::<i32>(row, 0)?).map_err(|_| CorruptRow("data_keys.id"))?;
-            let purpose = Purpose::from_stored(get(row, 1)?).ok_or(CorruptRow("data_keys.purpose"))?;
+            let id = u16::try_from(get::<i32>(row, 0)?).map_err(|_| CorruptRow::new("data_keys.id"))?;
+            let purpose = Purpose::from_stored(get(row, 1)?).ok_or(CorruptRow::new("data_keys.purpose"))?;
             Ok(WrappedKey { id, purpose, wrapped: get(row, 2)? })
         })
         .collect()

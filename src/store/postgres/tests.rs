@@ -25,6 +25,7 @@ use crate::domain::{
 };
 use crate::store::conformance::{TestBackend, conformance};
 use crate::store::{Claim, InsertOutcome, NewOperation, OpenError, PostgresUrl, Store, StoreError, StoreKeys};
+use crate::store::{OrderHomes as _, OrderLookups as _, ProviderJobs as _};
 
 /// A database of its own.
 struct Place(server::Database);

@@ -1,300 +1,202 @@
-//! The row operations of a transaction: see [`Rows`]. Other transactions write meanwhile: a documented lock is a locked
-//! row, which is inserted first if there is none.
+//! A transaction, or a connection on which each statement is a transaction of its own. Other transactions write meanwhile: a
+//! documented lock is a locked row, which is inserted first if there is none.
 
-use deadpool_postgres::Transaction;
-use tokio_postgres::Row;
+use std::borrow::Cow;
+
+use bytes::BytesMut;
+use deadpool_postgres::Object;
+use futures_util::future::try_join_all;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Row, Statement};
 
 use super::errors::PgError;
-use super::insert;
-use super::journal::entry_row;
-use super::ledger::{self, fold};
-use super::row::{self, bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
-use crate::domain::{
-    Bucket, Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
-};
-use crate::store::create::{Home, HomeRows};
-use crate::store::journal::moves::EntryRows;
-use crate::store::rows::entry::{EntryRow, NewEntry};
-use crate::store::rows::ledger::{LedgerEntry, PostingSource};
-use crate::store::rows::operation::NewRow;
-use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at, status_number, status_of};
-use crate::store::transaction::{Customer, OperationState, Rows, Usage};
-use crate::store::{EngineAnswer, EntryId, rows};
+use crate::store::sql::{Columns, CorruptRow, Parameter, Sql, Transaction};
 
-/// The days of usage that are kept before the newest: creates may arrive a little late, and other nodes' clocks differ.
-const KEPT_DAYS: i32 = 2;
+/// What statements are sent on.
+#[derive(Clone, Copy)]
+pub(super) enum Executor<'a> {
+    Connection(&'a Object),
+    Transaction(&'a deadpool_postgres::Transaction<'a>),
+}
 
-/// The most old usage rows that are deleted when a new one is inserted: their number falls, and nothing is delayed.
-const REMOVED: i64 = 8;
+impl Executor<'_> {
+    pub(super) async fn prepare(self, text: &str) -> Result<Statement, PgError> {
+        Ok(match self {
+            Self::Connection(client) => client.prepare_cached(text).await,
+            Self::Transaction(transaction) => transaction.prepare_cached(text).await,
+        }?)
+    }
 
-/// A transaction.
-///
-/// The number is by how many milliseconds this node's clock is wrongly ahead: see
-/// [`Offset::wrong_by`](super::node::Offset::wrong_by).
-pub(in crate::store) struct PgRows<'a>(pub(super) &'a Transaction<'a>, pub(super) i64);
+    pub(super) async fn query(
+        self,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, PgError> {
+        Ok(match self {
+            Self::Connection(client) => client.query(statement, parameters).await,
+            Self::Transaction(transaction) => transaction.query(statement, parameters).await,
+        }?)
+    }
 
-impl rows::Transaction for PgRows<'_> {
+    /// Runs statements without parameters, which are not prepared.
+    #[cfg(test)]
+    pub(super) async fn batch_execute(self, text: &str) -> Result<(), PgError> {
+        Ok(match self {
+            Self::Connection(client) => client.batch_execute(text).await,
+            Self::Transaction(transaction) => transaction.batch_execute(text).await,
+        }?)
+    }
+
+    pub(super) async fn execute(
+        self,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<u64, PgError> {
+        Ok(match self {
+            Self::Connection(client) => client.execute(statement, parameters).await,
+            Self::Transaction(transaction) => transaction.execute(statement, parameters).await,
+        }?)
+    }
+}
+
+pub(in crate::store) struct PgTransaction<'a> {
+    pub(super) executor: Executor<'a>,
+    /// By how many milliseconds this node's clock is wrongly ahead: see [`Offset::wrong_by`](super::node::Offset::wrong_by).
+    pub(super) ahead: i64,
+}
+
+impl ToSql for Parameter<'_> {
+    fn to_sql(&self, of: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match *self {
+            Self::Integer(None) | Self::Text(None) | Self::Bytes(None) => Ok(IsNull::Yes),
+            Self::Integer(Some(value)) => match *of {
+                Type::INT2 => i16::try_from(value)?.to_sql(of, out),
+                Type::INT4 => i32::try_from(value)?.to_sql(of, out),
+                _ => value.to_sql_checked(of, out),
+            },
+            Self::Text(Some(text)) => text.to_sql_checked(of, out),
+            Self::Bytes(Some(bytes)) => bytes.to_sql_checked(of, out),
+        }
+    }
+
+    /// A value of another kind fails when it is written.
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// An integer of any width. A truth value is 0 or 1, as in SQLite.
+struct Integer(i64);
+
+impl<'a> FromSql<'a> for Integer {
+    fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(match *of {
+            Type::BOOL => bool::from_sql(of, raw)?.into(),
+            Type::INT2 => i16::from_sql(of, raw)?.into(),
+            Type::INT4 => i32::from_sql(of, raw)?.into(),
+            _ => i64::from_sql(of, raw)?,
+        }))
+    }
+
+    fn accepts(of: &Type) -> bool {
+        [Type::BOOL, Type::INT2, Type::INT4, Type::INT8].contains(of)
+    }
+}
+
+impl Columns for Row {
+    fn integer(&self, column: usize) -> Result<Option<i64>, CorruptRow> {
+        let value = self.try_get::<_, Option<Integer>>(column).map_err(|_| self.invalid(column))?;
+        Ok(value.map(|Integer(value)| value))
+    }
+
+    fn text(&self, column: usize) -> Result<Option<&str>, CorruptRow> {
+        self.try_get(column).map_err(|_| self.invalid(column))
+    }
+
+    fn bytes(&self, column: usize) -> Result<Option<&[u8]>, CorruptRow> {
+        self.try_get(column).map_err(|_| self.invalid(column))
+    }
+
+    fn invalid(&self, column: usize) -> CorruptRow {
+        let name = self.columns().get(column).map_or("?", |column| column.name());
+        CorruptRow(Cow::Owned(name.to_owned()))
+    }
+}
+
+fn sendable<'a>(parameters: &'a [Parameter<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    parameters.iter().map(|parameter| -> &(dyn ToSql + Sync) { parameter }).collect()
+}
+
+impl PgTransaction<'_> {
+    async fn prepare(&self, sql: Sql) -> Result<Statement, PgError> {
+        #[cfg(test)]
+        crate::store::sql::record(sql.postgres);
+        self.executor.prepare(sql.postgres).await
+    }
+}
+
+/// Statements for several sets of parameters are sent at once and run one after the other.
+impl Transaction for PgTransaction<'_> {
     type Error = PgError;
-}
 
-impl HomeRows for PgRows<'_> {
-    async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, PgError> {
-        row::claim_homes(self.0, bucket_in_number(home.columns().1), orders, home).await
-    }
+    const IS_SHARED: bool = true;
 
-    async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, PgError> {
-        row::home_of(self.0, bucket_of(merchant), order).await
-    }
-}
-
-impl EntryRows for PgRows<'_> {
-    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, PgError> {
-        let bucket = bucket_in_number(id.0);
-        if !row::claim_home(self.0, bucket, new.order_key, Home::Entry(id)).await? {
-            return Ok(false);
+    async fn execute_each<const N: usize>(&self, sql: Sql, sets: &[[Parameter<'_>; N]]) -> Result<Vec<u64>, PgError> {
+        if sets.is_empty() {
+            return Ok(Vec::new());
         }
-        let inserted = entry_row::insert(self.0, new, id).await?;
-        if !inserted {
-            row::release_home(self.0, bucket, new.order_key).await?;
+        let statement = &self.prepare(sql).await?;
+        let execute = async |set| self.executor.execute(statement, &sendable(set)).await;
+        try_join_all(sets.iter().map(|set| execute(set))).await
+    }
+
+    async fn query_each<T, const N: usize>(
+        &self,
+        sql: Sql,
+        sets: &[[Parameter<'_>; N]],
+        mut read: impl FnMut(&dyn Columns) -> Result<T, CorruptRow>,
+    ) -> Result<Vec<Vec<T>>, PgError> {
+        if sets.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(inserted)
+        let statement = &self.prepare(sql).await?;
+        let query = async |set| self.executor.query(statement, &sendable(set)).await;
+        let found = try_join_all(sets.iter().map(|set| query(set))).await?;
+        let mut read_all = |rows: Vec<Row>| rows.iter().map(|row| Ok(read(row)?)).collect();
+        found.into_iter().map(&mut read_all).collect()
     }
 
-    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, PgError> {
-        entry_row::by_id(self.0, id).await
+    async fn execute(&self, sql: Sql, parameters: &[Parameter<'_>]) -> Result<u64, PgError> {
+        self.executor.execute(&self.prepare(sql).await?, &sendable(parameters)).await
     }
 
-    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, PgError> {
-        entry_row::locked(self.0, id).await
+    async fn query<T>(
+        &self,
+        sql: Sql,
+        parameters: &[Parameter<'_>],
+        mut read: impl FnMut(&dyn Columns) -> Result<T, CorruptRow>,
+    ) -> Result<Vec<T>, PgError> {
+        let rows = self.executor.query(&self.prepare(sql).await?, &sendable(parameters)).await?;
+        rows.iter().map(|row| Ok(read(row)?)).collect()
     }
 
-    /// No unique index can ensure it, since the same name may occur in another bucket.
-    async fn belongs_to_another_order(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, PgError> {
-        let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
-        self.0.execute(&statement, &[&transaction_id]).await?;
-        let statement = self.0.prepare_cached(BELONGS_TO_ANOTHER_ORDER).await?;
-        get(&self.0.query_one(&statement, &[&transaction_id, &key(&order)]).await?, 0)
-    }
-
-    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), PgError> {
-        let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
-        let statement = self
-            .0
-            .prepare_cached(
-                "UPDATE journal SET state = 2, transaction_id = $3, redirect_url = $4, doubted_at = NULL \
-                 WHERE bucket = $1 AND entry = $2",
-            )
-            .await?;
-        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &&*answer.transaction_id, &redirect_url]).await?;
-        Ok(())
-    }
-
-    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), PgError> {
-        let update = "UPDATE journal SET state = $3, doubted_at = $4 WHERE bucket = $1 AND entry = $2";
-        let statement = self.0.prepare_cached(update).await?;
-        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &narrow(state), &doubted_at]).await?;
-        Ok(())
-    }
-
-    async fn set_received(&mut self, entry: &EntryRow) -> Result<(), PgError> {
-        let update = "UPDATE journal SET shop = $3, status = $4, account = $5 WHERE bucket = $1 AND entry = $2";
-        let statement = self.0.prepare_cached(update).await?;
-        let (bucket, status) = (bucket_in_number(entry.id), narrow(entry.status));
-        self.0.execute(&statement, &[&bucket, &entry.id, &&*entry.shop, &status, &entry.account]).await?;
-        Ok(())
-    }
-
-    async fn remove_entry(&mut self, id: EntryId) -> Result<(), PgError> {
-        let statement = self.0.prepare_cached("DELETE FROM journal WHERE bucket = $1 AND entry = $2").await?;
-        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
-        Ok(())
-    }
-
-    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), PgError> {
-        row::release_home(self.0, bucket_in_number(entry.id), Fingerprint(entry.order_key)).await
+    async fn query_opt<T>(
+        &self,
+        sql: Sql,
+        parameters: &[Parameter<'_>],
+        read: impl FnOnce(&dyn Columns) -> Result<T, CorruptRow>,
+    ) -> Result<Option<T>, PgError> {
+        let rows = self.executor.query(&self.prepare(sql).await?, &sendable(parameters)).await?;
+        Ok(rows.first().map(|row| read(row)).transpose()?)
     }
 }
 
-impl Rows for PgRows<'_> {
-    /// The row is inserted at once, so that other transactions wait for it.
-    async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, PgError> {
-        let statement = self.0.prepare_cached("INSERT INTO merchants VALUES ($1, $2) ON CONFLICT DO NOTHING").await?;
-        Ok(self.0.execute(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await? == 1)
-    }
-
-    async fn add_merchant(&mut self, _: &MerchantId) -> Result<(), PgError> {
-        Ok(())
-    }
-
-    async fn usage(&mut self, customer: Customer<'_>, day: UnixDay) -> Result<Usage, PgError> {
-        let Customer { merchant, shop, direction, account_id } = customer;
-        let statement = self
-            .0
-            .prepare_cached(
-                "INSERT INTO daily_usage (operations, amount, customer_account_id, day, bucket, direction, merchant, shop) \
-                 VALUES (0, 0, $1, $2, $3, $4, $5, $6) \
-                 ON CONFLICT (bucket, day, merchant, shop, direction, customer_account_id) DO UPDATE \
-                 SET operations = daily_usage.operations RETURNING operations, amount",
-            )
-            .await?;
-        let direction = narrow(direction_number(direction));
-        let row = self
-            .0
-            .query_one(&statement, &[&account_id, &day.0, &bucket(merchant), &direction, &merchant, &shop])
-            .await?;
-        Ok(Usage { operations: get(&row, 0)?, amount: get(&row, 1)? })
-    }
-
-    async fn set_usage(&mut self, customer: Customer<'_>, day: UnixDay, usage: Usage) -> Result<(), PgError> {
-        let Customer { merchant, shop, direction, account_id } = customer;
-        let statement = self
-            .0
-            .prepare_cached(
-                "UPDATE daily_usage SET operations = $7, amount = $8 WHERE bucket = $1 AND day = $2 AND merchant = $3 \
-                 AND shop = $4 AND direction = $5 AND customer_account_id = $6",
-            )
-            .await?;
-        let (bucket, direction) = (bucket(merchant), narrow(direction_number(direction)));
-        let Usage { operations, amount } = usage;
-        self.0
-            .execute(&statement, &[&bucket, &day.0, &merchant, &shop, &direction, &account_id, &operations, &amount])
-            .await?;
-        if operations > 1 {
-            return Ok(());
-        }
-        let statement = self
-            .0
-            .prepare_cached(
-                "DELETE FROM daily_usage WHERE (bucket, day, merchant, shop, direction, customer_account_id) IN \
-                 (SELECT bucket, day, merchant, shop, direction, customer_account_id FROM daily_usage \
-                 WHERE bucket = $1 AND day < $2 LIMIT $3 FOR UPDATE SKIP LOCKED)",
-            )
-            .await?;
-        self.0.execute(&statement, &[&bucket, &day.0.saturating_sub(KEPT_DAYS), &REMOVED]).await?;
-        Ok(())
-    }
-
-    async fn reduce_usage(&mut self, customer: Customer<'_>, day: UnixDay, amount: i64) -> Result<(), PgError> {
-        let Customer { merchant, shop, direction, account_id } = customer;
-        let statement = self
-            .0
-            .prepare_cached(
-                "UPDATE daily_usage SET operations = greatest(operations - 1, 0), amount = greatest(amount - $7, 0) \
-                 WHERE bucket = $1 AND day = $2 AND merchant = $3 AND shop = $4 AND direction = $5 \
-                 AND customer_account_id = $6",
-            )
-            .await?;
-        let (bucket, direction) = (bucket(merchant), narrow(direction_number(direction)));
-        self.0.execute(&statement, &[&bucket, &day.0, &merchant, &shop, &direction, &account_id, &amount]).await?;
-        Ok(())
-    }
-
-    /// The changes of a busy account are folded while it is locked anyway.
-    async fn balance(
-        &mut self,
-        merchant: &MerchantId,
-        currency: Currency,
-        account: LedgerAccount,
-        lock: bool,
-    ) -> Result<i64, PgError> {
-        if lock {
-            ledger::lock(self.0, merchant, currency, account).await?;
-        }
-        let (balance, changes) = ledger::balance(self.0, merchant, currency, account).await?;
-        if lock && changes >= fold::MANY {
-            fold::own(self.0, merchant, currency, account).await?;
-        }
-        Ok(balance)
-    }
-
-    async fn insert_operation(
-        &mut self,
-        new: &NewRow,
-        state: &State,
-        counted_day: Option<UnixDay>,
-    ) -> Result<bool, PgError> {
-        insert::insert_context(self.0, new).await?;
-        insert::insert_operation(self.0, new, state, counted_day).await
-    }
-
-    async fn post(&mut self, postings: &[Posting], entry: LedgerEntry<'_>) -> Result<(), PgError> {
-        ledger::post(self.0, postings, entry).await
-    }
-
-    async fn has_entries(&mut self, source: PostingSource) -> Result<bool, PgError> {
-        let id = source.to_stored();
-        let statement = self
-            .0
-            .prepare_cached("SELECT EXISTS (SELECT FROM entries WHERE bucket = $1 AND transaction_id = $2)")
-            .await?;
-        get(&self.0.query_one(&statement, &[&bucket_in_number(id), &id]).await?, 0)
-    }
-
-    async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), PgError> {
-        row::put_preparation(self.0, id, sealed).await
-    }
-
-    async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), PgError> {
-        row::remove_preparation(self.0, id).await
-    }
-
-    async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, PgError> {
-        let statement = self
-            .0
-            .prepare_cached(
-                "SELECT x.direction, o.status, o.finished_at, o.amount, x.merchant, x.currency, x.shop, \
-                 o.customer_account_id, o.counted_day, o.callback_url \
-                 FROM operations o LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
-                 WHERE o.bucket = $1 AND o.transaction_id = $2 FOR UPDATE OF o",
-            )
-            .await?;
-        let found = self.0.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
-        found.as_ref().map(read_state).transpose()
-    }
-
-    async fn finish(
-        &mut self,
-        id: TransactionId,
-        finished: &State,
-        payer: Option<&[u8]>,
-        counted_day: Option<UnixDay>,
-    ) -> Result<(), PgError> {
-        let statement = self
-            .0
-            .prepare_cached(
-                "UPDATE operations SET status = $3, finished_at = $4, payer = $5, counted_day = $6 \
-                 WHERE bucket = $1 AND transaction_id = $2",
-            )
-            .await?;
-        let status = narrow(status_number(finished.status()));
-        let (finished_at, counted_day) = (finished_at(finished), counted_day.map(|day| day.0));
-        self.0
-            .execute(&statement, &[&bucket_in(id), &id.to_stored(), &status, &finished_at, &payer, &counted_day])
-            .await?;
-        Ok(())
-    }
-}
-
-pub(super) const BELONGS_TO_ANOTHER_ORDER: &str =
-    "SELECT EXISTS (SELECT FROM journal WHERE transaction_id = $1 AND order_key <> $2)";
-
-fn read_state(row: &Row) -> Result<OperationState, PgError> {
-    Ok(OperationState {
-        direction: direction_of(small(row, 0)?).ok_or(CorruptRow("direction"))?,
-        status: status_of(small(row, 1)?).ok_or(CorruptRow("status"))?,
-        finished_at: get(row, 2)?,
-        amount: get(row, 3)?,
-        merchant: get(row, 4)?,
-        currency: get(row, 5)?,
-        shop: get(row, 6)?,
-        customer_account_id: get(row, 7)?,
-        counted_day: get::<Option<i32>>(row, 8)?.map(UnixDay),
-        callback_url: get(row, 9)?,
-    })
-}
-
-/// Returns the bucket of a merchant by its name in a row, as a column. An invalid name has a bucket that contains
-/// nothing.
-fn bucket(merchant: &str) -> i16 {
-    MerchantId::new(merchant).map_or(-1, |merchant| i16::try_from(Bucket::of(&merchant).number()).unwrap_or(i16::MAX))
+/// Returns a column.
+///
+/// # Errors
+/// It has another type.
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, PgError> {
+    Ok(row.try_get(column)?)
 }

@@ -8,8 +8,7 @@ pub(in crate::store) const PENDING: i64 = state_number(CallbackState::Pending);
 pub(in crate::store) const DELIVERED: i64 = state_number(CallbackState::Delivered);
 pub(in crate::store) const FAILED: i64 = state_number(CallbackState::Failed);
 
-/// Returns the value of `callbacks.state`. Statements that use the partial index of pending callbacks contain the
-/// literal 0.
+/// Returns the value of `callbacks.state`.
 pub(in crate::store) const fn state_number(state: CallbackState) -> i64 {
     match state {
         CallbackState::Pending => 0,

@@ -9,6 +9,7 @@ use crate::domain::{
     CallbackSender, Direction, FingerprintInput, FingerprintKey, MerchantId, ProviderKind, SchemaFields, ShopCode,
 };
 use crate::store::NewOperation;
+use crate::store::sql::{Sql, Transaction, params, sql};
 
 /// The most contexts remembered; when there are more, all are forgotten. Rules and API keys give rise to a few for each
 /// shop.
@@ -33,6 +34,11 @@ pub(in crate::store) struct NewContext<'a> {
     pub(in crate::store) payment_method: Option<&'a str>,
     kept: Option<&'a [Box<str>]>,
 }
+
+const INSERT: Sql = sql!(
+    "INSERT INTO contexts (id, direction, provider, origin, merchant, api_key, shop, currency, method, payment_method, kept) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING"
+);
 
 impl<'a> NewContext<'a> {
     pub(in crate::store) fn of(draft: &'a NewOperation) -> Self {
@@ -59,9 +65,28 @@ impl<'a> NewContext<'a> {
     }
 
     /// Returns the names of the kept `fields` as a JSON array; `None`: there was no schema.
-    pub(in crate::store) fn kept(&self) -> Option<String> {
+    fn kept(&self) -> Option<String> {
         let names = self.kept?.iter().map(AsRef::as_ref);
         Some(names.collect::<serde_json::Value>().to_string())
+    }
+
+    /// Inserts the context, unless it is there. A context without operations does no harm.
+    pub(in crate::store) async fn insert<T: Transaction>(&self, tx: &T, id: &ContextId) -> Result<(), T::Error> {
+        let kept = self.kept();
+        let columns = params![
+            id.number(),
+            self.direction,
+            self.provider,
+            self.origin,
+            self.merchant,
+            self.api_key,
+            self.shop,
+            self.currency,
+            self.method,
+            self.payment_method,
+            kept.as_deref(),
+        ];
+        tx.execute(INSERT, &columns).await.map(drop)
     }
 
     fn parts(&self) -> FingerprintInput {

@@ -5,16 +5,15 @@ use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, Fingerprint, MemberFingerprints, MerchantId, OrderId, RedirectUrl,
     Status, UnixMillis,
 };
+use crate::store::sql::Columns;
 use crate::store::vault::{Column, SealedPlace, Vault};
 use crate::store::{
     EngineAnswer, EntryId, EntryProgress, JournalEntry, PendingCreate, RemoteOperation, StatusUpdate, StoreError,
 };
 
-/// `journal.state`.
+/// The values of `journal.state`.
 pub(in crate::store) const OPEN: i64 = 0;
-/// `journal.state`.
 pub(in crate::store) const IN_DOUBT: i64 = 1;
-/// `journal.state`.
 pub(in crate::store) const ANSWERED: i64 = 2;
 
 /// An entry about to be inserted, prepared so that the writer's thread has only to bind and execute.
@@ -62,7 +61,44 @@ pub(in crate::store) struct EntryRow {
     pub(in crate::store) doubted_at: Option<i64>,
 }
 
+/// Selects entries, in the order of [`EntryRow::read`].
+macro_rules! select_entries {
+    ($rest:literal) => {
+        concat!(
+            "SELECT entry, order_key, direction, state, doubted_at, status, created_at, amount, fingerprint, currency, \
+             merchant, order_id, api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body ",
+            $rest
+        )
+    };
+}
+pub(in crate::store) use select_entries;
+
 impl EntryRow {
+    /// Reads the columns that [`select_entries`] selects.
+    pub(in crate::store) fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        Ok(Self {
+            id: row.get(0)?,
+            order_key: row.get(1)?,
+            direction: row.get(2)?,
+            state: row.get(3)?,
+            doubted_at: row.get(4)?,
+            status: row.get(5)?,
+            created_at: row.get(6)?,
+            amount: row.get(7)?,
+            fingerprint: row.get(8)?,
+            currency: row.get(9)?,
+            merchant: row.get(10)?,
+            order_id: row.get(11)?,
+            api_key: row.get(12)?,
+            shop: row.get(13)?,
+            v1_callback_url: row.get(14)?,
+            transaction_id: row.get(15)?,
+            redirect_url: row.get(16)?,
+            account: row.get(17)?,
+            body: row.get(18)?,
+        })
+    }
+
     pub(in crate::store) const fn id(&self) -> EntryId {
         EntryId(self.id)
     }
@@ -77,9 +113,7 @@ impl EntryRow {
     /// A column contains an invalid value.
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<JournalEntry, StoreError> {
         let id = self.id;
-        self.decode_columns(vault).map_err(|CorruptRow(column)| {
-            StoreError::Corrupt(format!("journal entry {id}: the column {column} is invalid"))
-        })
+        self.decode_columns(vault).map_err(|corrupt| corrupt.of(format_args!("journal entry {id}")))
     }
 
     fn decode_columns(mut self, vault: &Vault) -> Result<JournalEntry, CorruptRow> {
@@ -87,17 +121,17 @@ impl EntryRow {
         let progress = match self.state {
             OPEN => EntryProgress::Open,
             IN_DOUBT => {
-                EntryProgress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(CorruptRow("doubted_at"))? }
+                EntryProgress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(CorruptRow::new("doubted_at"))? }
             }
             ANSWERED => EntryProgress::Answered(self.remote_operation(vault)?),
-            _ => return Err(CorruptRow("state")),
+            _ => return Err(CorruptRow::new("state")),
         };
         if !self.is_answered() {
             self.check_unanswered()?;
         }
         let place = SealedPlace::Order(order_key_of(&intent, vault));
-        let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| CorruptRow("body"))?;
-        let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(CorruptRow("body"))?;
+        let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| CorruptRow::new("body"))?;
+        let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(CorruptRow::new("body"))?;
         (intent.v1_members, intent.body) = (v1_members, body.into());
         Ok(JournalEntry { id: self.id(), intent, progress })
     }
@@ -109,18 +143,18 @@ impl EntryRow {
             (self.redirect_url.is_some(), "redirect_url"),
             (self.account.is_some(), "account"),
         ];
-        columns.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, column)| Err(CorruptRow(column)))
+        columns.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, column)| Err(CorruptRow::new(column)))
     }
 
     /// Decodes the recorded create, without the body.
     fn intent(&self) -> Result<PendingCreate, CorruptRow> {
         Ok(PendingCreate {
             merchant: MerchantId::new(&self.merchant).or_corrupt("merchant")?,
-            direction: direction_of(self.direction).ok_or(CorruptRow("direction"))?,
+            direction: direction_of(self.direction).ok_or(CorruptRow::new("direction"))?,
             order_id: OrderId::new(&self.order_id).or_corrupt("order_id")?,
             api_key: self.api_key.clone(),
             amount: u64::try_from(self.amount)
-                .map_err(|_| CorruptRow("amount"))
+                .map_err(|_| CorruptRow::new("amount"))
                 .and_then(|hundredths| Amount::from_hundredths(hundredths).or_corrupt("amount"))?,
             currency: Currency::new(&self.currency).or_corrupt("currency")?,
             shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
@@ -141,10 +175,10 @@ impl EntryRow {
         let account = self.account.as_deref().map(|sealed| opened_account(vault, self.id(), sealed)).transpose()?;
         Ok(RemoteOperation {
             answer: EngineAnswer {
-                transaction_id: self.transaction_id.take().ok_or(CorruptRow("transaction_id"))?,
+                transaction_id: self.transaction_id.take().ok_or(CorruptRow::new("transaction_id"))?,
                 redirect_url: self.redirect_url.take().map(RedirectUrl::new),
             },
-            status: status_of(self.status).ok_or(CorruptRow("status"))?,
+            status: status_of(self.status).ok_or(CorruptRow::new("status"))?,
             account,
         })
     }
@@ -169,7 +203,7 @@ pub(in crate::store) fn sealed_account(vault: &Vault, id: EntryId, account: &Acc
 
 fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNumber, CorruptRow> {
     let plain =
-        vault.open(Column::JournalAccount, SealedPlace::Entry(id), sealed).map_err(|_| CorruptRow("account"))?;
-    let text = String::from_utf8(plain).map_err(|_| CorruptRow("account"))?;
+        vault.open(Column::JournalAccount, SealedPlace::Entry(id), sealed).map_err(|_| CorruptRow::new("account"))?;
+    let text = String::from_utf8(plain).map_err(|_| CorruptRow::new("account"))?;
     AccountNumber::new(&text).or_corrupt("account")
 }

@@ -1,16 +1,18 @@
-//! Conversion of operations between [`NewOperation`] or [`Stored`] and columns, one of which seals the details; for
-//! status replies, of only the columns that they need.
+//! The columns of operations, and their conversion from [`NewOperation`] and to [`Stored`]; for status replies, of only the
+//! columns that they need.
 
 use std::sync::Arc;
 
 use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, decode_kept, direction_of, provider_of};
+use super::details::{Details, opened_account, sealed_details};
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Deposit, Direction,
-    Fields, Fingerprint, InvalidValue, Kind, MemberFingerprints, MerchantId, Operation, OperationView, OrderId,
-    Outcome, RedirectUrl, ShopCode, State, Status, StatusRecord, TransactionId, UnixMillis, Withdrawal,
+    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Direction, Fingerprint,
+    InvalidValue, MerchantId, Operation, OperationView, OrderId, Outcome, ShopCode, State, Status, StatusRecord,
+    TransactionId, UnixDay, UnixMillis,
 };
-use crate::store::vault::{Column, DecryptError, Vault};
+use crate::store::sql::{Columns, Parameter, params};
+use crate::store::vault::{Column, Vault};
 use crate::store::{NewOperation, RequestFingerprint, StoreError, Stored};
 
 /// A new operation, prepared so that the writer's thread has only to bind and execute.
@@ -55,6 +57,61 @@ impl NewRow {
     }
 }
 
+/// The columns of an operation, in the order of [`NewRow::columns`] and [`StoredRow::read`].
+macro_rules! operation_columns {
+    () => {
+        "transaction_id, context, listed, status, created_at, finished_at, amount, customer_account_id, counted_day, \
+         order_id, fingerprint, callback_url, sealed, payer"
+    };
+}
+pub(in crate::store) use operation_columns;
+
+/// Selects the columns of operations and of their contexts, in the order of [`StoredRow::read`].
+macro_rules! select_operations {
+    ($rest:expr) => {
+        concat!(
+            "SELECT ",
+            $crate::store::rows::operation::operation_columns!(),
+            ", direction, provider, origin, merchant, api_key, shop, currency, method, payment_method, kept ",
+            $rest
+        )
+    };
+}
+pub(in crate::store) use select_operations;
+
+/// The number of columns that [`NewRow::columns`] returns.
+pub(in crate::store) const OPERATION_COLUMNS: usize = 14;
+
+/// The number of columns that [`StoredRow::read`] reads.
+pub(in crate::store) const STORED_COLUMNS: usize = 24;
+
+impl NewRow {
+    /// Returns the columns of the operation in a state, counted for its customer on a day.
+    pub(in crate::store) fn columns(
+        &self,
+        state: &State,
+        counted_day: Option<UnixDay>,
+    ) -> [Parameter<'_>; OPERATION_COLUMNS] {
+        let NewOperation { operation, comparison, .. } = &self.draft;
+        params![
+            operation.id,
+            self.context.number(),
+            self.listed(),
+            status_number(state.status()),
+            operation.created_at,
+            finished_at(state),
+            operation.amount.hundredths().cast_signed(),
+            operation.customer_account_id.map(|id| id.0),
+            counted_day.map(|day| i64::from(day.0)),
+            operation.order_id.as_str(),
+            &comparison.fingerprint,
+            self.callback_url(),
+            &self.sealed,
+            &self.payer,
+        ]
+    }
+}
+
 /// An operation's columns as read: still sealed and not decoded.
 #[derive(Debug)]
 pub(in crate::store) struct StoredRow {
@@ -89,35 +146,64 @@ pub(in crate::store) struct StoredContext {
 }
 
 impl StoredRow {
+    /// Reads the columns that [`select_operations`] selects.
+    pub(in crate::store) fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        Ok(Self {
+            id: row.get(0)?,
+            status: row.get(3)?,
+            created_at: row.get(4)?,
+            finished_at: row.get(5)?,
+            amount: row.get(6)?,
+            customer_account_id: row.get(7)?,
+            order_id: row.get(9)?,
+            fingerprint: row.get(10)?,
+            callback_url: row.get(11)?,
+            sealed: row.get(12)?,
+            payer: row.get(13)?,
+            context: StoredContext {
+                direction: row.get(14)?,
+                provider: row.get(15)?,
+                origin: row.get(16)?,
+                merchant: row.get(17)?,
+                api_key: row.get(18)?,
+                shop: row.get(19)?,
+                currency: row.get(20)?,
+                method: row.get(21)?,
+                payment_method: row.get(22)?,
+                kept: row.get(23)?,
+            },
+        })
+    }
+
     /// Decodes and unseals the columns.
     ///
     /// # Errors
     /// A column contains an invalid value.
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<Stored, StoreError> {
         let id = self.id;
-        self.decode_columns(vault).map_err(|corrupt| corrupt.of_operation(id))
+        self.decode_columns(vault).map_err(|corrupt| corrupt.of(format_args!("operation {id}")))
     }
 
     fn decode_columns(self, vault: &Vault) -> Result<Stored, CorruptRow> {
-        let id = TransactionId::from_stored(self.id).ok_or(CorruptRow("transaction_id"))?;
+        let id = TransactionId::from_stored(self.id).ok_or(CorruptRow::new("transaction_id"))?;
         let state = self.state(vault, id)?;
         let context = self.context;
-        let direction = direction_of(context.direction).ok_or(CorruptRow("direction"))?;
+        let direction = direction_of(context.direction).ok_or(CorruptRow::new("direction"))?;
         let (relay, kind) = Details::open(vault, id, &self.sealed)?.decode(direction)?;
         let url = self.callback_url.as_deref().map(CallbackUrl::new_allowing_http).transpose();
         let (callback_url, v1) = match (context.origin, relay, url.or_corrupt("callback_url")?) {
             (OF_V2, None, Some(url)) => (url, None),
             (OF_V1, None, Some(url)) => (url, Some(CallbackSender::Directly)),
             (OF_V1_RELAYED, Some(relay), url) => (relay, Some(CallbackSender::Relayed(url))),
-            (OF_V2 | OF_V1, None, None) => return Err(CorruptRow("callback_url")),
-            _ => return Err(CorruptRow("origin")),
+            (OF_V2 | OF_V1, None, None) => return Err(CorruptRow::new("callback_url")),
+            _ => return Err(CorruptRow::new("origin")),
         };
         let operation = Operation {
             id,
             merchant: MerchantId::new(&context.merchant).or_corrupt("merchant")?,
             order_id: OrderId::new(&self.order_id).or_corrupt("order_id")?,
             amount: u64::try_from(self.amount)
-                .map_err(|_| CorruptRow("amount"))
+                .map_err(|_| CorruptRow::new("amount"))
                 .and_then(|hundredths| Amount::from_hundredths(hundredths).or_corrupt("amount"))?,
             currency: Currency::new(&context.currency).or_corrupt("currency")?,
             method: context.method.as_deref().map(ShopCode::new).transpose().or_corrupt("method")?,
@@ -126,11 +212,11 @@ impl StoredRow {
             customer_account_id: self.customer_account_id.map(CustomerAccountId),
             callback_url,
             kind,
-            provider: provider_of(context.provider).ok_or(CorruptRow("provider"))?,
+            provider: provider_of(context.provider).ok_or(CorruptRow::new("provider"))?,
             state,
             created_at: UnixMillis(self.created_at),
         };
-        let kept = decode_kept(context.kept.as_deref()).ok_or(CorruptRow("kept"))?;
+        let kept = decode_kept(context.kept.as_deref()).ok_or(CorruptRow::new("kept"))?;
         Ok(Stored {
             operation,
             api_key: context.api_key,
@@ -140,7 +226,7 @@ impl StoredRow {
     }
 
     fn state(&self, vault: &Vault, id: TransactionId) -> Result<State, CorruptRow> {
-        let status = status_of(self.status).ok_or(CorruptRow("status"))?;
+        let status = status_of(self.status).ok_or(CorruptRow::new("status"))?;
         let outcome = match status {
             Status::Pending => return Ok(State::Pending),
             Status::Success => {
@@ -149,7 +235,7 @@ impl StoredRow {
             }
             Status::Failed => Outcome::Failed,
         };
-        let at = self.finished_at.map(UnixMillis).ok_or(CorruptRow("finished_at"))?;
+        let at = self.finished_at.map(UnixMillis).ok_or(CorruptRow::new("finished_at"))?;
         Ok(State::Finished { outcome, at })
     }
 }
@@ -178,7 +264,7 @@ pub(in crate::store) fn opened_payer(
     sealed: &[u8],
 ) -> Result<AccountNumber, CorruptRow> {
     let plain = vault.open(Column::Payer, id, sealed).ok().and_then(|plain| String::from_utf8(plain).ok());
-    AccountNumber::new(&plain.ok_or(CorruptRow("payer"))?).or_corrupt("payer")
+    AccountNumber::new(&plain.ok_or(CorruptRow::new("payer"))?).or_corrupt("payer")
 }
 
 /// The columns that both API versions need, as read: still sealed and not decoded.
@@ -190,21 +276,38 @@ pub(in crate::store) struct StatusColumns {
     pub(in crate::store) account: Option<Vec<u8>>,
 }
 
+/// Selects the columns of operations and of their contexts that the replies of both API versions contain, in the order of
+/// [`StatusColumns::read`]; more follow.
+macro_rules! select_status {
+    ($rest:literal) => {
+        concat!("SELECT status, amount, currency, CASE direction WHEN 1 THEN sealed ELSE payer END, ", $rest)
+    };
+}
+pub(in crate::store) use select_status;
+
 impl StatusColumns {
+    /// The number of columns.
+    const COUNT: usize = 4;
+
+    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        let currency = Currency::new(row.text(2)?.unwrap_or_default());
+        Ok(Self { status: row.get(0)?, amount: row.get(1)?, currency, account: row.get(3)? })
+    }
+
     fn amount(&self) -> Result<Amount, CorruptRow> {
-        let hundredths = u64::try_from(self.amount).map_err(|_| CorruptRow("amount"))?;
+        let hundredths = u64::try_from(self.amount).map_err(|_| CorruptRow::new("amount"))?;
         Amount::from_hundredths(hundredths).or_corrupt("amount")
     }
 
     fn status(&self) -> Result<Status, CorruptRow> {
-        status_of(self.status).ok_or(CorruptRow("status"))
+        status_of(self.status).ok_or(CorruptRow::new("status"))
     }
 
     /// See [`crate::domain::Operation::shown_account`].
     fn account(&self, vault: &Vault, id: TransactionId, direction: Direction) -> Result<Option<String>, CorruptRow> {
         match (direction, self.account.as_deref()) {
             (Direction::Payout, sealed) => {
-                Ok(Some(opened_account(vault, id, sealed.ok_or(CorruptRow("sealed"))?)?.masked()))
+                Ok(Some(opened_account(vault, id, sealed.ok_or(CorruptRow::new("sealed"))?)?.masked()))
             }
             (Direction::Payin, Some(sealed)) if self.status()? == Status::Success => {
                 Ok(Some(opened_payer(vault, id, sealed)?.masked()))
@@ -223,6 +326,13 @@ pub(in crate::store) struct V1Status {
 }
 
 impl V1Status {
+    /// Reads the status columns, and the id, the time of creation and the shop.
+    pub(in crate::store) fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        const REST: usize = StatusColumns::COUNT;
+        let (id, created_at, shop) = (row.get(REST)?, row.get(REST + 1)?, row.get(REST + 2)?);
+        Ok(Self { columns: StatusColumns::read(row)?, id, created_at, shop })
+    }
+
     /// Decodes and unseals the columns.
     ///
     /// # Errors
@@ -234,7 +344,7 @@ impl V1Status {
         order_id: &OrderId,
     ) -> Result<OperationView, StoreError> {
         let id = self.id;
-        self.decode_columns(vault, direction, order_id).map_err(|corrupt| corrupt.of_operation(id))
+        self.decode_columns(vault, direction, order_id).map_err(|corrupt| corrupt.of(format_args!("operation {id}")))
     }
 
     fn decode_columns(
@@ -243,7 +353,7 @@ impl V1Status {
         direction: Direction,
         order_id: &OrderId,
     ) -> Result<OperationView, CorruptRow> {
-        let id = TransactionId::from_stored(self.id).ok_or(CorruptRow("transaction_id"))?;
+        let id = TransactionId::from_stored(self.id).ok_or(CorruptRow::new("transaction_id"))?;
         Ok(OperationView {
             transaction_id: id.digits().as_str().into(),
             external_id: order_id.clone(),
@@ -267,16 +377,24 @@ pub(in crate::store) struct V2Status {
 }
 
 impl V2Status {
+    /// Reads the status columns, and the direction, the order's id and the method.
+    pub(in crate::store) fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        const REST: usize = StatusColumns::COUNT;
+        let order_id = OrderId::new(row.text(REST + 1)?.unwrap_or_default());
+        let (direction, method) = (row.get(REST)?, row.get(REST + 2)?);
+        Ok(Self { columns: StatusColumns::read(row)?, direction, order_id, method })
+    }
+
     /// Decodes and unseals the columns.
     ///
     /// # Errors
     /// A column contains an invalid value.
     pub(in crate::store) fn decode(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, StoreError> {
-        self.decode_columns(vault, id).map_err(|corrupt| corrupt.of_operation(id.to_stored()))
+        self.decode_columns(vault, id).map_err(|corrupt| corrupt.of(format_args!("operation {id}")))
     }
 
     fn decode_columns(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, CorruptRow> {
-        let direction = direction_of(self.direction).ok_or(CorruptRow("direction"))?;
+        let direction = direction_of(self.direction).ok_or(CorruptRow::new("direction"))?;
         Ok(StatusRecord {
             transaction_id: id,
             status: self.columns.status()?,
@@ -324,176 +442,5 @@ pub(in crate::store) const fn status_of(number: i64) -> Option<Status> {
         1 => Some(Status::Success),
         2 => Some(Status::Failed),
         _ => None,
-    }
-}
-
-/// The error for a column with an invalid value.
-const CORRUPT: CorruptRow = CorruptRow("sealed");
-
-/// Encodes and seals the details of a new operation: what no query searches.
-///
-/// ```text
-/// sent, defaults     the texts of `fields`
-/// members            the fingerprints of v1 members
-/// relay              the relay's address for the engine's callbacks, if the relay calls the merchant
-/// account, channel   of a withdrawal
-/// success, pending, fail, redirect   of a deposit; pending and fail only where they differ from success
-/// ```
-///
-/// A text is stored as its length plus one in LEB128, and its bytes. Zero means absent.
-fn sealed_details(vault: &Vault, draft: &NewOperation) -> Vec<u8> {
-    let (operation, fields) = (&draft.operation, &draft.fields);
-    let mut plain = Vec::with_capacity(256 + fields.sent.len() + fields.defaults.len());
-    put(&mut plain, Some(&fields.sent));
-    put(&mut plain, Some(&fields.defaults));
-    fields.v1_members.write_to(&mut plain);
-    let relay = matches!(draft.v1, Some(CallbackSender::Relayed(_))).then(|| operation.callback_url.as_str());
-    put(&mut plain, relay);
-    match &operation.kind {
-        Kind::Withdrawal(withdrawal) => {
-            put(&mut plain, Some(withdrawal.account_number.expose()));
-            put(&mut plain, withdrawal.account_channel.as_deref());
-        }
-        Kind::Deposit(deposit) => {
-            let unless_success = |url: &BrowserUrl| (*url != deposit.success_url).then(|| url.as_str().to_owned());
-            put(&mut plain, Some(deposit.success_url.as_str()));
-            put(&mut plain, unless_success(&deposit.pending_url).as_deref());
-            put(&mut plain, unless_success(&deposit.fail_url).as_deref());
-            put(&mut plain, Some(deposit.redirect_url.expose()));
-        }
-    }
-    vault.seal(Column::Details, operation.id, &plain)
-}
-
-/// The opened details.
-struct Details {
-    plain: Vec<u8>,
-    /// The offset behind `fields` and the v1 members.
-    rest: usize,
-}
-
-impl Details {
-    /// Opens the column of an operation.
-    pub(super) fn open(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Self, CorruptRow> {
-        let plain = vault.open(Column::Details, id, sealed).map_err(|DecryptError| CORRUPT)?;
-        let mut texts = Texts(&plain);
-        texts.take()?;
-        texts.take()?;
-        texts.members()?;
-        let rest = plain.len() - texts.0.len();
-        Ok(Self { plain, rest })
-    }
-
-    fn fields(&self) -> Result<Fields, CorruptRow> {
-        let mut texts = Texts(&self.plain);
-        let sent = texts.take()?.ok_or(CORRUPT)?.to_owned().into();
-        let defaults = texts.take()?.ok_or(CORRUPT)?.to_owned().into();
-        Ok(Fields { sent, defaults, v1_members: texts.members()? })
-    }
-
-    /// Decodes the relay's address and the data of the direction.
-    pub(super) fn decode(&self, direction: Direction) -> Result<(Option<CallbackUrl>, Kind), CorruptRow> {
-        let mut texts = Texts(self.plain.get(self.rest..).unwrap_or_default());
-        let relay = texts.take()?.map(CallbackUrl::new_allowing_http).transpose().or_corrupt("sealed")?;
-        let kind = match direction {
-            Direction::Payout => Kind::Withdrawal(texts.withdrawal()?),
-            Direction::Payin => Kind::Deposit(texts.deposit()?),
-        };
-        if texts.0.is_empty() { Ok((relay, kind)) } else { Err(CORRUPT) }
-    }
-}
-
-/// Unseals the `fields` of an operation.
-///
-/// # Errors
-/// The column contains an invalid value.
-pub(in crate::store) fn opened_fields(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Fields, StoreError> {
-    let fields = Details::open(vault, id, sealed).and_then(|details| details.fields());
-    fields.map_err(|corrupt| corrupt.of_operation(id.to_stored()))
-}
-
-/// Unseals the recipient of a withdrawal.
-fn opened_account(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<AccountNumber, CorruptRow> {
-    match Details::open(vault, id, sealed)?.decode(Direction::Payout)? {
-        (_, Kind::Withdrawal(withdrawal)) => Ok(withdrawal.account_number),
-        (_, Kind::Deposit(_)) => Err(CORRUPT),
-    }
-}
-
-fn put(plain: &mut Vec<u8>, text: Option<&str>) {
-    let mut number = text.map_or(0, |text| text.len() + 1);
-    while number >= 0x80 {
-        plain.push(number.to_le_bytes()[0] | 0x80);
-        number >>= 7;
-    }
-    plain.push(number.to_le_bytes()[0]);
-    plain.extend_from_slice(text.unwrap_or_default().as_bytes());
-}
-
-/// Reads the texts in order; holds the remaining bytes.
-struct Texts<'a>(&'a [u8]);
-
-impl<'a> Texts<'a> {
-    fn take(&mut self) -> Result<Option<&'a str>, CorruptRow> {
-        let mut number = 0_usize;
-        // Four groups of seven bits: no text is longer than 256 MiB.
-        for shift in [0, 7, 14, 21] {
-            let (byte, rest) = self.0.split_first().ok_or(CORRUPT)?;
-            self.0 = rest;
-            number |= usize::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return self.text(number);
-            }
-        }
-        Err(CORRUPT)
-    }
-
-    fn text(&mut self, number: usize) -> Result<Option<&'a str>, CorruptRow> {
-        let Some(length) = number.checked_sub(1) else { return Ok(None) };
-        let (text, rest) = self.0.split_at_checked(length).ok_or(CORRUPT)?;
-        self.0 = rest;
-        std::str::from_utf8(text).map(Some).map_err(|_| CORRUPT)
-    }
-
-    fn members(&mut self) -> Result<MemberFingerprints, CorruptRow> {
-        let (members, rest) = MemberFingerprints::read_from(self.0).ok_or(CORRUPT)?;
-        self.0 = rest;
-        Ok(members)
-    }
-
-    fn withdrawal(&mut self) -> Result<Withdrawal, CorruptRow> {
-        let account_number = AccountNumber::new(self.take()?.ok_or(CORRUPT)?).or_corrupt("sealed")?;
-        Ok(Withdrawal { account_number, account_channel: self.take()?.map(Into::into) })
-    }
-
-    fn deposit(&mut self) -> Result<Deposit, CorruptRow> {
-        let url = |text: &str| BrowserUrl::new(text).or_corrupt("sealed");
-        let success_url = url(self.take()?.ok_or(CORRUPT)?)?;
-        let pending_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
-        let fail_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
-        let redirect_url = self.take()?.map(|url| RedirectUrl::new(url.to_owned())).ok_or(CORRUPT)?;
-        Ok(Deposit { success_url, pending_url, fail_url, redirect_url })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_round_trip_and_invalid_bytes_are_rejected() {
-        for text in
-            [None, Some(""), Some("a"), Some(&*"b".repeat(126)), Some(&*"c".repeat(127)), Some(&*"é".repeat(40_000))]
-        {
-            let mut plain = Vec::new();
-            put(&mut plain, text);
-            put(&mut plain, Some("next"));
-            let mut texts = Texts(&plain);
-            assert_eq!((texts.take().ok().unwrap(), texts.take().ok().unwrap()), (text, Some("next")));
-            assert!(texts.0.is_empty());
-        }
-        for wrong in [&[] as &[u8], &[0x80], &[3, b'a'], &[2, 0xff], &[0x80, 0x80, 0x80, 0x80, 0]] {
-            assert!(Texts(wrong).take().is_err(), "{wrong:?}");
-        }
     }
 }

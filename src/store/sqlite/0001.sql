@@ -1,210 +1,217 @@
--- Every table of operations is keyed by transaction_id, whose bits 12 to 21 are the bucket (a hash of the merchant, 0 to
--- 1023). Times are milliseconds since 1970, amounts hundredths.
+-- Every table of operations is keyed by transaction_id, which ascends with time. Times are milliseconds since 1970, amounts
+-- hundredths.
 
 CREATE TABLE data_keys (
   id      INTEGER PRIMARY KEY,
   purpose TEXT NOT NULL,                      -- seal | compare
-  wrapped BLOB NOT NULL                       -- store::vault
+  wrapped BLOB NOT NULL                       -- see store::vault
 ) STRICT;
 
--- Where the store was copied to, which serves in its place; empty: it was not.
+-- The store that this one was copied to, which serves instead. Empty: it was not copied.
 CREATE TABLE moved (
   target TEXT NOT NULL
 ) STRICT;
 
--- Until 0.1.0: the hash of this schema and of what fingerprints are made of (store::format).
+-- Until 0.1.0: the hash of this schema and of the recipe of fingerprints (see store::format).
 CREATE TABLE format (
   hash BLOB NOT NULL
 ) STRICT;
 
--- What many operations have in common: one row for every combination that there is.
+-- The properties that many operations share: one row for each combination.
 CREATE TABLE contexts (
-  id             INTEGER PRIMARY KEY,         -- from the keyed hash of all the others
+  id             INTEGER PRIMARY KEY,         -- from the keyed hash of the other columns
   direction      INTEGER NOT NULL,            -- 0 payin, 1 payout
   provider       INTEGER NOT NULL,            -- 0 sandbox, 1 http
-  origin         INTEGER NOT NULL,            -- 0 v2; 1 v1, told by the engine; 2 v1, told by the relay
+  origin         INTEGER NOT NULL,            -- 0 v2; 1 v1, called back by the engine; 2 v1, called back through the relay
   merchant       TEXT NOT NULL,
   api_key        TEXT NOT NULL,
   shop           TEXT NOT NULL,               -- the selected shop
   currency       TEXT NOT NULL,
   method         TEXT,                        -- the shop that the request named
   payment_method TEXT,
-  kept           TEXT                         -- JSON array of the names that the schema kept, sorted; NULL: there was no schema
+  kept           TEXT                         -- JSON array of the names that the schema kept, sorted; NULL: no schema
 ) STRICT;
 CREATE INDEX contexts_by_merchant ON contexts (merchant);
 
--- Where the order of a merchant, direction and order_id lives, for ever. Six bytes of the key are a hash of all but the last two
--- characters of the order_id: orders that are numbered one after the other lie side by side.
+-- Where the order of a merchant, direction and order_id is stored, for ever. Six bytes of the key are a hash of all but the
+-- last two characters of the order_id, so that orders with consecutive numbers are neighbours.
 CREATE TABLE homes (
   order_key BLOB PRIMARY KEY,                 -- keyed hash of the three, 16 bytes
-  home      INTEGER NOT NULL,                 -- 0 an operation, 1 an entry of the journal, 2 the old v1 service (claimed),
-                                              -- 3 the same (imported), 4 a remote engine, as a native order
-  ref       INTEGER NOT NULL                  -- operations.transaction_id, journal.entry, when it was claimed or imported
+  home      INTEGER NOT NULL,                 -- 0 an operation, 1 a journal entry, 2 the old v1 service (claimed),
+                                              -- 3 the old v1 service (imported), 4 a remote engine (native order)
+  ref       INTEGER NOT NULL                  -- operations.transaction_id; journal.entry; 2 to 4: when, as a transaction_id
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE operations (
-  transaction_id      INTEGER PRIMARY KEY,    -- ascends with time: inserts go to the end
+  transaction_id      INTEGER PRIMARY KEY,
   context             INTEGER NOT NULL,       -- contexts.id
-  listed              INTEGER,                -- the number of the merchant on whose v1 list it is; NULL: made through v2
+  listed              INTEGER,                -- the number of the merchant whose v1 list contains it; NULL: created through v2
   status              INTEGER NOT NULL,       -- 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at          INTEGER NOT NULL,
   finished_at         INTEGER,                -- NULL while PENDING
   amount              INTEGER NOT NULL,
   customer_account_id INTEGER,
-  counted_day         INTEGER,                -- the day under which it counts in daily_usage; NULL: it does not
+  counted_day         INTEGER,                -- the day for which it counts in daily_usage; NULL: it does not count
   order_id            TEXT NOT NULL,
-  fingerprint              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
-  callback_url        TEXT,                   -- where its result is told; NULL: nobody is
-  sealed              BLOB NOT NULL,          -- store::rows::details
+  fingerprint         BLOB NOT NULL,          -- keyed hash of the canonical request or of the v1 body, 16 bytes
+  callback_url        TEXT,                   -- the merchant's callback address; NULL: none
+  sealed              BLOB NOT NULL,          -- see store::rows::details
   payer               BLOB,                   -- sealed
-  CHECK ((status = 0) = (finished_at IS NULL))
+  CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL
+    WHEN 1 THEN finished_at IS NOT NULL WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL ELSE 0 END)
 ) STRICT;
 
--- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at
--- their rows. Native operations are not in it.
+-- A merchant's v1 list. It covers all filters of the list, so that skipped operations cost no row.
 CREATE INDEX v1_list ON operations (listed, transaction_id, context, status) WHERE listed IS NOT NULL;
 
--- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
--- operation impossible. The currency is in it for the opening alone, which one operation books in several.
+-- The double-entry ledger: two entries for each posting, which sum to zero. The key makes a second posting of a kind for the
+-- same operation impossible. An opening posts in several currencies.
 CREATE TABLE entries (
-  transaction_id INTEGER NOT NULL,            -- of an opening: the operation in whose commit it was booked, or a number below zero
+  transaction_id INTEGER NOT NULL,            -- the operation; of an opening without one, a number below zero
   posting        INTEGER NOT NULL,            -- 0 opened, 1 credited, 2 held, 3 taken, 4 released
   currency       TEXT NOT NULL,
   account        INTEGER NOT NULL,            -- 0 outside, 1 opening, 2 available, 3 held
   amount         INTEGER NOT NULL,            -- signed
   merchant       TEXT NOT NULL,
-  booked_at      INTEGER NOT NULL,
+  posted_at      INTEGER NOT NULL,
   PRIMARY KEY (transaction_id, posting, currency, account)
 ) STRICT, WITHOUT ROWID;
 
--- The running sums of the entries, kept in the same commits.
+-- The sums of the entries, updated in the same commits.
 CREATE TABLE accounts (
   merchant TEXT NOT NULL,
   currency TEXT NOT NULL,
-  account  INTEGER NOT NULL,
+  account  INTEGER NOT NULL,                  -- as entries.account
   balance  INTEGER NOT NULL,                  -- signed
   PRIMARY KEY (merchant, currency, account)
 ) STRICT, WITHOUT ROWID;
 
--- Merchants that are known: they have operations, or their ledger was opened before.
+-- The merchants that are known: they have operations, or their ledger was opened.
 CREATE TABLE merchants (
   merchant TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
--- What customers did on a UTC day (days since 1970), counted for their limits; old days are removed.
+-- The operations of a customer on a UTC day (days since 1970), counted for limits. Old days are deleted.
 CREATE TABLE daily_usage (
   day                 INTEGER NOT NULL,
   merchant            TEXT NOT NULL,
   shop                TEXT NOT NULL,
-  direction           INTEGER NOT NULL,
+  direction           INTEGER NOT NULL,       -- 0 payin, 1 payout
   customer_account_id INTEGER NOT NULL,
   operations          INTEGER NOT NULL,
   amount              INTEGER NOT NULL,
   PRIMARY KEY (day, merchant, shop, direction, customer_account_id)
 ) STRICT, WITHOUT ROWID;
 
--- What has to be done, by when, and who is at it. Rows leave when the work ends.
+-- The durable task queue. A row is deleted when its work ends.
 CREATE TABLE tasks (
-  kind      INTEGER NOT NULL,                 -- 0 a provider has to be asked, 1 a merchant has to be told
-  key       INTEGER NOT NULL,                 -- operations.transaction_id, or journal.entry below zero
+  kind      INTEGER NOT NULL,                 -- 0 a job of a provider, 1 a callback
+  key       INTEGER NOT NULL,                 -- operations.transaction_id; journal.entry, negated
   queue     TEXT NOT NULL,                    -- the shop; callbacks.merchant, a space, callbacks.target
-  queued_at INTEGER NOT NULL,                 -- or queued anew
+  queued_at INTEGER NOT NULL,                 -- or queued again
+  state     INTEGER NOT NULL,                 -- 0 waiting until due_at, 1 leased until due_at
   due_at    INTEGER NOT NULL,
-  leased    INTEGER NOT NULL,                 -- 1: claimed, and due_at is the end of the lease
-  attempts  INTEGER NOT NULL,                 -- claims since it was queued
-  PRIMARY KEY (kind, key)
+  attempts  INTEGER NOT NULL,                 -- claims since queued_at
+  PRIMARY KEY (kind, key),
+  CHECK (CASE state WHEN 0 THEN attempts >= 0 WHEN 1 THEN attempts > 0 ELSE 0 END)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tasks_by_due ON tasks (kind, queue, due_at, key);
--- Jobs that providers do not answer; it has none while they do.
+-- The jobs that providers do not answer; empty while they do.
 CREATE INDEX tasks_retried ON tasks (queued_at) WHERE kind = 0 AND attempts > 2;
 
--- How customers of pending deposits go on.
+-- The pages and instructions for the customers of pending deposits.
 CREATE TABLE preparations (
   transaction_id INTEGER PRIMARY KEY REFERENCES operations,
   sealed         BLOB NOT NULL
 ) STRICT;
 
--- What passed through this gateway to a remote engine: written before the request leaves.
+-- The creates that were forwarded to a remote engine, each written before its request is sent.
 CREATE TABLE journal (
-  entry           INTEGER PRIMARY KEY,        -- made as a transaction_id is
-  order_key       BLOB NOT NULL,              -- of its home
+  entry           INTEGER PRIMARY KEY,        -- has the form of a transaction_id
+  order_key       BLOB NOT NULL,              -- homes.order_key
   direction       INTEGER NOT NULL,           -- 0 payin, 1 payout
   state           INTEGER NOT NULL,           -- 0 open, 1 in doubt, 2 answered
-  doubted_at      INTEGER,                    -- when a request for it was last given up, or sent again
-  status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
+  doubted_at      INTEGER,                    -- when a request was last given up or sent again; NULL: neither, or answered
+  status          INTEGER NOT NULL,           -- as last received: 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at      INTEGER NOT NULL,
   amount          INTEGER NOT NULL,
-  fingerprint          BLOB NOT NULL,              -- as operations.fingerprint
+  fingerprint     BLOB NOT NULL,              -- as operations.fingerprint
   currency        TEXT NOT NULL,
   merchant        TEXT NOT NULL,
   order_id        TEXT NOT NULL,
   api_key         TEXT NOT NULL,
-  shop            TEXT NOT NULL,              -- the selected shop; '' where it is not known
+  shop            TEXT NOT NULL,              -- the selected shop; '': not known
   v1_callback_url TEXT,
-  transaction_id  TEXT,                       -- the engine's; NULL until it answered
+  transaction_id  TEXT,                       -- the engine's id of the operation
   redirect_url    TEXT,
-  account         BLOB,                       -- sealed: as last heard of the engine
-  body            BLOB NOT NULL               -- sealed: the v2 body to be sent again, by which conflicts are told apart, too
+  account         BLOB,                       -- sealed; as last received
+  body            BLOB NOT NULL,              -- sealed: the v2 body, for sending it again and for comparing repeats
+  CHECK (CASE state WHEN 2 THEN transaction_id IS NOT NULL AND doubted_at IS NULL
+    WHEN 1 THEN doubted_at IS NOT NULL WHEN 0 THEN 1 ELSE 0 END),
+  CHECK (state = 2 OR (status = 0 AND transaction_id IS NULL AND redirect_url IS NULL AND account IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_in_doubt ON journal (entry) WHERE state = 1;
 CREATE INDEX journal_by_v1 ON journal (merchant, created_at, entry, direction, shop, currency, status) WHERE state = 2;
 
--- What merchants are told, queued with the result, and what became of it. A pending one has a task.
+-- The callbacks of merchants, each queued in the commit of its result. A pending one has a task.
 CREATE TABLE callbacks (
   key         INTEGER PRIMARY KEY,            -- as tasks.key
-  nonce       INTEGER NOT NULL,               -- random: with the key, the callback's name
+  nonce       INTEGER NOT NULL,               -- random: part of the callback's id
   merchant    TEXT NOT NULL,
-  target      TEXT NOT NULL,                  -- scheme, host and port; 'engine': a remote engine tells the status first
+  target      TEXT NOT NULL,                  -- scheme, host and port; 'engine': a remote engine confirms the status first
   state       INTEGER NOT NULL,               -- 0 pending, 1 delivered, 2 failed
   queued_at   INTEGER NOT NULL,               -- or last resent
   tries       INTEGER NOT NULL,               -- in all
-  last_status INTEGER,                        -- of the last try that counted; NULL: none was answered
-  last_error  TEXT                            -- why it was not answered, or given up without a try
+  last_status INTEGER,                        -- of the last try that counted, if the receiver answered
+  last_error  TEXT,                           -- of the last try that counted, or of giving up
+  CHECK (last_status IS NULL OR last_error IS NULL),
+  CHECK (CASE state WHEN 0 THEN 1 WHEN 1 THEN tries > 0
+    WHEN 2 THEN coalesce(last_status, last_error) IS NOT NULL ELSE 0 END)
 ) STRICT;
 
--- The list, of all merchants and of one: with the key, so that it is in the list's order.
+-- The lists of all merchants and of one, in the order of the list.
 CREATE INDEX callbacks_by_time ON callbacks (state, queued_at, key);
 CREATE INDEX callbacks_by_merchant ON callbacks (merchant, state, queued_at, key);
 
--- A callback's latest tries, by their number.
+-- The latest tries of a callback.
 CREATE TABLE callback_tries (
   key         INTEGER NOT NULL,               -- callbacks.key
   number      INTEGER NOT NULL,               -- from 1
   began_at    INTEGER NOT NULL,
   duration_us INTEGER NOT NULL,
-  status      INTEGER,                        -- of these two, one
-  error       TEXT,
+  status      INTEGER,                        -- if the receiver answered
+  error       TEXT,                           -- if it did not
   PRIMARY KEY (key, number)
 ) STRICT, WITHOUT ROWID;
 
--- Until when callbacks were queued of which those that were delivered or given up may be forgotten. Empty: none was.
+-- Delivered and failed callbacks that were queued until this time may have been deleted. Empty: none was.
 CREATE TABLE forgotten (
   id    INTEGER PRIMARY KEY CHECK (id = 1),
   until INTEGER NOT NULL
 ) STRICT;
 
--- Creates that were checked without being made, counted by merchant and by the rules that they were checked by.
+-- Counts of creates that were checked without being made, by merchant and by the rules that checked them.
 CREATE TABLE check_counts (
   merchant   TEXT NOT NULL,
   rules      BLOB NOT NULL,                   -- hash of the merchant's rules, 16 bytes
-  id         BLOB NOT NULL,                   -- keyed hash of the two and of the seven that follow, 16 bytes
+  id         BLOB NOT NULL,                   -- keyed hash of the two and of the seven columns that follow, 16 bytes
   shop       TEXT NOT NULL,                   -- '': no shop of the rules
   direction  INTEGER NOT NULL,                -- 0 payin, 1 payout
-  class      INTEGER NOT NULL,                -- store::checks::CheckClass
-  member     TEXT NOT NULL,                   -- of the v1 body; '' where the class has none
+  class      INTEGER NOT NULL,                -- see store::checks::CheckClass
+  member     TEXT NOT NULL,                   -- of the v1 body; '': the class has none
   reason     TEXT NOT NULL,
-  file       TEXT NOT NULL,                   -- of the rule to change; '' where there is none
+  file       TEXT NOT NULL,                   -- of the rule to change; '': none
   key        TEXT NOT NULL,
   count      INTEGER NOT NULL,
-  since      INTEGER NOT NULL,                -- when the first of them was checked
+  since      INTEGER NOT NULL,                -- when the first was checked
   updated_at INTEGER NOT NULL,
   samples    TEXT NOT NULL,                   -- JSON array of JSON texts: names, lengths and shapes, never values
   PRIMARY KEY (merchant, rules, id)
 ) STRICT;
 
--- The merchants of which all ids that the old v1 service has were imported, by direction.
+-- The merchants whose ids of the old v1 service were all imported, by direction.
 CREATE TABLE complete_ids (
   merchant    TEXT NOT NULL,
   direction   INTEGER NOT NULL,               -- 0 payin, 1 payout
@@ -212,21 +219,22 @@ CREATE TABLE complete_ids (
   PRIMARY KEY (merchant, direction)
 ) STRICT, WITHOUT ROWID;
 
--- What operators did, and commands that change something: written before it takes effect. Never deleted.
+-- The audit trail: the actions of operators, and the commands that change something. A row is written before the action
+-- takes effect, and never deleted.
 CREATE TABLE actions (
   id            INTEGER PRIMARY KEY,          -- ascends with time, as a transaction_id does
   began_at      INTEGER NOT NULL,
-  ended_at      INTEGER,                      -- NULL: it is unfinished
+  ended_at      INTEGER,                      -- NULL: unfinished
   user_name     TEXT NOT NULL,
-  role          TEXT NOT NULL,                -- '': of a command, as the address
-  address       TEXT NOT NULL,
+  role          TEXT NOT NULL,                -- '': a command
+  address       TEXT NOT NULL,                -- '': a command
   request_id    TEXT NOT NULL,
-  action        TEXT NOT NULL,                -- its kind
+  action        TEXT NOT NULL,                -- the kind of action
   target        TEXT NOT NULL,
   parameters    TEXT NOT NULL,                -- JSON object of texts
   rules_version TEXT NOT NULL,
-  form          BLOB,                         -- the one-time key of the form that was sent, 16 bytes; NULL: there was none
-  outcome       TEXT,                         -- for people
+  form          BLOB,                         -- the one-time key of the form, 16 bytes; NULL: no form
+  outcome       TEXT,                         -- for people; NULL: unfinished
   CHECK ((ended_at IS NULL) = (outcome IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX actions_by_form ON actions (form) WHERE form IS NOT NULL;
@@ -234,14 +242,14 @@ CREATE INDEX actions_by_user ON actions (user_name, id);
 CREATE INDEX actions_by_action ON actions (action, id);
 CREATE INDEX actions_by_both ON actions (user_name, action, id);
 
--- Written to prove that the store can commit.
+-- Updated to prove that the store can commit.
 CREATE TABLE probe (
   id    INTEGER PRIMARY KEY CHECK (id = 1),
   count INTEGER NOT NULL
 ) STRICT;
 INSERT INTO probe VALUES (1, 0);
 
--- Filled and emptied again after a failed commit, to prove that the disk has room for operations.
+-- Filled and emptied after a failed commit, to prove that the disk has room for operations.
 CREATE TABLE probe_room (
   filler BLOB NOT NULL
 ) STRICT;

@@ -1,11 +1,4 @@
-//! Reads the rows that an [audit](crate::store::audit) checks, in one snapshot, a slice at a time, while the writer
-//! continues.
-
-mod callbacks;
-mod journal;
-mod ledger;
-mod operations;
-mod slice;
+//! Audits one snapshot while the writer continues, and checks the file itself: see [`audit`](crate::store::audit).
 
 use std::sync::Arc;
 
@@ -13,16 +6,10 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::failures::store_error;
 use super::schema::MIGRATIONS;
-use crate::store::audit::{AuditFindings, SchemaParts};
+use super::transaction::{SqliteTransaction, at_once};
+use crate::store::audit::{AuditFindings, AuditRun, AuditSlice, SchemaParts, audited};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, StoreError};
-
-/// Counts the rows that are checked slice by slice.
-const TOTAL: &str =
-    "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM journal) + (SELECT count(*) FROM callbacks)";
-
-/// Checks the slice after a number; returns its last number, or `None` after the last slice.
-type Slice = fn(&Connection, i64, &mut AuditFindings) -> rusqlite::Result<Option<i64>>;
 
 /// Audits the store as it is when this begins. Ends early, with the findings so far, when it was cancelled.
 ///
@@ -34,10 +21,10 @@ pub(super) fn run(
     progress: &dyn Fn(AuditProgress),
     wanted: &dyn Fn() -> bool,
 ) -> Result<Audit, StoreError> {
-    let mut findings = AuditFindings::new(vault, false);
+    let mut findings = AuditFindings::new(vault);
     let audited = connection
         .execute_batch("BEGIN")
-        .and_then(|()| all(connection, &mut findings, progress, wanted))
+        .and_then(|()| all(connection, &mut findings, &SqliteRun { progress, wanted }))
         .and_then(|()| connection.execute_batch("COMMIT"));
     let damaged = match audited {
         Ok(()) => findings.found.problems.iter().any(|problem| problem.starts_with(OF_THE_FILE)),
@@ -52,32 +39,32 @@ pub(super) fn run(
     Ok(found)
 }
 
-fn all(
-    connection: &Connection,
-    findings: &mut AuditFindings,
-    progress: &dyn Fn(AuditProgress),
-    wanted: &dyn Fn() -> bool,
-) -> rusqlite::Result<()> {
-    let total = connection.query_row(TOTAL, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
-    progress(AuditProgress { done: 0, total });
+fn all(connection: &Connection, findings: &mut AuditFindings, run: &SqliteRun<'_>) -> rusqlite::Result<()> {
     pages(connection, findings)?;
     structure(connection, findings)?;
-    let slices: [Slice; 3] = [operations::slice, journal::slice, callbacks::slice];
-    for slice in slices {
-        let mut after = i64::MIN;
-        while wanted()
-            && let Some(last) = slice(connection, after, findings)?
-        {
-            after = last;
-            progress(AuditProgress { done: findings.done(), total });
-        }
+    at_once(audited(&SqliteTransaction(connection), findings, run))
+}
+
+struct SqliteRun<'a> {
+    progress: &'a dyn Fn(AuditProgress),
+    wanted: &'a dyn Fn() -> bool,
+}
+
+/// The audit has a thread of its own, on which it checks what it has read.
+impl AuditRun<SqliteTransaction<'_>> for SqliteRun<'_> {
+    async fn before_slices(&self) -> rusqlite::Result<()> {
+        Ok(())
     }
-    operations::references(connection, findings)?;
-    if wanted() {
-        ledger::balances(connection, findings)?;
-        ledger::usage(connection, findings)?;
+
+    async fn check(&self, findings: &mut AuditFindings, slice: AuditSlice) -> rusqlite::Result<()> {
+        slice.check(findings);
+        Ok(())
     }
-    Ok(())
+
+    fn report(&self, progress: AuditProgress) -> bool {
+        (self.progress)(progress);
+        (self.wanted)()
+    }
 }
 
 /// The prefix of problems with the file's pages.
@@ -90,7 +77,9 @@ fn pages(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Res
     while let Some(row) = rows.next()? {
         let stated: String = row.get(0)?;
         for line in stated.lines().filter(|line| *line != "ok") {
-            findings.found.problem(format!("{OF_THE_FILE}{line}"));
+            // A row against a rule of its table is no damage of the pages.
+            let of_rows = line.starts_with("CHECK constraint failed");
+            findings.found.problem(if of_rows { line.to_owned() } else { format!("{OF_THE_FILE}{line}") });
         }
     }
     Ok(())

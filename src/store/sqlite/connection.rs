@@ -195,11 +195,6 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
     connection.prepare_cached(sql)?.query_row([], read).inspect_err(failures::end_process_if)
 }
 
-/// Commits a change without meaning, to find out whether commits work.
-pub(super) fn write_probe(connection: &Connection) -> rusqlite::Result<()> {
-    connection.prepare_cached("UPDATE probe SET count = count + 1 WHERE id = 1")?.execute([]).map(drop)
-}
-
 /// Commits as much as the largest operations need, and frees it again: on a disk that is almost full, a probe of one
 /// page still fits where no operation does.
 pub(super) fn prove_room(connection: &Connection) -> rusqlite::Result<()> {

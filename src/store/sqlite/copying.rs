@@ -9,7 +9,6 @@ use super::lock::{StoreLock, lock};
 use super::opening::connect_though_moved;
 use super::{connection, schema};
 use crate::clock::Random;
-use crate::store::copy::make_buckets_known;
 use crate::store::vault::{Vault, WrappedKey};
 use crate::store::{OpenError, StoreKeys};
 
@@ -40,7 +39,6 @@ pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Rand
     let keys = schema::stored_keys(&connection, path)?;
     let moved_to = schema::moved_to(&connection).map_err(OpenError::sqlite(path))?;
     let version = version(&connection).map_err(OpenError::sqlite(path))?;
-    make_buckets_known(&connection).map_err(OpenError::sqlite(path))?;
     Ok(CopySource { connection, vault, keys, moved_to, version, _lock: lock })
 }
 

@@ -1,21 +1,15 @@
-//! Pages of the lists of v1 callers and operators.
-//!
-//! A page is read along one index, which covers the filters. Skipping costs about 50 ns an entry, so a late page of a
-//! long list, or one with few matches, takes a while. Lists are read on blocking threads, two at once, for two seconds
-//! at most.
+//! Turns to read the lists of v1 callers and operators. Skipping costs about 50 ns an entry of an index, so a late page of a
+//! long list, or one with few matches, takes a while. Lists are read on blocking threads, two at once, for two seconds at
+//! most.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::Connection;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::connection::Readers;
-use super::row::{direction_number, status_number};
-use crate::domain::{HistoryQuery, Page};
 use crate::store::StoreError;
 
 /// How long a list waits for a permit, and how long it may be read.
@@ -58,47 +52,15 @@ impl ListTurns {
     }
 }
 
-/// Reads a page of a merchant's list. The parameters of `sql` are the merchant; the first and the last position;
-/// direction, shop, currency and status, each NULL for all; the limit and the offset; and `more`.
-pub(super) fn page<T>(
-    connection: &Connection,
-    sql: &str,
-    query: &HistoryQuery,
-    within: &RangeInclusive<i64>,
-    more: Option<i64>,
-    read: fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Page<T>> {
-    let limit = usize::from(query.limit);
-    let mut parameters: Vec<Value> = vec![
-        query.merchant.as_str().to_owned().into(),
-        (*within.start()).into(),
-        (*within.end()).into(),
-        query.direction.map(direction_number).into(),
-        query.shop.as_ref().map(|shop| shop.as_str().to_owned()).into(),
-        query.currency.as_ref().map(|currency| currency.as_str().to_owned()).into(),
-        query.status.map(status_number).into(),
-        // One more, to find out whether there is a next page.
-        (i64::from(query.limit) + 1).into(),
-        i64::try_from(query.skip).unwrap_or(i64::MAX).into(),
-    ];
-    parameters.extend(more.map(Value::from));
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params_from_iter(parameters), read)?;
-    let mut items: Vec<T> = rows.collect::<Result<_, _>>()?;
-    let has_more = items.len() > limit;
-    items.truncate(limit);
-    Ok(Page { items, has_more })
-}
-
 /// Reads in one transaction, so that everything has the state of one moment. After an error the connection must not be
 /// used again.
 pub(super) fn at_one_moment<T>(
     connection: &Connection,
-    read: impl FnOnce() -> rusqlite::Result<T>,
+    read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
     execute("BEGIN")?;
-    let found = read()?;
+    let found = read(connection)?;
     execute("COMMIT")?;
     Ok(found)
 }

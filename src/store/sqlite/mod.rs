@@ -13,21 +13,18 @@
 mod audit;
 mod backend;
 pub mod backup;
-mod checks;
 mod connection;
 pub(super) mod copying;
 mod failures;
-mod journal;
+mod ledger;
 mod lists;
 mod lock;
 mod opening;
-mod outbox;
-mod row;
 mod schema;
+mod statements;
 mod tasks;
 #[cfg(test)]
 mod tests;
-mod trail;
 mod transaction;
 mod writer;
 

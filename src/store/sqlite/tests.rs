@@ -16,17 +16,19 @@ use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
 use crate::domain::{
-    AccountNumber, Amount, Balance, Currency, Detail, Direction, Fields, Instructions, Outcome, Page, Preparation,
-    Secret, TransactionId, UnixMillis,
+    AccountNumber, Balance, Currency, Detail, Direction, Fields, Instructions, Outcome, Page, Preparation, Secret,
+    TransactionId, UnixMillis,
 };
 use crate::store::conformance::{
     CARD, NOW, PAYER, TestBackend, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
 use crate::store::rows::context::merchant_number;
+use crate::store::sql::Sql;
 use crate::store::{
-    AuditProgress, Claim, CompletionOutcome, Holds, InsertOutcome, NewOperation, OpenError, Opened, OrderLookup,
-    SchemaFields, Store, StoreError, StoreKeys, Stored,
+    Claim, CompletionOutcome, Holds, InsertOutcome, NewOperation, OpenError, Opened, OrderLookup, SchemaFields, Store,
+    StoreError, StoreKeys, Stored,
 };
+use crate::store::{OrderHomes as _, OrderLookups as _, ProviderJobs as _};
 
 mod beside;
 mod history;
@@ -34,6 +36,7 @@ mod journal;
 mod lists;
 mod log;
 mod outbox;
+mod plans;
 mod tampered;
 mod trail;
 
@@ -91,8 +94,12 @@ fn contains(haystack: &[u8], needle: &str) -> bool {
 }
 
 /// Returns the query plan, one step a line.
-fn plan(connection: &rusqlite::Connection, sql: &str) -> String {
-    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+fn plan(connection: &rusqlite::Connection, sql: Sql) -> String {
+    plan_of(connection, sql.sqlite)
+}
+
+fn plan_of(connection: &rusqlite::Connection, text: &str) -> String {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
     for number in 1..=statement.parameter_count() {
         statement.raw_bind_parameter(number, 1).unwrap();
     }

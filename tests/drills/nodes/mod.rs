@@ -197,8 +197,8 @@ async fn assert_reported(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
 async fn assert_nothing_is_left(nodes: &Nodes) {
     eventually("the queues are empty", async || {
         let left = nodes.database.sql(
-            "SELECT count(*) FROM tasks t LEFT JOIN operations o ON o.bucket = t.bucket AND o.transaction_id = t.key \
-             LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE t.kind = 1 OR x.direction = 1",
+            "SELECT count(*) FROM tasks t LEFT JOIN operations o ON o.transaction_id = t.key \
+             LEFT JOIN contexts x ON x.id = o.context WHERE t.kind = 1 OR x.direction = 1",
         );
         (left == "0").then_some(())
     })

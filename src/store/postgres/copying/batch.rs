@@ -16,12 +16,12 @@ const ROWS: usize = 2_000;
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// A table with its columns, as in the target.
-pub(super) struct Columns {
+pub(super) struct TableColumns {
     pub(super) table: &'static CopiedTable,
     columns: Vec<(String, Type)>,
 }
 
-impl Columns {
+impl TableColumns {
     /// Reads them from the target.
     pub(super) async fn of(client: &Client, table: &'static CopiedTable) -> Result<Self, PgError> {
         let statement = client.prepare(&format!("SELECT * FROM {}", table.name)).await?;
@@ -55,7 +55,6 @@ impl Columns {
     pub(super) fn sums(&self) -> String {
         let sum = |(name, of): &(String, Type)| {
             let summand = match *of {
-                Type::BOOL => format!("{name}::integer"),
                 Type::TEXT | Type::BYTEA => format!("octet_length({name})"),
                 _ => name.clone(),
             };
@@ -68,11 +67,11 @@ impl Columns {
 /// The rows of a table of the source, as they will be in the target.
 pub(super) struct RowBatches<'a> {
     rows: Rows<'a>,
-    columns: &'a Columns,
+    columns: &'a TableColumns,
 }
 
 impl<'a> RowBatches<'a> {
-    pub(super) const fn new(rows: Rows<'a>, columns: &'a Columns) -> Self {
+    pub(super) const fn new(rows: Rows<'a>, columns: &'a TableColumns) -> Self {
         Self { rows, columns }
     }
 
@@ -102,7 +101,7 @@ fn size(value: &Value) -> usize {
 }
 
 pub(super) struct Batch<'a> {
-    columns: &'a Columns,
+    columns: &'a TableColumns,
     rows: Vec<Vec<Value>>,
 }
 
@@ -122,7 +121,7 @@ impl Batch<'_> {
         arrays.collect::<Option<_>>().ok_or(CopyError::NotOurs { table: self.columns.table.name })
     }
 
-    /// Adds the rows to the sums of a table: see [`Columns::sums`].
+    /// Adds the rows to the sums of a table: see [`TableColumns::sums`].
     pub(super) fn add_to(&self, sums: &mut [i128]) {
         let (count, of_columns) = sums.split_first_mut().expect("the count of rows comes before the sums of columns");
         for row in &self.rows {
@@ -156,11 +155,6 @@ fn array<'a>(of: &Type, values: impl Iterator<Item = &'a Value>) -> Option<Array
         Type::INT8 => all(values, integer),
         Type::INT4 => all(values, |value| i32::try_from(integer(value)?).ok()),
         Type::INT2 => all(values, |value| i16::try_from(integer(value)?).ok()),
-        Type::BOOL => all(values, |value| match integer(value)? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }),
         Type::TEXT => all(values, |value| if let Value::Text(text) = value { Some(text.clone()) } else { None }),
         Type::BYTEA => all(values, |value| if let Value::Blob(bytes) = value { Some(bytes.clone()) } else { None }),
         _ => None,

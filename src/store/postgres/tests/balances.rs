@@ -1,12 +1,11 @@
 //! Balances that consist of a row and its changes.
 
-use deadpool_postgres::Transaction;
-
 use super::crowds::held;
 use super::*;
 use crate::domain::LedgerAccount;
 use crate::store::conformance::{NOW, audited, created, deposit, merchant, withdrawal};
 use crate::store::postgres::ledger::{self, fold};
+use crate::store::postgres::transaction::PgTransaction;
 
 async fn until_folded(place: &Place) {
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
@@ -75,9 +74,8 @@ async fn a_decision_does_not_block_folding_of_other_accounts() {
     };
     pay("first").await;
     until_folded(&place).await;
-    let lock = async |transaction: &Transaction<'_>| {
-        ledger::lock(transaction, &merchant("acme"), eur(), LedgerAccount::Available).await
-    };
+    let lock =
+        async |tx: &PgTransaction<'_>| ledger::lock(tx, &merchant("acme"), eur(), LedgerAccount::Available).await;
     let holding = held(&store, Arc::clone(&let_go), lock).await;
     pay("second").await;
     let left = "SELECT string_agg(merchant || account, ' ' ORDER BY merchant, account) FROM balance_changes";
@@ -101,15 +99,15 @@ async fn a_decision_folds_many_changes() {
     store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
     until_folded(&place).await;
     let counts = store.thread.run(async |node| {
-        node.transact(async |transaction| {
-            let changes = "INSERT INTO balance_changes SELECT sign, bucket, account, merchant, currency \
-                FROM accounts, generate_series(1, 200), (VALUES (1), (-1)) AS signs (sign) WHERE account = 2";
+        node.transact(async |tx| {
+            let changes = "INSERT INTO balance_changes SELECT n, sign, 2 + sign, account, merchant, currency \
+                FROM accounts, generate_series(1, 200) AS n, (VALUES (1), (-1)) AS signs (sign) WHERE account = 2";
             let (merchant, account) = (merchant("acme"), LedgerAccount::Available);
-            ledger::lock(transaction, &merchant, eur(), account).await?;
-            transaction.batch_execute(changes).await?;
-            let before = ledger::balance(transaction, &merchant, eur(), account).await?;
-            fold::own(transaction, &merchant, eur(), account).await?;
-            Ok([before, ledger::balance(transaction, &merchant, eur(), account).await?])
+            ledger::lock(tx, &merchant, eur(), account).await?;
+            tx.executor.batch_execute(changes).await?;
+            let before = ledger::balance(tx, &merchant, eur(), account).await?;
+            fold::own(tx.executor, &merchant, eur(), account).await?;
+            Ok([before, ledger::balance(tx, &merchant, eur(), account).await?])
         })
         .await
     });
@@ -126,8 +124,8 @@ async fn a_sum_that_no_balance_can_hold_keeps_no_other_from_being_folded() {
     }
     until_folded(&place).await;
     place.0.sql(
-        "INSERT INTO balance_changes SELECT CASE merchant WHEN 'acme' THEN 9223372036854775807 ELSE 1 END, bucket, \
-         account, merchant, currency FROM accounts WHERE account = 3",
+        "INSERT INTO balance_changes SELECT 7, CASE merchant WHEN 'acme' THEN 9223372036854775807 ELSE 1 END, 0, account, \
+         merchant, currency FROM accounts WHERE account = 3",
     );
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
     while place.0.sql("SELECT string_agg(merchant, ' ') FROM balance_changes") != "acme" {

@@ -129,6 +129,6 @@ async fn a_store_that_is_dropped_answers_every_caller() {
 }
 
 fn claim(number: u8) -> queue::NewClaim {
-    let home = crate::store::create::Home::Claimed(deposit("acme", "any").operation.id);
+    let home = crate::store::homes::Home::Claimed(deposit("acme", "any").operation.id);
     queue::NewClaim { order: crate::domain::Fingerprint([number; 16]), home }
 }

@@ -1,18 +1,17 @@
 //! One caller, order or merchant does not block others.
 
-use deadpool_postgres::Transaction;
-
 use super::*;
 use crate::domain::LedgerAccount;
 use crate::store::conformance::{audited, created, deposit, first_page, merchant, withdrawal};
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::ledger;
+use crate::store::postgres::transaction::PgTransaction;
 
 /// Holds the locks of some work until it is released.
 pub(super) async fn held(
     store: &Arc<PostgresStore>,
     let_go: Arc<Notify>,
-    lock: impl AsyncFn(&Transaction<'_>) -> Result<(), PgError> + Send + 'static,
+    lock: impl AsyncFn(&PgTransaction<'_>) -> Result<(), PgError> + Send + 'static,
 ) -> tokio::task::JoinHandle<()> {
     let (locked, is_locked) = tokio::sync::oneshot::channel();
     let store = Arc::clone(store);
@@ -42,9 +41,8 @@ async fn a_locked_order_does_not_block_others() {
     let Some(place) = Place::new() else { return };
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     let first = created(&*store, plain("order")).await;
-    let change = async |transaction: &Transaction<'_>| {
-        transaction.batch_execute("UPDATE operations SET amount = amount").await.map_err(PgError::from)
-    };
+    let change =
+        async |tx: &PgTransaction<'_>| tx.executor.batch_execute("UPDATE operations SET amount = amount").await;
     let holding = held(&store, Arc::clone(&let_go), change).await;
     // Together: one batch has the repeats and the other creates.
     let creates: Vec<_> = (0..40)
@@ -76,9 +74,9 @@ async fn a_merchant_with_waiting_decisions_does_not_block_others() {
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     created(&*store, deposit("acme", "first")).await;
     created(&*store, deposit("bolt", "first")).await;
-    let lock = async |transaction: &Transaction<'_>| {
+    let lock = async |tx: &PgTransaction<'_>| {
         let euro = Currency::new("EUR").unwrap();
-        ledger::lock(transaction, &merchant("acme"), euro, LedgerAccount::Available).await
+        ledger::lock(tx, &merchant("acme"), euro, LedgerAccount::Available).await
     };
     let holding = held(&store, Arc::clone(&let_go), lock).await;
     let waiting: Vec<_> = (0..40)
@@ -113,8 +111,8 @@ async fn a_merchant_with_waiting_decisions_does_not_block_others() {
 async fn a_slow_list_is_refused_and_blocks_nothing() {
     let Some(place) = Place::new() else { return };
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
-    let lock = async |transaction: &Transaction<'_>| {
-        Ok(transaction.batch_execute("LOCK TABLE operations IN ACCESS EXCLUSIVE MODE").await?)
+    let lock = async |tx: &PgTransaction<'_>| {
+        tx.executor.batch_execute("LOCK TABLE operations IN ACCESS EXCLUSIVE MODE").await
     };
     let holding = held(&store, Arc::clone(&let_go), lock).await;
     let lists: Vec<_> = (0..2)

@@ -319,7 +319,7 @@ async fn assert_kept(store: &PostgresStore, place: &server::Database, load: &Loa
     }
     let ids: HashSet<_> = acknowledged.iter().map(|(_, id)| id).collect();
     assert_eq!(ids.len(), acknowledged.len());
-    let doubled = "SELECT count(*) FROM (SELECT 1 FROM operations o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+    let doubled = "SELECT count(*) FROM (SELECT 1 FROM operations o JOIN contexts x ON x.id = o.context \
          GROUP BY x.direction, o.order_id HAVING count(*) > 1) AS d";
     assert_eq!(place.sql(doubled), "0");
     audited(store).await;

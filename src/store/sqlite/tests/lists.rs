@@ -4,8 +4,8 @@ use super::*;
 use crate::domain::HistoryQuery;
 use crate::store::StoreError;
 use crate::store::conformance::first_page;
+use crate::store::pages::V1_PAGE;
 use crate::store::sqlite::lists::{LONGEST, ListTurns};
-use crate::store::sqlite::row::StoredRow;
 
 /// Inserts operations of a merchant created through v1, without sealed columns.
 fn fill(place: &Place, listed: i64, count: u32) {
@@ -60,7 +60,7 @@ async fn a_page_is_read_along_one_index() {
             fill(&place, 7, rows);
             connection.execute_batch("ANALYZE").unwrap();
         }
-        let plan = plan(&connection, StoredRow::V1_PAGE);
+        let plan = plan(&connection, V1_PAGE);
         assert!(plan.contains(search) && !plan.contains("TEMP B-TREE") && !plan.contains("SCAN o"), "{rows}: {plan}");
     }
 }

@@ -3,11 +3,13 @@
 
 use super::*;
 use crate::domain::State;
+use crate::store::callbacks::LATE;
 use crate::store::conformance::{audited, expiry, merchant, reported};
-use crate::store::sqlite::outbox::plans::{
-    BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, DUE, LATE, NEXT_QUEUE, OF_ITS_TIME, OF_ITS_TIME_AND_MERCHANT,
-    OF_ORDER, OVERLONG, SIZE,
+use crate::store::outbox::list::{
+    AT_ITS_TIME, AT_ITS_TIME_OF_MERCHANT, BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, OF_ORDER, SIZE,
 };
+use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE};
+use crate::store::tasks::OVERLONG;
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
     CallbackTarget, CallbackTry, Outbox, Resent, TryOutcome,
@@ -180,20 +182,29 @@ async fn plans_of_the_outbox_search_one_index() {
         (DUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue=? AND due_at<?)\n"),
         (
             LATE,
-            "SEARCH c USING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at<?)\n\
+            "SEARCH c USING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at>? AND queued_at<?)\n\
              SEARCH t USING PRIMARY KEY (kind=? AND key=?) LEFT-JOIN\n",
         ),
-        (OF_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at=? AND key<?)\n"),
-        (BEFORE_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at<?)\n"),
+        (AT_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at=? AND key<?)\n"),
         (
-            OF_ITS_TIME_AND_MERCHANT,
+            BEFORE_ITS_TIME,
+            "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at>? AND queued_at<?)\n",
+        ),
+        (
+            AT_ITS_TIME_OF_MERCHANT,
             "SEARCH callbacks USING COVERING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at=? AND key<?)\n",
         ),
         (
             BEFORE_ITS_TIME_OF_MERCHANT,
-            "SEARCH callbacks USING COVERING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at<?)\n",
+            "SEARCH callbacks USING COVERING INDEX callbacks_by_merchant (merchant=? AND state=? AND queued_at>? AND queued_at<?)\n",
         ),
-        (SIZE, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\n"),
+        (
+            SIZE,
+            "SCAN CONSTANT ROW\nSCALAR SUBQUERY 2\nCO-ROUTINE pending\n\
+             SEARCH tasks USING COVERING INDEX tasks_by_due (kind=?)\nSCAN pending\nSCALAR SUBQUERY 4\nCO-ROUTINE failed\n\
+             SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\nSCAN failed\nSCALAR SUBQUERY 5\n\
+             SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\n",
+        ),
         (
             OF_ORDER,
             "SEARCH callbacks USING INTEGER PRIMARY KEY (rowid=?)\nSCALAR SUBQUERY 1\n\
@@ -205,7 +216,7 @@ async fn plans_of_the_outbox_search_one_index() {
             connection.execute_batch("ANALYZE").unwrap();
         }
         for (sql, expected) in plans {
-            assert_eq!(plan(&connection, sql), expected, "{sql}");
+            assert_eq!(plan(&connection, sql), expected, "{sql:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What only the file shows of the audit trail: a failing disk, query plans.
 
 use super::*;
-use crate::store::sqlite::trail::{ALL, OF_ACTION, OF_USER, OF_USER_AND_ACTION};
+use crate::store::trail::{ALL, OF_ACTION, OF_USER, OF_USER_AND_ACTION};
 use crate::store::{ActionQuery, AuditTrail, BeginOutcome, NewAction};
 
 fn action() -> NewAction {

@@ -1,0 +1,113 @@
+//! The trait [`OrderHomes`], implemented for every [`Backend`].
+
+use super::{Home, HomeClaim, OrderHome, home_of, reserve};
+use crate::domain::{Direction, MerchantId, OrderId, UnixMillis};
+use crate::store::backend::{Backend, ReadKind};
+use crate::store::{Reservations, StoreFuture, checks};
+
+/// The homes of orders that are no operations of this store.
+pub trait OrderHomes: Send + Sync + 'static {
+    /// Claims an order that has no home, and returns its home. Resolves only after the claim is on disk; claims share a
+    /// commit (contract section 6, "Homes and modes").
+    fn claim<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+        claim: HomeClaim,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, OrderHome>;
+
+    /// Returns the home of a merchant's order, if it has one.
+    fn order_home<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> StoreFuture<'a, Option<OrderHome>>;
+
+    /// Reserves `order_id`s for v1 in one commit. Ids that already name an operation or a journal entry are left
+    /// unchanged (contract section 7, `import-ids`). A commit that reserves any id also removes the mark of
+    /// [`OrderHomes::mark_complete`].
+    fn reserve<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_ids: &'a [OrderId],
+        at: UnixMillis,
+    ) -> StoreFuture<'a, Reservations>;
+
+    /// Marks a merchant's reserved ids of a direction as complete: legacy has no others that did not pass this gateway.
+    fn mark_complete<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, ()>;
+
+    /// Reports whether a merchant's reserved ids of a direction are marked as complete. One indexed read.
+    fn ids_complete<'a>(&'a self, merchant: &'a MerchantId, direction: Direction) -> StoreFuture<'a, bool>;
+}
+
+impl<B: Backend> OrderHomes for B {
+    fn claim<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+        claim: HomeClaim,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, OrderHome> {
+        let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
+        let claimed = self.claim_home(order, Home::claimed(claim, merchant, at));
+        Box::pin(async move { claimed.await.map(OrderHome::of) })
+    }
+
+    fn order_home<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> StoreFuture<'a, Option<OrderHome>> {
+        Box::pin(async move {
+            let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
+            let home = self.read(ReadKind::Lookup, async move |tx| home_of(tx, order).await).await?;
+            Ok(home.map(OrderHome::of))
+        })
+    }
+
+    fn reserve<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_ids: &'a [OrderId],
+        at: UnixMillis,
+    ) -> StoreFuture<'a, Reservations> {
+        let key = |order_id| self.vault().fingerprint_key().order_key(merchant, direction, order_id);
+        let orders: Vec<_> = order_ids.iter().map(key).collect();
+        let (imported, merchant) = (Home::imported(merchant, at), merchant.clone());
+        Box::pin(self.transact(async move |tx| {
+            let reservations = reserve(tx, &orders, imported).await?;
+            if reservations.new > 0 {
+                checks::mark_incomplete(tx, &merchant, direction).await?;
+            }
+            Ok(reservations)
+        }))
+    }
+
+    fn mark_complete<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, ()> {
+        let merchant = merchant.clone();
+        Box::pin(self.run_alone(async move |tx| checks::mark_complete(tx, &merchant, direction, at).await))
+    }
+
+    fn ids_complete<'a>(&'a self, merchant: &'a MerchantId, direction: Direction) -> StoreFuture<'a, bool> {
+        let merchant = merchant.clone();
+        let is_complete = async move |tx: &B::Tx<'_>| checks::is_complete(tx, &merchant, direction).await;
+        Box::pin(self.read(ReadKind::Lookup, is_complete))
+    }
+}

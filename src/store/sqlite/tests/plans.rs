@@ -1,0 +1,31 @@
+//! No statement of a request or a worker reads a table as a whole, or sorts.
+
+use super::*;
+use crate::store::conformance::recorded;
+
+/// Returns the steps of a plan that read a table or an index as a whole, or sort its rows. Partial indexes hold only what is
+/// looked for, and subqueries are bounded.
+fn wrong_steps(plan: &str) -> Vec<&str> {
+    let is_subquery = |name: &str| plan.lines().any(|step| step == format!("CO-ROUTINE {name}"));
+    let is_wrong = |step: &&str| {
+        let Some(scanned) = step.strip_prefix("SCAN ") else { return step.contains("TEMP B-TREE") };
+        let partial =
+            ["journal_open", "journal_in_doubt", "tasks_retried"].iter().any(|index| scanned.ends_with(index));
+        scanned != "CONSTANT ROW" && !partial && !is_subquery(scanned)
+    };
+    plan.lines().filter(is_wrong).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_statement_scans_a_table() {
+    run_every_case().await;
+    let place = Place::new();
+    drop(place.open_made().unwrap());
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let statements = recorded('?');
+    assert!(statements.len() > 80, "{} statements", statements.len());
+    for text in statements {
+        let plan = plan_of(&connection, text);
+        assert_eq!(wrong_steps(&plan), [""; 0], "{text}\n{plan}");
+    }
+}
