@@ -16,7 +16,6 @@ use regex::Regex;
 const STATUS_CODES: &[&str] = &[
     "http/reply.rs",
     "http/admin/reply.rs",
-    "http/listener/refusal.rs",
     "cli/listen.rs",
     "cli/listen/exchange.rs",
     "cli/stub/legacy.rs",
