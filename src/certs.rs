@@ -1,4 +1,4 @@
-//! Development certificates: a local CA and a server certificate signed by it (contract section 1; `[tls] generate`).
+//! Development certificates: a local CA and a server certificate signed by it (contract sections 1 and 2, `[tls]`).
 //!
 //! The CA is created once and reused, so that clients that trust `ca.pem` also trust later certificates. An existing
 //! file is replaced only on request, and a new certificate is verified as a client would verify it before it is

@@ -1,7 +1,7 @@
-//! Signs and verifies by v2's recipe (merchant-api-v2, "Authentication"), by the recipes of v1 dialects (contract
-//! section 4, `[signature]`), and by that of a remote engine's callbacks (section 2, `[engine] callback_signature`); and
-//! signs and verifies links: `{public_url}/{kind}/{transaction_id}?expires=<unix>&signature=<hex>`, with HMAC-SHA256 over
-//! path and query up to the signature (section 9).
+//! Signs and verifies by v2's recipe (promises P196 to P201), by the recipes of v1 dialects (contract section 4,
+//! `[signature]`), and by that of a remote engine's callbacks (contract section 2, `callback_signature`); and signs and
+//! verifies links: `{public_url}/{kind}/{transaction_id}?expires=<unix>&signature=<hex>`, with HMAC-SHA256 over path
+//! and query up to the signature (contract section 9).
 //!
 //! Received signatures are decoded and compared in constant time. The signed payload is fed to the hash piece by piece
 //! and never assembled.
@@ -26,7 +26,7 @@ const SHA256_LENGTH: usize = 32;
 /// The length of the longest hash, HMAC-SHA512, in bytes.
 const LONGEST_HASH: usize = 64;
 
-/// Returns the v2 signature: the lowercase hexadecimal HMAC-SHA256 of the raw body (merchant-api-v2, "Authentication").
+/// Returns the v2 signature: the lowercase hexadecimal HMAC-SHA256 of the raw body (promises P196 and P197).
 #[must_use]
 pub fn sign_v2(secret: &Secret, body: &[u8]) -> String {
     let mut mac = secret.sha256();

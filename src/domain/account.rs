@@ -50,8 +50,8 @@ impl fmt::Debug for AccountNumber {
 }
 
 /// Masks a text that looks like a card number (12 to 19 digits, with or without spaces, dashes or points between them):
-/// keeps the first six and the last four digits, and replaces the others by `*` (merchant-api-v2, status
-/// `account_number`; contract section 7). Returns other text unchanged.
+/// keeps the first six and the last four digits, and replaces the others by `*` (promises P031 and P032;
+/// contract section 7, status `account_number`). Returns other text unchanged.
 #[must_use]
 pub fn masked(text: &str) -> String {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();

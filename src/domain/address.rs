@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::InvalidValue;
 
-/// The customer's address as the merchant sent it: exactly one IPv4 or IPv6 address (merchant-api-v2,
-/// `fields.merchant_user_ip`). The text is kept because retries are compared by it.
+/// The customer's address as the merchant sent it: exactly one IPv4 or IPv6 address (promises P072 to
+/// P078). The text is kept because retries are compared by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerIp {
     text: Box<str>,

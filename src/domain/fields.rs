@@ -1,4 +1,4 @@
-//! The `fields` object of a create request (merchant-api-v2, "Shop fields"): the names in it that every shop knows, and its
+//! The `fields` object of a create request (promises P040 to P071): the names in it that every shop knows, and its
 //! members as a shop's schema keeps them and as repeats compare them.
 
 use std::borrow::Cow;

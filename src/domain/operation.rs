@@ -233,7 +233,7 @@ impl Operation {
     }
 
     /// Returns the status record's `method`: the code sent at creation, else the shop's payment-method code, else
-    /// `unknown` (merchant-api-v2, status record).
+    /// `unknown` (promises P025 to P027).
     #[must_use]
     pub fn shown_method(&self) -> &str {
         match (&self.method, &self.payment_method) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{BrowserUrl, InvalidValue, is_deceptive};
 
-/// The outcome of preparing a deposit (merchant-api-v2, "Customer payment page").
+/// The outcome of preparing a deposit (promises P176 to P181).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preparation {
     /// A payment page to open.

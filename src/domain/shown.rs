@@ -83,7 +83,7 @@ impl From<&Operation> for OperationView {
     }
 }
 
-/// The content of the v2 status record (merchant-api-v2, "Transaction status record").
+/// The content of the v2 status record (promises P020 to P033).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusRecord {
     /// The merchant's id of the operation.

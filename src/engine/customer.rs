@@ -1,5 +1,5 @@
-//! The next step of a deposit's customer, for the pages that show it (merchant-api-v2, "Customer payment page"), and the
-//! links between these pages.
+//! The next step of a deposit's customer, for the pages that show it (promises P176 to P186), and the links
+//! between these pages.
 
 use super::Engine;
 use crate::auth::signatures::{self, Link, LinkRefused};

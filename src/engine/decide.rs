@@ -129,8 +129,8 @@ fn refused_field(problem: FieldProblem) -> RuleRefusal {
     RuleRefusal { error: RequestError::member(path, problem.reason), rule: RefusingRule::Schema(problem.rule) }
 }
 
-/// Why an operation was created FAILED (merchant-api-v2: "HTTP 200 is also returned when the operation already has a
-/// failed result"). For the log and the metrics only: the caller sees FAILED and no reason.
+/// Why an operation was created FAILED: HTTP 200 is also returned for an operation with a failed result (promise P148).
+/// For the log and the metrics only: the caller sees FAILED and no reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureCause {
     /// The provider refuses it at once.

@@ -87,7 +87,7 @@ impl Engine {
             (Compared::V2Request(request), None) => {
                 fingerprint(self.store.fingerprint_key(), request, &stored.comparison.kept)
             }
-            // "Switching shop or API version is not a way to retry" (merchant-api-v2), even with the same data.
+            // Switching the API version is not a way to retry (promise P246), even with the same data.
             (Compared::V1Body(_), None) | (Compared::V2Request(_), Some(_)) => {
                 return Err(CreateError::OtherVersion(Some(stored.operation.id.digits().as_str().into())));
             }

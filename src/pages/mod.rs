@@ -1,6 +1,5 @@
-//! The pages of a deposit's customer (merchant-api-v2, "Customer payment page"; contract section 9): the entry link,
-//! the return link and the sandbox's hosted page. Viewing a page changes nothing; only the sandbox's Pay and Decline
-//! do.
+//! The pages of a deposit's customer (promises P176 to P191; contract section 9): the entry link, the return
+//! link and the sandbox's hosted page. Viewing a page changes nothing; only the sandbox's Pay and Decline do.
 
 mod decision;
 mod entry;

@@ -215,8 +215,8 @@ impl DepositPage {
         Some(Self { operation, deposit, payment, return_url })
     }
 
-    /// Returns the redirect for a deposit of this status, byte for byte as the merchant specified it (merchant-api-v2,
-    /// browser return destination).
+    /// Returns the redirect for a deposit of this status, byte for byte as the merchant specified it (promises
+    /// P098 to P101).
     pub(super) fn destination(&self, status: Status) -> PageResponse {
         let Deposit { success_url, pending_url, fail_url, .. } = &self.deposit;
         let destination = match status {

@@ -59,7 +59,7 @@ impl EngineCredentials {
     }
 }
 
-/// An engine's response, as far as the contract lets the gateway pass it on (section 5, "Replies of the engine").
+/// An engine's response, as far as the gateway may pass it on (contract section 5, "Replies of the engine").
 pub(super) enum EngineResponse {
     /// 200.
     Done(Bytes),

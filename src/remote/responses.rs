@@ -1,5 +1,5 @@
-//! Reading an engine's responses: the members that they must have (merchant-api-v2). Others are ignored, and errors hold no
-//! value of a response.
+//! Reading an engine's responses: the members that they must have (promises P020 to P039 and P165). Others are
+//! ignored, and errors hold no value of a response.
 
 use crate::domain::{AccountNumber, Amount, Currency, Direction, RedirectUrl, Status};
 use crate::json::{Node, Object};

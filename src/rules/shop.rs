@@ -71,7 +71,7 @@ impl ProviderRules {
     }
 }
 
-/// The format of a recipient's account (merchant-api-v2, "POST /api/v2/withdrawals").
+/// The format of a recipient's account (promises P161 to P163).
 #[derive(Debug, Clone)]
 pub enum AccountRule {
     /// 12 to 19 digits.
@@ -107,8 +107,8 @@ impl AccountRule {
     }
 }
 
-/// The payment checks of a shop, applied before an operation goes to its provider (merchant-api-v2,
-/// `customer_account_id` and `merchant_user_ip`). An operation that fails them is created FAILED.
+/// The payment checks of a shop, applied before an operation goes to its provider: of `merchant_user_ip` and of
+/// `customer_account_id` (promises P090 and P132). An operation that fails them is created FAILED.
 #[derive(Debug, Default)]
 pub struct PaymentChecks {
     /// Customers' addresses (`fields.merchant_user_ip`) that are refused.

@@ -1,4 +1,4 @@
-//! The v1 shapes: create bodies in (contract section 5), default replies and callbacks out (section 4).
+//! The v1 shapes: create bodies in (contract section 5), default replies and callbacks out (contract section 4).
 
 use std::borrow::Cow;
 

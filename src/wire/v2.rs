@@ -1,4 +1,4 @@
-//! The v2 shapes: create requests in, replies out (merchant-api-v2, "Endpoints").
+//! The v2 shapes: create requests in, replies out (promises P103 to P175).
 
 use super::members::{not_null, parsed, present, read_members, required, required_parsed};
 use crate::domain::{
@@ -187,7 +187,7 @@ pub fn create_reply(transaction_id: &str, redirect_url: Option<&str>) -> String 
     body
 }
 
-/// Writes the status record (merchant-api-v2, "Transaction status record").
+/// Writes the status record (promises P020 to P033).
 #[must_use]
 pub fn status_reply(record: &StatusRecord) -> String {
     let mut body = String::with_capacity(256);

@@ -1,5 +1,5 @@
 //! Connections over the wire: TLS, framing, deadlines, and what a server must refuse before it is a request (contract
-//! section 3, steps 1 and "what hyper leaves to its user").
+//! section 3, step 1 and "What hyper leaves to its user").
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
 //! Shop fields over the wire: schemas of either direction, lists, defaults, customer fields and the customer's address
-//! (merchant-api-v2, "Shop fields"; contract section 2, "shops").
+//! (promises P040 to P095; contract section 2, "shops/card-eur.toml").
 
 use serde_json::{Value, json};
 

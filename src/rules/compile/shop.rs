@@ -163,7 +163,7 @@ impl Context<'_> {
         let payin = self.schema(here, &raw.payin.schema, Direction::Payin, shared);
         let payout = self.schema(here, &raw.payout.schema, Direction::Payout, shared);
         let payment_method = raw.payment_method.get().map(|method| method.0.clone());
-        // Without the key the payment method decides: merchant-api-v2 states the rule for card and mobile shops.
+        // Without the key the payment method decides, for card and mobile shops (promises P161 and P162).
         let account = raw.payout.account.get().cloned().unwrap_or(match payment_method.as_deref() {
             Some("card") => AccountRule::Card,
             Some("mobile") => AccountRule::Mobile,

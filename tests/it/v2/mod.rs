@@ -1,5 +1,4 @@
-//! v2 over the wire: creates, repeats, refusals and the status, as the interface document and contract section 7 word
-//! them.
+//! v2 over the wire: creates, repeats, refusals and the status, as docs/promise.md and contract section 7 word them.
 
 mod accounts;
 mod amounts;
