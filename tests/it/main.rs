@@ -18,6 +18,7 @@ mod cli;
 mod clients;
 mod connections;
 mod console;
+mod contract;
 mod corpus;
 mod dialects;
 mod documents;
