@@ -3,12 +3,12 @@
 use std::fmt;
 
 /// The longest name that is compared with others, in bytes.
-const LONGEST: usize = 80;
+const MAX_NAME_LENGTH: usize = 80;
 
 /// Formats a name from a rule file for a message: control characters escaped, overlong names cut.
 pub(crate) fn quoted(name: &str) -> String {
-    let shown: String = name.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    let more = if name.chars().nth(LONGEST).is_some() { "..." } else { "" };
+    let shown: String = name.chars().take(MAX_NAME_LENGTH).flat_map(char::escape_debug).collect();
+    let more = if name.chars().nth(MAX_NAME_LENGTH).is_some() { "..." } else { "" };
     format!("`{shown}{more}`")
 }
 
@@ -21,15 +21,15 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 /// Returns the most similar known name, if at least half of it is the same.
 pub(crate) fn most_like<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let known = known.iter().copied();
-    let nearest = within(name, known, LONGEST)?;
+    let nearest = within(name, known, MAX_NAME_LENGTH)?;
     (strsim::osa_distance(name, nearest) <= name.len().max(nearest.len()) / 2).then_some(nearest)
 }
 
 fn within<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, allowed: usize) -> Option<&'a str> {
-    if name.len() > LONGEST {
+    if name.len() > MAX_NAME_LENGTH {
         return None;
     }
-    let known = known.into_iter().filter(|candidate| candidate.len() <= LONGEST);
+    let known = known.into_iter().filter(|candidate| candidate.len() <= MAX_NAME_LENGTH);
     let near = known.map(|candidate| (strsim::osa_distance(name, candidate), candidate));
     near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, candidate)| candidate)
 }

@@ -70,7 +70,7 @@ impl LiveTls {
     /// # Errors
     /// Returns why the certificate cannot be used.
     pub fn new(gateway: &GatewayRules, connections: usize) -> Result<Self, TlsError> {
-        let files = Mutex::new(stamped(&gateway.tls));
+        let files = Mutex::new(with_meta(&gateway.tls));
         let tls = server_tls(&gateway.tls)?;
         let served = ArcSwap::from_pointee(Served::of(&tls));
         let room = Room { connections, reported: AtomicBool::new(false) };
@@ -102,7 +102,7 @@ impl LiveTls {
 
     /// Reports whether the rules name other files than those last read, or those files have changed since.
     pub fn stale(&self, gateway: &GatewayRules) -> bool {
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) != stamped(&gateway.tls)
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) != with_meta(&gateway.tls)
     }
 
     /// Records why the certificate on disk was rejected, until one is accepted.
@@ -122,7 +122,7 @@ impl LiveTls {
         // Held to the end, so that the later of two concurrent calls wins.
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         // Before the files are read, so that a later change is noticed.
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = stamped(&gateway.tls);
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = with_meta(&gateway.tls);
         let served = self.served.load_full();
         let mut tls = self.settings.load().tls.clone();
         let result = server_tls(&gateway.tls).map(|read| {
@@ -149,10 +149,10 @@ pub(super) fn files(tls: &TlsRules) -> Vec<PathBuf> {
     pair.into_iter().chain(tls.client_ca.clone()).collect()
 }
 
-fn stamped(tls: &TlsRules) -> Vec<(PathBuf, Option<FileMeta>)> {
-    let stamped = |path: PathBuf| {
-        let stamp = FileMeta::at(&path);
-        (path, stamp)
+fn with_meta(tls: &TlsRules) -> Vec<(PathBuf, Option<FileMeta>)> {
+    let with_meta = |path: PathBuf| {
+        let meta = FileMeta::at(&path);
+        (path, meta)
     };
-    files(tls).into_iter().map(stamped).collect()
+    files(tls).into_iter().map(with_meta).collect()
 }

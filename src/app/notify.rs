@@ -94,7 +94,7 @@ impl ServiceManager {
     }
 
     /// Sends a notification with the status of the moment in which its turn comes.
-    async fn notify(&self, news: Vec<NotifyState<'static>>, status: impl FnOnce() -> String) {
+    async fn notify(&self, changes: Vec<NotifyState<'static>>, status: impl FnOnce() -> String) {
         let Some(send) = self.send.clone() else { return };
         let notified = async {
             let turn = Arc::clone(&self.turn).lock_owned().await;
@@ -102,7 +102,7 @@ impl ServiceManager {
             let line = status().replace('\n', "; ");
             let send = move || {
                 let _turn = turn;
-                let all: Vec<NotifyState<'_>> = news.into_iter().chain([NotifyState::Status(&line)]).collect();
+                let all: Vec<NotifyState<'_>> = changes.into_iter().chain([NotifyState::Status(&line)]).collect();
                 send(&all)
             };
             spawn_blocking(send).await.unwrap_or_else(|panic| Err(io::Error::other(panic)))
@@ -133,8 +133,8 @@ mod tests {
     /// A manager with a watchdog of a minute, and what it receives.
     fn supervised() -> (ServiceManager, UnboundedReceiver<String>) {
         let (sender, received) = unbounded_channel();
-        let send = move |states: &[NotifyState<'_>]| {
-            let lines: Vec<String> = states.iter().map(ToString::to_string).collect();
+        let send = move |changes: &[NotifyState<'_>]| {
+            let lines: Vec<String> = changes.iter().map(ToString::to_string).collect();
             sender.send(lines.join(" ")).map_err(io::Error::other)
         };
         (ServiceManager { send: Some(Arc::new(send)), turn: Arc::default(), watchdog: Some(MINUTE) }, received)
@@ -184,8 +184,8 @@ mod tests {
     async fn a_notification_that_waits_is_not_overtaken() {
         let (let_go, held) = mpsc::channel::<()>();
         let (held, (sender, mut received)) = (StdMutex::new(held), unbounded_channel());
-        let send = move |states: &[NotifyState<'_>]| {
-            let text = states.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let send = move |changes: &[NotifyState<'_>]| {
+            let text = changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             if text.contains("WATCHDOG") {
                 sender.send("begun".to_owned()).map_err(io::Error::other)?;
                 held.lock().unwrap().recv().map_err(io::Error::other)?;

@@ -137,8 +137,8 @@ impl Operations {
     fn paths(&self) -> Vec<PathBuf> {
         let directory = self.rules.directory().to_owned();
         let tls = live_tls::files(&self.rules.current().gateway.tls);
-        let elsewhere = self.rules.external_files();
-        std::iter::once(directory).chain(tls).chain(elsewhere.iter().cloned()).collect()
+        let external = self.rules.external_files();
+        std::iter::once(directory).chain(tls).chain(external.iter().cloned()).collect()
     }
 
     /// Reports whether anything that a reload reads has changed since it was last read.

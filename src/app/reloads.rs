@@ -19,7 +19,7 @@ const PROBLEMS_LOGGED: usize = 20;
 const WARNINGS_LOGGED: usize = 20;
 
 /// The most problems, and the most warnings, that the admin API shows.
-const SHOWN: usize = 100;
+const MAX_PROBLEMS_SHOWN: usize = 100;
 
 /// How often, and at which interval, a certificate and key that do not match are read again before they count as wrong:
 /// a renewal writes the two files one after the other. Together with the time that files need to settle, this stays
@@ -246,9 +246,9 @@ impl Reloads {
             loaded_at: rules.loaded_at,
             error: (!errors.is_empty()).then(|| errors.join("\n")),
             needs_restart: self.rules.needs_restart().to_vec(),
-            problems: refused().take(SHOWN).map(ProblemInfo::from).collect(),
+            problems: refused().take(MAX_PROBLEMS_SHOWN).map(ProblemInfo::from).collect(),
             problem_count: refused().count(),
-            warnings: rules.warnings.iter().take(SHOWN).map(Problem::to_string).collect(),
+            warnings: rules.warnings.iter().take(MAX_PROBLEMS_SHOWN).map(Problem::to_string).collect(),
             warning_count: rules.warnings.len(),
             certificate: CertificateInfo { not_after: self.tls.not_after(), error: certificate_error },
         }
@@ -377,7 +377,7 @@ mod tests {
         let reloads = Reloads::new(live, tls, clock, Arc::clone(&metrics));
         assert_eq!(lines.take("a warning about the rules"), WARNINGS_LOGGED, "the first warnings at the start");
         let info = reloads.info();
-        assert_eq!((info.warnings.len(), info.warning_count, info.error), (SHOWN, 120, None));
+        assert_eq!((info.warnings.len(), info.warning_count, info.error), (MAX_PROBLEMS_SHOWN, 120, None));
         assert!(info.warnings[7].contains("gateway.toml:8:1: unknown key `unknown_007`"), "{}", info.warnings[7]);
         assert!(metrics.render().contains("paybridge_rules_warnings 120\n"));
 

@@ -36,7 +36,7 @@ pub(super) struct WorkerContext {
 impl WorkerContext {
     /// Does a job and records the outcome. If the store fails, the job is done again after its lease.
     pub(super) async fn run(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
-        match &job.news {
+        match &job.change {
             ResultChange::Entry(entry) if !is_final(entry) => {
                 self.query_engine(rules, &job, JournalEntry::clone(entry)).await
             }
@@ -96,7 +96,7 @@ impl WorkerContext {
     async fn deliver(&self, rules: &RuleSet, job: &CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         let callbacks = &rules.gateway.callbacks;
         let id = job.id.to_string();
-        let sent = match message::compose(rules, &id, &job.news, self.clock.now()) {
+        let sent = match message::compose(rules, &id, &job.change, self.clock.now()) {
             Ok(message) => {
                 let sending = send(&self.outbound, callbacks, message, &*self.clock);
                 on_behalf_of(job.target.merchant(), sending).await
@@ -126,9 +126,9 @@ impl WorkerContext {
             self.metrics.callback_sent(sent.tried.duration);
         }
         let (receiver, attempts) = (job.target.origin(), job.attempts.saturating_add(1));
-        let merchant = match &job.news {
+        let merchant = match &job.change {
             ResultChange::Operation(stored) => stored.operation.merchant.as_str(),
-            ResultChange::Entry(entry) => entry.intent.merchant.as_str(),
+            ResultChange::Entry(entry) => entry.create.merchant.as_str(),
         };
         let outcome = sent.tried.outcome.to_string();
         match next {

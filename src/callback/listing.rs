@@ -17,7 +17,7 @@ use crate::wire::time::{read_date, read_rfc3339, rfc3339};
 pub const DEFAULT_LIMIT: usize = 50;
 
 /// The most callbacks that a list shows.
-pub const MOST: usize = 1000;
+pub const MAX_CALLBACKS: usize = 1000;
 
 /// The states that a list shows by default: those that are not delivered.
 pub const DEFAULT_STATES: [CallbackState; 2] = [CallbackState::Pending, CallbackState::Failed];

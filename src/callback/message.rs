@@ -70,11 +70,11 @@ pub(super) struct MessageContext<'a> {
 pub(super) fn compose(
     rules: &RuleSet,
     id: &str,
-    news: &ResultChange,
+    change: &ResultChange,
     now: UnixMillis,
 ) -> Result<CallbackMessage, Unsendable> {
     let find_merchant = |merchant: &MerchantId| rules.merchants.get(merchant).ok_or(Unsendable::NoMerchant);
-    match news {
+    match change {
         ResultChange::Operation(stored) => {
             let Stored { operation, api_key, v1, .. } = &**stored;
             let merchant = find_merchant(&operation.merchant)?;
@@ -88,11 +88,11 @@ pub(super) fn compose(
             }
         }
         ResultChange::Entry(entry) => {
-            let intent = &entry.intent;
-            let merchant = find_merchant(&intent.merchant)?;
-            let url = intent.callback_url.as_ref().ok_or(Unsendable::NoResult)?;
+            let create = &entry.create;
+            let merchant = find_merchant(&create.merchant)?;
+            let url = create.callback_url.as_ref().ok_or(Unsendable::NoResult)?;
             let view = remote::shown(JournalEntry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
-            compose_v1(&MessageContext { id, merchant, api_key: &intent.api_key, url, now }, &view)
+            compose_v1(&MessageContext { id, merchant, api_key: &create.api_key, url, now }, &view)
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) async fn send(
         spelled: &message.spelled,
         body: Some(message.body.clone()),
         timeout: rules.timeout,
-        reach: if rules.allow_private_addresses { EgressPolicy::Anywhere } else { EgressPolicy::PublicOnly },
+        egress: if rules.allow_private_addresses { EgressPolicy::Anywhere } else { EgressPolicy::PublicOnly },
         answer: AnswerBody::Drained(ANSWER_READ),
     };
     let answer = outbound.ask(request, at).await;

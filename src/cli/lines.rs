@@ -8,7 +8,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How many bytes of a line are kept: 255 characters of four bytes each, a byte order mark and a CR. A longer line
 /// cannot be an order id.
-const LONGEST: usize = BYTE_ORDER_MARK.len() + 255 * 4 + 1;
+const MAX_LINE_BYTES: usize = BYTE_ORDER_MARK.len() + 255 * 4 + 1;
 
 /// A line of the file.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// Creates a reader for a file, from its start.
     pub fn new(source: R) -> Self {
-        Self { source, number: 0, kept: Vec::with_capacity(LONGEST) }
+        Self { source, number: 0, kept: Vec::with_capacity(MAX_LINE_BYTES) }
     }
 
     /// Returns the next line; `None` at the end.
@@ -70,12 +70,12 @@ impl<R: BufRead> Lines<R> {
     /// file.
     fn read_bytes(&mut self) -> io::Result<Option<bool>> {
         self.kept.clear();
-        let most = wide(LONGEST) + 1;
+        let most = wide(MAX_LINE_BYTES) + 1;
         if self.source.by_ref().take(most).read_until(b'\n', &mut self.kept)? == 0 {
             return Ok(None);
         }
         let ended = self.kept.pop_if(|byte| *byte == b'\n').is_some();
-        if !ended && self.kept.len() > LONGEST {
+        if !ended && self.kept.len() > MAX_LINE_BYTES {
             self.source.skip_until(b'\n')?;
             return Ok(Some(false));
         }

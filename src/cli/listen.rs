@@ -46,7 +46,7 @@ const CONNECTIONS: usize = 256;
 /// How many callbacks may wait to be shown.
 const EVENTS: usize = 64;
 /// The longest time for each of a handshake, a head and a body.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest time that a connection stays open, and so that a callback stays without a reply.
 const LONGEST_CONNECTION: Duration = Duration::from_mins(10);
 /// How long the exit waits for replies in progress.
@@ -192,7 +192,7 @@ async fn accept(
 
 async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, events: &mpsc::Sender<Event>, watcher: Watcher) {
     let Some(tls) = tls else { return serve(stream, events, watcher).await };
-    match timeout(PATIENCE, tls.accept(stream)).await {
+    match timeout(READ_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => serve(stream, events, watcher).await,
         Ok(Err(error)) => refused(events, format!("no TLS session: {}{}", words(&error), hint(&error))),
         Err(_) => refused(events, "no TLS session: the sender stopped responding".to_owned()),
@@ -206,14 +206,14 @@ async fn serve(
 ) {
     let service = service_fn(|request| async { Ok::<_, Infallible>(receive(request, events).await) });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(LONGEST_HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(READ_TIMEOUT).max_buf_size(LONGEST_HEAD);
     let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
 }
 
 /// Reads a callback, passes it on and waits for its reply.
 async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Response<Full<Bytes>> {
     let (head, body) = request.into_parts();
-    let answer = match timeout(PATIENCE, Limited::new(body, LONGEST_BODY).collect()).await {
+    let answer = match timeout(READ_TIMEOUT, Limited::new(body, LONGEST_BODY).collect()).await {
         Ok(Ok(body)) => {
             let request = Request::from_parts(head, body.to_bytes());
             let (reply, answer) = oneshot::channel();

@@ -4,18 +4,18 @@
 #[derive(Debug, Clone, Copy)]
 pub struct Digits {
     /// Filled from the end.
-    bytes: [u8; Self::MOST],
+    bytes: [u8; Self::MAX_DIGITS],
     start: usize,
 }
 
 impl Digits {
     /// The most digits of a number.
-    const MOST: usize = 20;
+    const MAX_DIGITS: usize = 20;
 
     /// Returns the digits of a number; zero has one digit.
     #[must_use]
     pub fn of(number: u64) -> Self {
-        let mut digits = Self { bytes: [b'0'; Self::MOST], start: Self::MOST };
+        let mut digits = Self { bytes: [b'0'; Self::MAX_DIGITS], start: Self::MAX_DIGITS };
         let mut rest = number;
         for place in digits.bytes.iter_mut().rev() {
             digits.start -= 1;

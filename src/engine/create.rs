@@ -68,11 +68,11 @@ impl Engine {
         let (id, reply) = (draft.operation.id, CreateReply::from(&draft.operation));
         let (may_be_first, has_job) = (draft.opening.is_some(), draft.provider_job.is_some());
         match self.store.create(draft).await? {
-            InsertOutcome::Created(verdict) => {
+            InsertOutcome::Created(outcome) => {
                 if may_be_first {
                     self.openings.confirmed(&caller.merchant().id);
                 }
-                match failure.or(FailureCause::of_verdict(verdict)) {
+                match failure.or(FailureCause::of_outcome(outcome)) {
                     Some(cause) => self.report_failed(caller, &shop, request.kind.direction(), id, cause),
                     None if has_job => self.provider.job_stored(),
                     None => {}

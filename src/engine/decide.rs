@@ -159,8 +159,8 @@ impl FailureCause {
     }
 
     /// Returns why the store created an operation FAILED that was planned as pending.
-    pub(super) const fn of_verdict(verdict: CreateOutcome) -> Option<Self> {
-        match verdict {
+    pub(super) const fn of_outcome(outcome: CreateOutcome) -> Option<Self> {
+        match outcome {
             CreateOutcome::AsDrafted => None,
             CreateOutcome::OverDailyLimit => Some(Self::DailyLimit),
             CreateOutcome::NotCovered => Some(Self::Balance),

@@ -294,7 +294,7 @@ fn announced_body<B: Body>(
             ("application/json", AdmissionError::NotJson)
         }
     };
-    if is_post && !is_left_unread && !is_of(media_type, &head.headers) {
+    if is_post && !is_left_unread && !is_media_type(media_type, &head.headers) {
         return Err(refusal);
     }
     if may_be_forwarded && head.headers.get_all(header::CONTENT_TYPE).iter().any(is_of_other_charset) {
@@ -330,7 +330,7 @@ fn v2_signature(head: &Parts) -> HeaderValue {
 }
 
 /// Exactly one `Content-Type`: this one in any case, with any parameters.
-fn is_of(media_type: &str, headers: &HeaderMap) -> bool {
+fn is_media_type(media_type: &str, headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return false };
     let sent = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();

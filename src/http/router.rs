@@ -231,17 +231,17 @@ impl Path {
     fn segment<'a>(&self, path: &'a str) -> Option<&'a str> {
         match self {
             Self::Exactly(text) => (path == *text).then_some(""),
-            Self::SegmentBelow(prefix) => Self::behind(prefix, path).filter(|segment| !segment.contains('/')),
+            Self::SegmentBelow(prefix) => Self::path_below(prefix, path).filter(|segment| !segment.contains('/')),
             Self::SegmentBetween(prefix, suffix) => {
-                let segment = Self::behind(prefix, path)?.strip_suffix(suffix)?;
+                let segment = Self::path_below(prefix, path)?.strip_suffix(suffix)?;
                 (!segment.contains('/')).then_some(segment)
             }
-            Self::Below(prefix) => Self::behind(prefix, path),
+            Self::Below(prefix) => Self::path_below(prefix, path),
         }
     }
 
     /// Returns the rest after a prefix. Most paths differ from most prefixes in the third byte already.
-    fn behind<'a>(prefix: &str, path: &'a str) -> Option<&'a str> {
+    fn path_below<'a>(prefix: &str, path: &'a str) -> Option<&'a str> {
         let third = |text: &str| text.as_bytes().get(2).copied();
         if third(prefix) == third(path) { path.strip_prefix(prefix) } else { None }
     }

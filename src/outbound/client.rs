@@ -47,7 +47,7 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(4);
 /// The options of all clients with one egress policy, and what they share.
 #[derive(Clone)]
 pub(super) struct ClientOptions {
-    pub reach: EgressPolicy,
+    pub egress: EgressPolicy,
     pub lookups: Arc<Lookups>,
     /// Permits for open connections; `None`: unlimited, because the rules name the hosts.
     pub permits: Option<Arc<Semaphore>>,
@@ -96,7 +96,7 @@ pub(super) async fn system_roots() -> Arc<[CertificateDer<'static>]> {
 }
 
 fn connector(tls: ClientConfig, options: ClientOptions) -> Connector {
-    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(options.reach, Arc::clone(&options.lookups)));
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(options.egress, Arc::clone(&options.lookups)));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     let inner =
@@ -145,7 +145,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        if let Some(host) = literal_address(&uri).filter(|address| !self.options.reach.allows(*address)) {
+        if let Some(host) = literal_address(&uri).filter(|address| !self.options.egress.allows(*address)) {
             return Box::pin(async move { Err(Forbidden(host.to_string()).into()) });
         }
         let (permits, connecting) = (self.options.permits.clone(), self.inner.call(uri));

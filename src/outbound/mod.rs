@@ -70,7 +70,7 @@ pub struct OutboundRequest<'a> {
     /// How the response's body is read.
     pub answer: AnswerBody,
     /// Which addresses may be connected to. Requests of different policies share no connections.
-    pub reach: EgressPolicy,
+    pub egress: EgressPolicy,
 }
 
 /// How a response's body is read.
@@ -161,9 +161,9 @@ struct PolicyOptions {
 impl Default for PolicyOptions {
     fn default() -> Self {
         Self {
-            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), permits: None },
+            anywhere: ClientOptions { egress: EgressPolicy::Anywhere, lookups: Arc::default(), permits: None },
             public: ClientOptions {
-                reach: EgressPolicy::PublicOnly,
+                egress: EgressPolicy::PublicOnly,
                 lookups: Arc::default(),
                 permits: Some(Arc::new(Semaphore::new(PUBLIC_CONNECTIONS))),
             },
@@ -175,7 +175,7 @@ impl Default for PolicyOptions {
 #[derive(Clone, PartialEq, Eq)]
 struct ClientKey {
     trust: Trust,
-    reach: EgressPolicy,
+    egress: EgressPolicy,
 }
 
 /// The certificates that a client trusts.
@@ -197,7 +197,7 @@ impl Outbound {
         let exchange = async {
             let uri: Uri =
                 request.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
-            let lane = self.lane(&uri, request.trust, request.reach).await?;
+            let lane = self.lane(&uri, request.trust, request.egress).await?;
             let extensions = field_case::spelled(request.spelled);
             let response = send(&lane.client, build_request(uri, request.headers, extensions, request.body)).await?;
             Ok((lane, response))
@@ -259,11 +259,11 @@ impl Outbound {
         &self,
         uri: &Uri,
         trust: &Arc<[CertificateDer<'static>]>,
-        reach: EgressPolicy,
+        egress: EgressPolicy,
     ) -> Result<Lane, OutboundError> {
         let plain = uri.scheme_str() == Some("http");
         let trust = if plain { Trust::Nothing } else { Trust::SystemAnd(Arc::clone(trust)) };
-        let key = ClientKey { trust, reach };
+        let key = ClientKey { trust, egress };
         if let Some(lanes) = self.cached(&key) {
             return Ok(lanes.lane());
         }
@@ -280,7 +280,7 @@ impl Outbound {
     }
 
     async fn build(&self, key: &ClientKey) -> Result<Lanes, rustls::Error> {
-        let options = match key.reach {
+        let options = match key.egress {
             EgressPolicy::Anywhere => &self.options.anywhere,
             EgressPolicy::PublicOnly => &self.options.public,
         };
@@ -291,7 +291,7 @@ impl Outbound {
                 client::https(system, extra, options)?
             }
         };
-        Ok(Lanes::new(connector, key.reach == EgressPolicy::Anywhere))
+        Ok(Lanes::new(connector, key.egress == EgressPolicy::Anywhere))
     }
 
     fn cached(&self, key: &ClientKey) -> Option<Arc<Lanes>> {

@@ -129,14 +129,14 @@ fn system(name: &str) -> io::Result<Vec<SocketAddr>> {
 /// Resolves names for a connector, which tries the addresses in the returned order.
 #[derive(Clone)]
 pub(super) struct Resolver {
-    reach: EgressPolicy,
+    egress: EgressPolicy,
     lookups: Arc<Lookups>,
 }
 
 impl Resolver {
     /// Creates a resolver that shares these lookups, and their limit, with others.
-    pub(super) const fn new(reach: EgressPolicy, lookups: Arc<Lookups>) -> Self {
-        Self { reach, lookups }
+    pub(super) const fn new(egress: EgressPolicy, lookups: Arc<Lookups>) -> Self {
+        Self { egress, lookups }
     }
 }
 
@@ -150,18 +150,18 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let (reach, lookups) = (self.reach, Arc::clone(&self.lookups));
+        let (egress, lookups) = (self.egress, Arc::clone(&self.lookups));
         Box::pin(async move {
             let found = lookups.find(name.clone()).await.map_err(ResolveError::Failed)?;
-            Ok(allowed(reach, &name, found)?.into_iter())
+            Ok(allowed(egress, &name, found)?.into_iter())
         })
     }
 }
 
 /// Returns those of a name's addresses that may be connected to.
-fn allowed(reach: EgressPolicy, name: &Name, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Forbidden> {
+fn allowed(egress: EgressPolicy, name: &Name, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Forbidden> {
     let had_some = !found.is_empty();
-    found.retain(|address| reach.allows(address.ip()));
+    found.retain(|address| egress.allows(address.ip()));
     if had_some && found.is_empty() {
         return Err(Forbidden(name.to_string()));
     }
@@ -194,8 +194,8 @@ mod tests {
         }
     }
 
-    async fn resolved(reach: EgressPolicy, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
-        let mut resolver = Resolver::new(reach, Arc::new(Lookups::by(fake)));
+    async fn resolved(egress: EgressPolicy, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        let mut resolver = Resolver::new(egress, Arc::new(Lookups::by(fake)));
         resolver.call(name(host)).await.map(Iterator::collect)
     }
 
@@ -213,8 +213,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_addresses_of_a_name_are_limited() {
-        for reach in [EgressPolicy::Anywhere, EgressPolicy::PublicOnly] {
-            assert_eq!(resolved(reach, "many.example").await.unwrap().len(), ADDRESSES);
+        for egress in [EgressPolicy::Anywhere, EgressPolicy::PublicOnly] {
+            assert_eq!(resolved(egress, "many.example").await.unwrap().len(), ADDRESSES);
         }
     }
 

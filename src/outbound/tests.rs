@@ -15,12 +15,12 @@ use super::*;
 use crate::certs;
 
 const NOW: UnixMillis = UnixMillis(1_780_000_000_000);
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> OutboundRequest<'a> {
     let body = Some(Bytes::from_static(b"{\"a\":1}"));
-    let (answer, reach) = (AnswerBody::Whole(16), EgressPolicy::Anywhere);
-    OutboundRequest { url, trust, headers: &[], spelled: &[], body, timeout: PATIENCE, answer, reach }
+    let (answer, egress) = (AnswerBody::Whole(16), EgressPolicy::Anywhere);
+    OutboundRequest { url, trust, headers: &[], spelled: &[], body, timeout: TEST_TIMEOUT, answer, egress }
 }
 
 /// Starts a server that answers every connection with these bytes once it has read a request, then closes it or stays
@@ -136,7 +136,7 @@ async fn connections_are_limited_and_idle_ones_count() {
     let permits = Some(Arc::new(Semaphore::new(1)));
     let outbound = Outbound {
         options: PolicyOptions {
-            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), permits },
+            anywhere: ClientOptions { egress: EgressPolicy::Anywhere, lookups: Arc::default(), permits },
             ..PolicyOptions::default()
         },
         ..Outbound::default()
@@ -282,7 +282,7 @@ async fn the_head_decides_where_the_body_is_drained() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", false),
     ] {
         let (url, trust) = (canned(reply, closes).await, Arc::default());
-        for timeout in [PATIENCE, Duration::from_millis(300)] {
+        for timeout in [TEST_TIMEOUT, Duration::from_millis(300)] {
             let drained = OutboundRequest { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
             let answer = Outbound::default().ask(drained, NOW).await.unwrap();
             assert!(answer.status / 100 == 2 && answer.body.is_empty(), "{reply}");
@@ -320,7 +320,7 @@ async fn addresses_that_are_not_public_are_refused() {
         let is_usual = named.contains(':') || named.split('.').count() == 4 || named == "localhost";
         for scheme in ["http", "https"].iter().take(1 + usize::from(is_usual)) {
             let url = format!("{scheme}://{host}:{port}/secret?token=secret");
-            let public = OutboundRequest { reach: EgressPolicy::PublicOnly, ..post(&url, &trust) };
+            let public = OutboundRequest { egress: EgressPolicy::PublicOnly, ..post(&url, &trust) };
             let error = outbound.ask(public, NOW).await.unwrap_err();
             assert!(matches!(error, OutboundError::Forbidden(_)), "{url}: {error}");
             assert_eq!(error.to_string(), format!("the address is not public: {named}"));
@@ -344,7 +344,7 @@ async fn connections_are_not_shared_between_policies() {
     let outbound = Outbound::default();
     for _ in 0..2 {
         outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-        let public = OutboundRequest { headers: &headers, reach: EgressPolicy::PublicOnly, ..post(&url, &ca) };
+        let public = OutboundRequest { headers: &headers, egress: EgressPolicy::PublicOnly, ..post(&url, &ca) };
         assert!(matches!(outbound.ask(public, NOW).await, Err(OutboundError::Forbidden(_))));
     }
 }

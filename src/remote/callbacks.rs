@@ -27,12 +27,12 @@ impl Remote {
     /// # Errors
     /// The engine or the store could not answer, or the merchant has no key left to sign with.
     pub async fn announced(&self, rules: &RuleSet, entry: JournalEntry) -> Result<EngineCallback, ApiError> {
-        let signer = Signer::of(rules, &entry.intent)
+        let signer = Signer::of(rules, &entry.create)
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
         let deadline = self.deadline();
-        let intent = &entry.intent;
-        let _turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await?;
-        let found = self.journal().entry(&intent.merchant, intent.direction, &intent.order_id).await?;
+        let create = &entry.create;
+        let _turn = self.parts.orders.turn(&create.merchant, create.direction, &create.order_id, deadline).await?;
+        let found = self.journal().entry(&create.merchant, create.direction, &create.order_id).await?;
         let Some(entry) = found.filter(|found| found.id == entry.id) else { return Ok(EngineCallback::Gone) };
         let entry = if entry.is_answered() { entry } else { self.sent_as_announced(&signer, entry, deadline).await? };
         let entry = self.with_status(signer.key(), entry, deadline).await?;

@@ -162,8 +162,8 @@ impl Remote {
         let watch = Stopwatch::start();
         let timeout = deadline.left();
         let trust = &self.parts.engine.trust;
-        let (answer, reach) = (AnswerBody::Whole(ANSWER_LIMIT), EgressPolicy::Anywhere);
-        let question = OutboundRequest { url, trust, headers, spelled: &[], body, timeout, answer, reach };
+        let (answer, egress) = (AnswerBody::Whole(ANSWER_LIMIT), EgressPolicy::Anywhere);
+        let question = OutboundRequest { url, trust, headers, spelled: &[], body, timeout, answer, egress };
         let answer = self.parts.outbound.ask(question, self.parts.clock.now()).await;
         self.metrics().engine_request(outcome(&answer), watch.elapsed());
         answer

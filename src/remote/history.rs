@@ -72,7 +72,7 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<Option<JournalEntry>, ApiError> {
         let refresher = &self.parts.refresher;
-        let place = refresher.at_once.wait(&entry.intent.merchant);
+        let place = refresher.at_once.wait(&entry.create.merchant);
         let Some(Some(_place)) = deadline.bounds(place).await else { return Ok(None) };
         if !refresher.is_due(entry.id) {
             return Ok(None);

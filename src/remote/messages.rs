@@ -9,7 +9,7 @@ use crate::wire::members::{object, read_object};
 use crate::wire::v1::v1_name;
 
 /// The longest message that is passed on, in characters.
-const LONGEST: usize = 300;
+const MAX_MESSAGE_CHARS: usize = 300;
 
 /// This many hexadecimal digits in a row could be a signature.
 const SIGNATURE_DIGITS: usize = 32;
@@ -45,7 +45,7 @@ fn message(body: &[u8]) -> Option<String> {
     let Node::String(text) = &error.get("message")?.node else { return None };
     let text = text.trim();
     let is_fit = !text.is_empty()
-        && text.chars().count() <= LONGEST
+        && text.chars().count() <= MAX_MESSAGE_CHARS
         && !text.chars().any(|c| c.is_control() || is_deceptive(c))
         && !text.split(|c: char| !c.is_ascii_hexdigit()).any(|digits| digits.len() >= SIGNATURE_DIGITS);
     is_fit.then(|| without_cards(text).into_owned())

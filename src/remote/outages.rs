@@ -13,7 +13,7 @@ use crate::telemetry::LogThrottle;
 const BETWEEN: Duration = Duration::from_secs(30);
 
 /// How long every request has to succeed until an outage is over: it may affect one merchant only.
-const QUIET: Duration = Duration::from_secs(5);
+const OUTAGE_OVER_AFTER: Duration = Duration::from_secs(5);
 
 /// The engine's outage, if there is one.
 pub(super) struct OutageLog {
@@ -67,7 +67,7 @@ impl OutageLog {
                 Line::Lasts { requests: lasting.requests }
             });
         }
-        let over = lasting.take_if(|lasting| now.duration_since(lasting.last) >= QUIET)?;
+        let over = lasting.take_if(|lasting| now.duration_since(lasting.last) >= OUTAGE_OVER_AFTER)?;
         let seconds = over.last.duration_since(over.since).as_secs();
         over.is_reported.then_some(Line::Over { requests: over.requests, seconds })
     }
@@ -101,11 +101,11 @@ mod tests {
         assert_eq!(trouble.note(false), None, "others are answered");
         tokio::time::advance(BETWEEN).await;
         assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 3 }));
-        tokio::time::advance(QUIET).await;
+        tokio::time::advance(OUTAGE_OVER_AFTER).await;
         assert_eq!(trouble.note(false), Some(Line::Over { requests: 3, seconds: BETWEEN.as_secs() }));
         assert_eq!(trouble.note(false), None);
         assert_eq!(trouble.note(true), None, "a line was written a moment ago");
-        tokio::time::advance(QUIET).await;
+        tokio::time::advance(OUTAGE_OVER_AFTER).await;
         assert_eq!(trouble.note(false), None, "an outage that was not logged gets no line about its end");
         tokio::time::advance(BETWEEN).await;
         assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 1 }));

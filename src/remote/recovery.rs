@@ -145,14 +145,14 @@ impl Recovery {
 
 impl Remote {
     async fn recover(&self, rules: &RuleSet, entry: &JournalEntry) -> Result<Recovered, StoreError> {
-        let intent = &entry.intent;
+        let create = &entry.create;
         let deadline = self.deadline();
         // A repeat of the create, or a status request, is resolving it already.
-        let Ok(_turn) = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await
+        let Ok(_turn) = self.parts.orders.turn(&create.merchant, create.direction, &create.order_id, deadline).await
         else {
             return Ok(Recovered::Unknown(ApiError::EngineTimeout));
         };
-        match self.journal().entry(&intent.merchant, intent.direction, &intent.order_id).await? {
+        match self.journal().entry(&create.merchant, create.direction, &create.order_id).await? {
             Some(entry) if entry.progress == EntryProgress::Open => self.recover_open(rules, entry, deadline).await,
             _ => Ok(Recovered::Done),
         }
@@ -165,7 +165,7 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<Recovered, StoreError> {
         let (id, now) = (entry.id, self.parts.clock.now());
-        let signer = Signer::of(rules, &entry.intent).filter(|_| !self.is_old_by_itself(&entry));
+        let signer = Signer::of(rules, &entry.create).filter(|_| !self.is_old_by_itself(&entry));
         let Some(signer) = signer else {
             warn(&entry, "it is too old to be sent again, or its merchant has no key to sign it with");
             return self.journal().mark_unknown(id, now).await.map(|()| Recovered::Done);
@@ -175,8 +175,8 @@ impl Remote {
         match outcome {
             Ok(answer) => {
                 match self.keep(entry.clone(), answer).await {
-                    Ok(_) => tracing::info!(merchant = entry.intent.merchant.as_str(),
-                        direction = entry.intent.direction.as_str(), external_id = ?entry.intent.order_id.as_str(),
+                    Ok(_) => tracing::info!(merchant = entry.create.merchant.as_str(),
+                        direction = entry.create.direction.as_str(), external_id = ?entry.create.order_id.as_str(),
                         "recovered: the engine has it"),
                     Err(ApiError::BadEngineReply { cause }) => warn(&entry, &cause),
                     Err(failure) => return Ok(Recovered::Unknown(failure)),
@@ -194,8 +194,8 @@ impl Remote {
 
 /// Logs an entry whose outcome stays unknown.
 fn warn(entry: &JournalEntry, why: &str) {
-    let intent = &entry.intent;
+    let create = &entry.create;
     // An order id is the merchant's own text, and may be anything: its `Debug` has no line breaks.
-    tracing::warn!(merchant = intent.merchant.as_str(), direction = intent.direction.as_str(),
-        external_id = ?intent.order_id.as_str(), why, "the outcome of an interrupted create stays unknown");
+    tracing::warn!(merchant = create.merchant.as_str(), direction = create.direction.as_str(),
+        external_id = ?create.order_id.as_str(), why, "the outcome of an interrupted create stays unknown");
 }

@@ -56,12 +56,12 @@ pub(super) struct Signer {
 }
 
 impl Signer {
-    pub(super) fn of(rules: &RuleSet, intent: &PendingCreate) -> Option<Self> {
-        let signs = |key: &KeyEntry| key.merchant.id == intent.merchant && key.api_key().v2_secrets.is_some();
-        if let Some(key) = rules.api_key(&intent.api_key).filter(|key| signs(key)) {
+    pub(super) fn of(rules: &RuleSet, create: &PendingCreate) -> Option<Self> {
+        let signs = |key: &KeyEntry| key.merchant.id == create.merchant && key.api_key().v2_secrets.is_some();
+        if let Some(key) = rules.api_key(&create.api_key).filter(|key| signs(key)) {
             return Some(Self { key: key.clone(), own: true });
         }
-        let merchant = rules.merchants.get(&intent.merchant)?;
+        let merchant = rules.merchants.get(&create.merchant)?;
         let mut keys =
             (0..merchant.api_keys.len()).map(|index| KeyEntry { merchant: std::sync::Arc::clone(merchant), index });
         keys.find(signs).map(|key| Self { key, own: false })
@@ -111,8 +111,8 @@ impl Remote {
     /// Stores the engine's response to an entry.
     pub(super) async fn keep(&self, entry: JournalEntry, answer: EngineAnswer) -> Result<JournalEntry, ApiError> {
         let (id, now) = (entry.id, self.parts.clock.now());
-        let intent = &entry.intent;
-        let order = (intent.merchant.clone(), intent.direction, intent.order_id.clone());
+        let create = &entry.create;
+        let order = (create.merchant.clone(), create.direction, create.order_id.clone());
         match self.journal().answer(entry, answer).await? {
             Ok(kept) => Ok(kept),
             Err(NotKept::OtherOrder) => {
@@ -166,16 +166,16 @@ impl Remote {
 
     /// Sends an entry's body, signed with a key's secret.
     pub(super) async fn deliver(&self, key: &ApiKey, entry: &JournalEntry, deadline: RequestDeadline) -> Delivered {
-        let intent = &entry.intent;
-        let body = Bytes::copy_from_slice(&intent.body);
-        let RequestResult { outcome, unsure } = match EngineCredentials::signing(&intent.merchant, key, &body) {
-            Ok(credentials) => self.post(intent.direction, &credentials, body, deadline).await,
+        let create = &entry.create;
+        let body = Bytes::copy_from_slice(&create.body);
+        let RequestResult { outcome, unsure } = match EngineCredentials::signing(&create.merchant, key, &body) {
+            Ok(credentials) => self.post(create.direction, &credentials, body, deadline).await,
             Err(failure) => RequestResult { outcome: Err(failure), unsure: false },
         };
         let failed = |failure, unsure| Delivered { outcome: Err(Unresolved::Failed(failure)), unsure };
         let declined = |declined| Delivered { outcome: Err(Unresolved::Declined(declined)), unsure };
         match outcome {
-            Ok(EngineResponse::Done(body)) => match responses::created(intent.direction, &body) {
+            Ok(EngineResponse::Done(body)) => match responses::created(create.direction, &body) {
                 Ok(answer) => Delivered { outcome: Ok(answer), unsure },
                 Err(cause) => failed(ApiError::BadEngineReply { cause }, true),
             },

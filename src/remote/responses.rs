@@ -53,14 +53,14 @@ pub(super) fn record(entry: &JournalEntry, transaction_id: &str, body: &[u8]) ->
     if string(&record, "transaction_id")? != transaction_id {
         return Err(wrong("transaction_id"));
     }
-    if string(&record, "order_id")? != entry.intent.order_id.as_str() {
+    if string(&record, "order_id")? != entry.create.order_id.as_str() {
         return Err(wrong("order_id"));
     }
     let amount = record.get("amount").filter(|value| value.node == Node::Number);
-    if amount.and_then(|value| Amount::from_json_number(value.raw).ok()) != Some(entry.intent.amount) {
+    if amount.and_then(|value| Amount::from_json_number(value.raw).ok()) != Some(entry.create.amount) {
         return Err(wrong("amount"));
     }
-    if Currency::new(string(&record, "currency")?).ok() != Some(entry.intent.currency) {
+    if Currency::new(string(&record, "currency")?).ok() != Some(entry.create.currency) {
         return Err(wrong("currency"));
     }
     let status = match string(&record, "status")? {

@@ -10,7 +10,7 @@ use crate::store::{EntryId, EntryProgress, JournalEntry, PendingCreate};
 
 /// An open entry of 10.50 EUR.
 pub(super) fn entry(order_id: &str) -> JournalEntry {
-    let intent = PendingCreate {
+    let create = PendingCreate {
         merchant: MerchantId::new("acme").unwrap(),
         direction: Direction::Payin,
         order_id: OrderId::new(order_id).unwrap(),
@@ -24,7 +24,7 @@ pub(super) fn entry(order_id: &str) -> JournalEntry {
         body: (*b"{}").into(),
         created_at: UnixMillis(1),
     };
-    JournalEntry { id: EntryId(1), intent, progress: EntryProgress::Open }
+    JournalEntry { id: EntryId(1), create, progress: EntryProgress::Open }
 }
 
 /// In milliseconds.
@@ -68,7 +68,7 @@ fn a_jump_of_the_clock_makes_no_interrupted_create_old() {
     let world = World::new();
     let engine = remote(&world);
     let mut open = entry("o");
-    open.intent.created_at = START;
+    open.create.created_at = START;
     world.clock.set_ahead(96 * HOUR);
     assert!(engine.is_old(&open) && !engine.is_old_by_itself(&open), "a caller may repeat it, recovery sends it");
     world.clock.set_ahead(-96 * HOUR);

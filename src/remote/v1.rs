@@ -28,7 +28,7 @@ const ROUNDS: usize = 4;
 
 /// From this age on an entry without a response is sent only when its caller repeats the create: neither a status request nor
 /// a start of the gateway makes a payout that its caller may have given up.
-const OLD: Duration = Duration::from_hours(24);
+const MAX_AGE_TO_SEND: Duration = Duration::from_hours(24);
 
 impl Remote {
     /// Sends a translated body to the engine, unless the journal has the order.
@@ -41,7 +41,7 @@ impl Remote {
     ) -> Result<CreateReply, CreateError> {
         let merchant = caller.merchant();
         let default_shop = || merchant.default_shop.as_ref().map(|shop| shop.as_str().into());
-        let intent = PendingCreate {
+        let create = PendingCreate {
             merchant: merchant.id.clone(),
             direction: request.kind.direction(),
             order_id: request.order_id,
@@ -55,20 +55,20 @@ impl Remote {
             body: body.as_ref().into(),
             created_at: self.parts.clock.now(),
         };
-        self.record_create(caller, intent, self.deadline()).await
+        self.record_create(caller, create, self.deadline()).await
     }
 
     async fn record_create(
         &self,
         caller: &Caller,
-        intent: PendingCreate,
+        create: PendingCreate,
         deadline: RequestDeadline,
     ) -> Result<CreateReply, CreateError> {
-        let _turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await?;
+        let _turn = self.parts.orders.turn(&create.merchant, create.direction, &create.order_id, deadline).await?;
         for _ in 0..ROUNDS {
-            match self.journal().record_create(intent.clone()).await? {
+            match self.journal().record_create(create.clone()).await? {
                 JournalOutcome::Written(id) => {
-                    let entry = JournalEntry { id, intent, progress: EntryProgress::Open };
+                    let entry = JournalEntry { id, create, progress: EntryProgress::Open };
                     return match self.sent(caller, entry, true, deadline).await? {
                         Resolution::Made(entry) => Ok(made(*entry)?),
                         Resolution::Declined(declined) => Err(refused(declined)),
@@ -77,12 +77,12 @@ impl Remote {
                 JournalOutcome::Reserved => return Err(CreateError::Reserved(OrderHome::Legacy)),
                 JournalOutcome::Native => return Err(CreateError::OtherVersion(None)),
                 JournalOutcome::Existing(entry) => {
-                    let same = entry.intent.fingerprint == intent.fingerprint;
+                    let same = entry.create.fingerprint == create.fingerprint;
                     if !same {
-                        self.may_be_settled_for_another(&entry)?;
+                        self.check_may_resolve(&entry)?;
                     }
                     // A refusal applies to the same key and the same body.
-                    let same_request = entry.intent.body == intent.body && entry.intent.api_key == intent.api_key;
+                    let same_request = entry.create.body == create.body && entry.create.api_key == create.api_key;
                     match self.answered(caller, *entry, deadline).await? {
                         Resolution::Made(entry) if same => return Ok(made(*entry)?),
                         Resolution::Made(entry) => {
@@ -118,7 +118,7 @@ impl Remote {
                 Some(OrderHome::Entry) | None => Ok(None),
             };
         };
-        let same = entry.intent.fingerprint == fingerprint;
+        let same = entry.create.fingerprint == fingerprint;
         if !same && !entry.is_answered() {
             // A body that can only be refused is no reason to send the stored one.
             return Err(CreateError::Failed(ApiError::EngineTimeout));
@@ -169,20 +169,20 @@ impl Remote {
     }
 
     /// Checks that an entry without a response may be resolved for another body with its order.
-    fn may_be_settled_for_another(&self, entry: &JournalEntry) -> Result<(), ApiError> {
+    fn check_may_resolve(&self, entry: &JournalEntry) -> Result<(), ApiError> {
         if entry.is_answered() || !self.is_old(entry) { Ok(()) } else { Err(ApiError::EngineTimeout) }
     }
 
     /// Reports whether an entry is only sent when its caller repeats the create.
     pub(super) fn is_old(&self, entry: &JournalEntry) -> bool {
-        self.parts.clock.now() >= entry.intent.created_at.plus(OLD)
+        self.parts.clock.now() >= entry.create.created_at.plus(MAX_AGE_TO_SEND)
     }
 
     /// Like [`Remote::is_old`], but a jump of the clock since the start makes no entry old: recovery would not return to
     /// it.
     pub(super) fn is_old_by_itself(&self, entry: &JournalEntry) -> bool {
-        let until = self.parts.jumps.began_until(OLD, Duration::ZERO);
-        until.is_some_and(|until| entry.intent.created_at <= until)
+        let until = self.parts.jumps.began_until(MAX_AGE_TO_SEND, Duration::ZERO);
+        until.is_some_and(|until| entry.create.created_at <= until)
     }
 
     /// Returns an entry with its response. One without is resolved first, the only way to learn its outcome: v2 has no lookup
@@ -206,7 +206,7 @@ impl Remote {
         first: bool,
         deadline: RequestDeadline,
     ) -> Result<Resolution, ApiError> {
-        let signer = Signer::of(caller.rules(), &entry.intent)
+        let signer = Signer::of(caller.rules(), &entry.create)
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
         self.resolve(&signer, entry, first, deadline).await
     }
@@ -221,7 +221,7 @@ impl Remote {
         if !may_change(&entry) {
             return Ok(entry);
         }
-        let credentials = EngineCredentials::signing(&entry.intent.merchant, key, b"")?;
+        let credentials = EngineCredentials::signing(&entry.create.merchant, key, b"")?;
         let passed = passed_mut(&mut entry.progress)?;
         let transaction_id = passed.answer.transaction_id.clone();
         let update = match self.get(&transaction_id, &credentials, deadline).await? {
@@ -234,12 +234,12 @@ impl Remote {
             }
         };
         let passed = passed_mut(&mut entry.progress)?;
-        let is_new = passed.status != update.status || passed.account != update.account || entry.intent.shop.is_none();
+        let is_new = passed.status != update.status || passed.account != update.account || entry.create.shop.is_none();
         if is_new && let Err(error) = self.journal().update_status(entry.id, update.clone()).await {
             tracing::debug!(%error, "a status of the engine was not stored; it is requested again the next time");
         }
         (passed.status, passed.account) = (update.status, update.account);
-        entry.intent.shop.get_or_insert(update.shop);
+        entry.create.shop.get_or_insert(update.shop);
         Ok(entry)
     }
 }
@@ -247,7 +247,7 @@ impl Remote {
 /// Reports whether the engine may know more about an entry than the journal.
 pub(super) fn may_change(entry: &JournalEntry) -> bool {
     match &entry.progress {
-        EntryProgress::Answered(passed) => passed.status == Status::Pending || entry.intent.shop.is_none(),
+        EntryProgress::Answered(passed) => passed.status == Status::Pending || entry.create.shop.is_none(),
         EntryProgress::Open | EntryProgress::InDoubt { .. } => false,
     }
 }
@@ -263,30 +263,30 @@ pub fn is_final(entry: &JournalEntry) -> bool {
 /// # Errors
 /// The engine has not responded to it.
 pub fn shown(entry: JournalEntry) -> Result<OperationView, ApiError> {
-    let JournalEntry { intent, progress, .. } = entry;
+    let JournalEntry { create, progress, .. } = entry;
     let RemoteOperation { answer, status, account } = passed(progress)?;
     Ok(OperationView {
         transaction_id: answer.transaction_id,
-        external_id: intent.order_id,
-        direction: intent.direction,
+        external_id: create.order_id,
+        direction: create.direction,
         status,
-        amount: intent.amount,
-        currency: intent.currency,
+        amount: create.amount,
+        currency: create.currency,
         // As v2's records write it.
-        shop_code: intent.shop.unwrap_or_else(|| "unknown".into()),
+        shop_code: create.shop.unwrap_or_else(|| "unknown".into()),
         account_number: account.map(|account| account.masked()),
-        created_at: intent.created_at,
+        created_at: create.created_at,
     })
 }
 
 fn made(entry: JournalEntry) -> Result<CreateReply, ApiError> {
     let EngineAnswer { transaction_id, redirect_url } = passed(entry.progress)?.answer;
-    Ok(CreateReply { transaction_id, order_id: entry.intent.order_id, redirect_url })
+    Ok(CreateReply { transaction_id, order_id: entry.create.order_id, redirect_url })
 }
 
 /// Returns the v1 request of an entry, for the comparison with another body.
 fn earlier(entry: JournalEntry) -> Result<EarlierRequest, ApiError> {
-    let PendingCreate { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
+    let PendingCreate { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.create;
     let request = read_create(direction, &body)
         .map_err(|_| ApiError::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
     let (return_url, card_number) = match request.kind {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::file_meta::FileMeta;
 use super::problems::Diagnostics;
-use super::stamp::FileMeta;
 use crate::domain::{ShopCode, wide};
 
 /// The largest rule file, in bytes.
@@ -116,14 +116,14 @@ impl FileListing {
     }
 
     /// Warns of the files that are not read.
-    fn warn_of_strays(&self, directory: &Path, findings: &mut Diagnostics) {
+    fn warn_of_strays(&self, directory: &Path, diagnostics: &mut Diagnostics) {
         for path in self.strays.iter().take(MOST_STRAYS) {
-            let file = findings.file(path, "");
-            findings.warn(file, 0..0, "the file is not read", Some(expected_name(directory, path)));
+            let file = diagnostics.file(path, "");
+            diagnostics.warn(file, 0..0, "the file is not read", Some(expected_name(directory, path)));
         }
         if let Some(more) = self.strays.len().checked_sub(MOST_STRAYS).filter(|more| *more > 0) {
-            let file = findings.file(directory, "");
-            findings.warn(file, 0..0, format!("{more} more files are not read"), None);
+            let file = diagnostics.file(directory, "");
+            diagnostics.warn(file, 0..0, format!("{more} more files are not read"), None);
         }
     }
 
@@ -150,7 +150,7 @@ impl FileListing {
 /// Reads the rule files and returns them with their listing. Reads again when files appeared, vanished or changed
 /// meanwhile, so that all returned files existed at one moment; after [`MOST_ATTEMPTS`] readings the last one is used
 /// all the same.
-pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, FileListing) {
+pub(super) fn read(directory: &Path, diagnostics: &mut Diagnostics) -> (RuleFiles, FileListing) {
     let mut listed = FileListing::of(directory);
     let mut attempts = 1;
     loop {
@@ -158,11 +158,11 @@ pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, 
         let after = FileListing::of(directory);
         if after == listed || attempts == MOST_ATTEMPTS {
             for Note { path, before, message } in listed.notes.iter().chain(&unreadable) {
-                let file = findings.file(path, before.as_str());
-                findings.distrust(file);
-                findings.add(file, before.len()..before.len(), message);
+                let file = diagnostics.file(path, before.as_str());
+                diagnostics.distrust(file);
+                diagnostics.add(file, before.len()..before.len(), message);
             }
-            listed.warn_of_strays(directory, findings);
+            listed.warn_of_strays(directory, diagnostics);
             return (files, listed);
         }
         listed = after;
@@ -172,7 +172,7 @@ pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, 
 
 /// Returns the version of the rules: 16 hexadecimal digits of a hash over the names and contents of all files, and over
 /// the given hashes of external files.
-pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Iterator<Item = ContentHash>) -> Box<str> {
+pub(super) fn version(directory: &Path, files: &RuleFiles, external: impl Iterator<Item = ContentHash>) -> Box<str> {
     let mut hash = Sha256::new();
     for file in files.values() {
         let name = file.path.strip_prefix(directory).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
@@ -180,7 +180,7 @@ pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Itera
         hash.update(name);
         hash.update(file.hash);
     }
-    for content in elsewhere {
+    for content in external {
         hash.update(content);
     }
     let digest = hash.finalize();
@@ -214,7 +214,7 @@ struct Lister<'a> {
     /// The number of directory entries seen.
     names: usize,
     /// The number of entries seen outside the directories of rule files.
-    elsewhere: usize,
+    external: usize,
     /// The messages that are reported only once.
     noted_once: HashSet<String>,
 }
@@ -222,7 +222,7 @@ struct Lister<'a> {
 impl<'a> Lister<'a> {
     fn new(notes: &'a mut Vec<Note>, most: usize) -> Self {
         let (listing, strays, noted_once) = (Listing::new(), BTreeSet::new(), HashSet::new());
-        Self { listing, notes, strays, most, bytes: 0, names: 0, elsewhere: 0, noted_once }
+        Self { listing, notes, strays, most, bytes: 0, names: 0, external: 0, noted_once }
     }
 
     fn list(&mut self, directory: &Path) {
@@ -245,7 +245,7 @@ impl<'a> Lister<'a> {
         self.add_each(&directory.join("pages"), |name| {
             stem(name, ".toml").map(|stem| FileRole::PageTexts(stem.into()))
         });
-        self.elsewhere(directory, DEPTH_ELSEWHERE);
+        self.external(directory, DEPTH_ELSEWHERE);
     }
 
     fn add_each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<FileRole>) {
@@ -279,7 +279,7 @@ impl<'a> Lister<'a> {
             return;
         }
         match fs::symlink_metadata(&path) {
-            Ok(meta) if meta.is_dir() => self.elsewhere(&path, DEPTH_ELSEWHERE - 1),
+            Ok(meta) if meta.is_dir() => self.external(&path, DEPTH_ELSEWHERE - 1),
             // A link to a directory is not followed: it may lead out of the rules.
             Ok(meta) if meta.is_symlink() && path.is_dir() => {}
             Ok(_) => drop(self.strays.insert(path)),
@@ -288,11 +288,11 @@ impl<'a> Lister<'a> {
     }
 
     /// Finds TOML files outside the directories of rule files. What cannot be read there is no problem of the rules.
-    fn elsewhere(&mut self, directory: &Path, depth: usize) {
+    fn external(&mut self, directory: &Path, depth: usize) {
         let is_root = depth == DEPTH_ELSEWHERE;
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-            self.elsewhere += 1;
-            if self.elsewhere > MOST_ELSEWHERE {
+            self.external += 1;
+            if self.external > MOST_ELSEWHERE {
                 return;
             }
             let (path, name) = (entry.path(), entry.file_name());
@@ -302,7 +302,7 @@ impl<'a> Lister<'a> {
                 continue;
             }
             if kind.is_dir() && depth > 1 {
-                self.elsewhere(&path, depth - 1);
+                self.external(&path, depth - 1);
             } else if !kind.is_dir() && path.extension().is_some_and(|ending| ending == "toml") {
                 self.strays.insert(path);
             }

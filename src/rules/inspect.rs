@@ -49,21 +49,21 @@ pub fn inspect(
     options: LoadOptions,
     serves: &dyn Fn(&TlsRules) -> Result<(), String>,
 ) -> Inspection {
-    let mut findings = Diagnostics::default();
-    let (files, _) = files::read(directory, &mut findings);
-    let rules = compile_once(directory, &files, now, options, &mut findings);
-    let known = findings.files();
-    let mut inspector = Inspector { findings: &mut findings, notes: Vec::new(), known, now, options };
+    let mut diagnostics = Diagnostics::default();
+    let (files, _) = files::read(directory, &mut diagnostics);
+    let rules = compile_once(directory, &files, now, options, &mut diagnostics);
+    let known = diagnostics.files();
+    let mut inspector = Inspector { diagnostics: &mut diagnostics, notes: Vec::new(), known, now, options };
     inspector.run(&files, rules.as_ref(), serves);
     let notes = inspector.notes;
-    match findings.into_problems() {
+    match diagnostics.into_problems() {
         Ok(problems) => Inspection { rules, problems, notes },
         Err(refused) => Inspection { rules: None, problems: refused.to_vec(), notes },
     }
 }
 
 struct Inspector<'a> {
-    findings: &'a mut Diagnostics,
+    diagnostics: &'a mut Diagnostics,
     notes: Vec<String>,
     /// The compiled files, by path.
     known: HashMap<PathBuf, FileId>,
@@ -162,7 +162,7 @@ impl Inspector<'_> {
             && key.is_some()
             && let Err(reason) = serves(&TlsRules { client_ca: None, ..rules.clone() })
         {
-            self.findings.warn(here.file, pair.key_at.clone(), format!("`tls.key`: {reason}"), None);
+            self.diagnostics.warn(here.file, pair.key_at.clone(), format!("`tls.key`: {reason}"), None);
         }
         chain
     }
@@ -192,7 +192,7 @@ impl Inspector<'_> {
              are missing"
                 .to_owned()
         });
-        self.findings.warn(here.file, at.clone(), format!("`{key}`: {reason}"), advice);
+        self.diagnostics.warn(here.file, at.clone(), format!("`{key}`: {reason}"), advice);
         None
     }
 
@@ -206,7 +206,7 @@ impl Inspector<'_> {
                     "the certificate".to_owned()
                 };
                 let message = format!("`{key}`: {which} in {} {staleness}", path.display());
-                self.findings.warn(here.file, at.clone(), message, None);
+                self.diagnostics.warn(here.file, at.clone(), message, None);
             }
         }
     }
@@ -214,7 +214,7 @@ impl Inspector<'_> {
     /// Notes the certificates that servers present themselves: they are trusted as they are, and replaced with them.
     fn pins(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
         for certificate in certificates.iter().filter(|certificate| is_of_server(certificate)) {
-            let (line, column) = self.findings.position(here.file, at.start);
+            let (line, column) = self.diagnostics.position(here.file, at.start);
             self.notes.push(format!(
                 "{}:{line}:{column}: `{key}`: {} holds a server's own certificate, for {}: it is trusted as a pin, so \
                  that a new one of that server must be named here first",
@@ -246,7 +246,7 @@ impl Inspector<'_> {
                 "`server.public_url`: the certificate in {} is not for `{host}`; it is for {known}",
                 pair.rules.certificate.display()
             );
-            self.findings.warn(here.file, at, message, nearest);
+            self.diagnostics.warn(here.file, at, message, nearest);
         }
     }
 
@@ -299,7 +299,7 @@ fn is_of_server(certificate: &CertificateDer<'_>) -> bool {
 #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of names do not identify a server")]
 fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     use x509_parser::extensions::GeneralName;
-    const MOST: usize = 20;
+    const MAX_NAMES: usize = 20;
     let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else { return Vec::new() };
     let Ok(Some(alternatives)) = parsed.subject_alternative_name() else { return Vec::new() };
     let name = |name: &GeneralName<'_>| match name {
@@ -307,7 +307,7 @@ fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
         GeneralName::IPAddress(bytes) => address(bytes),
         _ => None,
     };
-    alternatives.value.general_names.iter().filter_map(name).take(MOST).collect()
+    alternatives.value.general_names.iter().filter_map(name).take(MAX_NAMES).collect()
 }
 
 fn address(bytes: &[u8]) -> Option<String> {

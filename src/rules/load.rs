@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::RuleSet;
 use super::compile::{Task, compile};
-use super::elsewhere::{ExternalFiles, read_hash};
+use super::external_files::{ExternalFiles, read_hash};
+use super::file_meta::FileMeta;
 use super::files::{self, ContentHash, FileListing, FileRole, RuleFile, RuleFiles};
 use super::problems::{Diagnostics, Problems};
-use super::stamp::FileMeta;
 use crate::domain::UnixMillis;
 
 /// The problem of a file that a reload finds empty and that was not before.
@@ -51,22 +51,22 @@ pub(super) fn compile_once(
     files: &RuleFiles,
     now: UnixMillis,
     options: LoadOptions,
-    findings: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<RuleSet> {
     let task = Task { directory, files, now, previous: None, check_secrets: options.check_secrets };
-    compile(&task, &mut ExternalFiles::default(), findings)
+    compile(&task, &mut ExternalFiles::default(), diagnostics)
 }
 
 /// Returns the rule set with its warnings, or all problems when one of them is an error.
-pub(super) fn finish(directory: &Path, rules: Option<RuleSet>, findings: Diagnostics) -> Result<RuleSet, Problems> {
-    let warnings = findings.into_problems()?;
+pub(super) fn finish(directory: &Path, rules: Option<RuleSet>, diagnostics: Diagnostics) -> Result<RuleSet, Problems> {
+    let warnings = diagnostics.into_problems()?;
     rules.map(|rules| RuleSet { warnings, ..rules }).ok_or_else(|| unexplained(directory))
 }
 
 fn unexplained(directory: &Path) -> Problems {
-    let mut findings = Diagnostics::default();
-    findings.add_unreadable(directory, "the rules could not be compiled");
-    findings.into_problems().expect_err("a problem was just added")
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.add_unreadable(directory, "the rules could not be compiled");
+    diagnostics.into_problems().expect_err("a problem was just added")
 }
 
 /// Returns the paths of the non-empty files that may be empty.
@@ -79,12 +79,12 @@ fn filled(files: &RuleFiles) -> HashSet<Arc<Path>> {
 /// often half a save than intended, since editors and scripts truncate a file and write it a moment later. At start an
 /// empty file is accepted. Files that are useless when empty (a merchant without a key, a list without values) are
 /// always rejected, elsewhere.
-fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut Diagnostics) {
+fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, diagnostics: &mut Diagnostics) {
     let Some(previous) = previous else { return };
     for (role, file) in files {
         if may_be_empty(role) && is_empty(file) && previous.filled.contains(&file.path) {
-            let id = findings.file(&file.path, Arc::clone(&file.text));
-            findings.add(id, 0..0, EMPTIED);
+            let id = diagnostics.file(&file.path, Arc::clone(&file.text));
+            diagnostics.add(id, 0..0, EMPTIED);
         }
     }
 }
@@ -104,7 +104,7 @@ pub struct Loader {
     options: LoadOptions,
     /// The rule files and external files as the last load found them.
     listed: FileListing,
-    elsewhere: ExternalFiles,
+    external: ExternalFiles,
     /// The files changed so shortly before that load that their stamps would not show another change.
     unproven: Vec<(PathBuf, FileMeta, ContentHash)>,
 }
@@ -113,8 +113,8 @@ impl Loader {
     /// Creates a loader that has read nothing yet.
     #[must_use]
     pub fn new(directory: &Path, options: LoadOptions) -> Self {
-        let (listed, elsewhere) = (FileListing::default(), ExternalFiles::default());
-        Self { directory: directory.into(), options, listed, elsewhere, unproven: Vec::new() }
+        let (listed, external) = (FileListing::default(), ExternalFiles::default());
+        Self { directory: directory.into(), options, listed, external, unproven: Vec::new() }
     }
 
     /// The rules directory.
@@ -128,21 +128,21 @@ impl Loader {
     /// # Errors
     /// Everything that is wrong with the files.
     pub fn load(&mut self, now: UnixMillis, previous: Option<&RuleSet>) -> Result<RuleSet, Problems> {
-        let (mut findings, mut elsewhere) = (Diagnostics::default(), ExternalFiles::default());
-        let (files, listed) = files::read(&self.directory, &mut findings);
-        refuse_emptied(previous, &files, &mut findings);
+        let (mut diagnostics, mut external) = (Diagnostics::default(), ExternalFiles::default());
+        let (files, listed) = files::read(&self.directory, &mut diagnostics);
+        refuse_emptied(previous, &files, &mut diagnostics);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
         let task = Task { directory, files: &files, now, previous, check_secrets };
-        let rules = compile(&task, &mut elsewhere, &mut findings);
-        (self.listed, self.elsewhere) = (listed, elsewhere);
+        let rules = compile(&task, &mut external, &mut diagnostics);
+        (self.listed, self.external) = (listed, external);
         self.unproven = self.unproven(&files, now);
-        let rules = finish(&self.directory, rules, findings)?;
+        let rules = finish(&self.directory, rules, diagnostics)?;
         Ok(RuleSet { filled: filled(&files), ..rules })
     }
 
     fn unproven(&self, files: &RuleFiles, now: UnixMillis) -> Vec<(PathBuf, FileMeta, ContentHash)> {
         let files = files.iter().filter_map(|(role, file)| Some((&*file.path, self.listed.stamp(role)?, file.hash)));
-        let fresh = files.chain(self.elsewhere.read_files()).filter(|(_, stamp, _)| stamp.may_hide_a_change(now));
+        let fresh = files.chain(self.external.read_files()).filter(|(_, stamp, _)| stamp.may_hide_a_change(now));
         fresh.map(|(path, stamp, hash)| (path.to_owned(), stamp, hash)).collect()
     }
 
@@ -150,7 +150,7 @@ impl Loader {
     /// times; only files that had just been changed when they were read are read again.
     pub fn is_stale(&mut self, now: UnixMillis) -> bool {
         let stale = FileListing::of(&self.directory) != self.listed
-            || !self.elsewhere.stamps_hold()
+            || !self.external.stamps_hold()
             || self.unproven.iter().any(|(path, _, hash)| read_hash(path) != Some(*hash));
         if !stale {
             self.unproven.retain(|(_, stamp, _)| stamp.may_hide_a_change(now));
@@ -161,19 +161,19 @@ impl Loader {
     /// Records that this process itself created a file that the rules name and that was missing when they were loaded,
     /// which therefore is no change. Reads the file and may block.
     pub fn made(&mut self, path: &Path) {
-        self.elsewhere.made(path);
+        self.external.made(path);
     }
 
     /// Returns a hash over the contents of the external files, secrets included, when they were last read: only for
     /// comparison in memory.
-    pub(super) fn hash_elsewhere(&self) -> ContentHash {
-        self.elsewhere.hash()
+    pub(super) fn external_hash(&self) -> ContentHash {
+        self.external.hash()
     }
 
     /// Returns the paths of the external files (secrets, trusted certificates) that the last load read or looked for.
     #[must_use]
     pub fn external_files(&self) -> Vec<PathBuf> {
-        self.elsewhere.paths()
+        self.external.paths()
     }
 }
 

@@ -8,7 +8,8 @@ mod describe;
 mod dialect;
 mod diff;
 mod effects;
-mod elsewhere;
+mod external_files;
+mod file_meta;
 mod files;
 mod inspect;
 mod json_places;
@@ -25,7 +26,6 @@ mod ruleset;
 mod schema;
 mod secret;
 mod shop;
-mod stamp;
 #[cfg(test)]
 mod tests;
 mod validity;
@@ -61,10 +61,10 @@ pub use ruleset::{
     RuleSet, ServerRules, TlsRules, V1Route,
 };
 
+pub(crate) use file_meta::FileMeta;
 pub use secret::secret_named;
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldRule, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop,
     ShopSide,
 };
-pub(crate) use stamp::FileMeta;
 pub use watch::{Watched, Watcher};

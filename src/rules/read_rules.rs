@@ -23,7 +23,7 @@ use crate::domain::{Amount, UnixMillis};
 use crate::store::PostgresUrl;
 
 /// The longest part of a value that is shown, in characters.
-const LONGEST: usize = 120;
+const MAX_SHOWN_CHARS: usize = 120;
 
 /// A merchant's file.
 #[derive(Default)]
@@ -64,11 +64,11 @@ impl ReadRules {
     /// # Errors
     /// All problems of the files.
     pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
-        let mut findings = Diagnostics::default();
-        let (files, _) = files::read(directory, &mut findings);
-        let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut findings);
+        let mut diagnostics = Diagnostics::default();
+        let (files, _) = files::read(directory, &mut diagnostics);
+        let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut diagnostics);
         let mut read = Self {
-            rules: finish(directory, rules, findings)?,
+            rules: finish(directory, rules, diagnostics)?,
             gateway: Settings::new(),
             admin_users: BTreeMap::new(),
             merchants: BTreeMap::new(),
@@ -385,8 +385,8 @@ fn folded_text(text: &str) -> String {
 pub(super) fn plain(text: &str) -> String {
     // Quotes and backslashes are harmless and frequent in patterns.
     let escaped = |c: char| if "\"'\\".contains(c) { c.to_string() } else { c.escape_debug().collect() };
-    let mut shown: String = text.chars().take(LONGEST).map(escaped).collect();
-    if text.chars().nth(LONGEST).is_some() {
+    let mut shown: String = text.chars().take(MAX_SHOWN_CHARS).map(escaped).collect();
+    if text.chars().nth(MAX_SHOWN_CHARS).is_some() {
         shown.push_str("...");
     }
     shown

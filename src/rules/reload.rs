@@ -26,14 +26,14 @@ pub struct LiveRules {
     /// Held during a reload, so that there is only one at a time.
     reading: Mutex<Reading>,
     /// The external files; see [`LiveRules::external_files`].
-    elsewhere: ArcSwap<Vec<PathBuf>>,
+    external: ArcSwap<Vec<PathBuf>>,
 }
 
 /// The state of reloads.
 struct Reading {
     loader: Loader,
     /// The hash of the external files when the set in force was loaded.
-    elsewhere: ContentHash,
+    external: ContentHash,
     /// The set before the one in force, kept until the next reload: dropping a large set takes milliseconds, which
     /// would otherwise delay the last request that uses it.
     retired: Option<Arc<RuleSet>>,
@@ -70,8 +70,8 @@ impl LiveRules {
             started,
             failure: ArcSwapOption::empty(),
             needs_restart: ArcSwap::default(),
-            elsewhere: ArcSwap::from_pointee(loader.external_files()),
-            reading: Mutex::new(Reading { elsewhere: loader.hash_elsewhere(), loader, retired: None }),
+            external: ArcSwap::from_pointee(loader.external_files()),
+            reading: Mutex::new(Reading { external: loader.external_hash(), loader, retired: None }),
         }
     }
 
@@ -118,17 +118,17 @@ impl LiveRules {
     /// read, with or without errors, existing or missing.
     #[must_use]
     pub fn external_files(&self) -> Arc<Vec<PathBuf>> {
-        self.elsewhere.load_full()
+        self.external.load_full()
     }
 
     /// Loads the files again, all or nothing. Reads files and may block. Concurrent calls wait for each other.
     pub fn reload(&self) -> ReloadOutcome {
         // A reload that panicked left the last valid set in force, so a poisoned lock is safe to use.
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let Reading { loader, elsewhere, retired } = &mut *reading;
+        let Reading { loader, external, retired } = &mut *reading;
         let previous = self.current();
         let loaded = loader.load(self.clock.now(), Some(&previous));
-        self.elsewhere.store(Arc::new(loader.external_files()));
+        self.external.store(Arc::new(loader.external_files()));
         let (error, outcome) = match loaded {
             Ok(mut rules) => {
                 let needs_restart = restart::changed_keys(&self.started.gateway, &rules.gateway);
@@ -137,8 +137,8 @@ impl LiveRules {
                 let version = rules.version.clone();
                 *retired = Some(self.current.swap(Arc::new(rules)));
                 let previous = previous.version.clone();
-                let before = std::mem::replace(elsewhere, loader.hash_elsewhere());
-                let external_files_changed = before != *elsewhere;
+                let before = std::mem::replace(external, loader.external_hash());
+                let external_files_changed = before != *external;
                 (None, ReloadOutcome::Loaded { previous, version, external_files_changed, needs_restart })
             }
             Err(problems) => {

@@ -19,13 +19,13 @@ use super::watched::WatchedPlaces;
 use crate::telemetry::Stopwatch;
 
 /// How long files must be unchanged before they are read: saving in an editor makes several changes.
-const QUIET: Duration = Duration::from_millis(100);
+const SETTLE_TIME: Duration = Duration::from_millis(100);
 
 /// The same after a file vanished: a save may unlink a file and create it again.
 const ABSENCE: Duration = Duration::from_millis(400);
 
 /// The longest time from the first change to reading, unless a file is still being written.
-const BOUND: Duration = Duration::from_millis(500);
+const MAX_SETTLE_TIME: Duration = Duration::from_millis(500);
 
 /// The longest wait for files that are still being written.
 const LONGEST_WRITE: Duration = Duration::from_secs(10);
@@ -212,7 +212,7 @@ struct Pending {
 
 impl Pending {
     fn new(at: Instant) -> Self {
-        Self { first: at, last: at, bound: at + BOUND, open: HashSet::new(), gone: HashSet::new() }
+        Self { first: at, last: at, bound: at + MAX_SETTLE_TIME, open: HashSet::new(), gone: HashSet::new() }
     }
 
     /// Returns when to read if nothing else happens.
@@ -221,7 +221,7 @@ impl Pending {
         if !self.open.is_empty() {
             return latest;
         }
-        let quiet = if self.gone.is_empty() { QUIET } else { ABSENCE };
+        let quiet = if self.gone.is_empty() { SETTLE_TIME } else { ABSENCE };
         (self.last + quiet).min(self.bound).min(latest)
     }
 
@@ -239,7 +239,7 @@ impl Pending {
         let waited = !self.open.is_empty();
         self.open.retain(|path| !ended(path));
         if waited && self.open.is_empty() && at > self.bound {
-            self.bound = at + QUIET;
+            self.bound = at + SETTLE_TIME;
         }
     }
 

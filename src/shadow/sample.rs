@@ -11,7 +11,7 @@ use crate::wire::members::present;
 use crate::wire::v1::PAYMENT_DATA;
 
 /// The longest sample, in bytes.
-const LONGEST: usize = 2048;
+const MAX_SAMPLE_BYTES: usize = 2048;
 
 /// The deepest object whose members are shown; the body is level 1.
 const DEEPEST: usize = 4;
@@ -27,7 +27,7 @@ pub fn sample(rules: &RuleSet, merchant: &Merchant, direction: Direction, body: 
     let shop_code = read.as_object().and_then(|body| present(body, "shop_code")?.as_str());
     let shop = selected_shop(rules, merchant, shop_code);
     let schema = shop.and_then(|shop| shop.side(direction).schema.as_deref());
-    let mut sampler = Sampler { schema, room: LONGEST };
+    let mut sampler = Sampler { schema, room: MAX_SAMPLE_BYTES };
     sampler.value(&read, 1, false).to_string().into()
 }
 

@@ -338,7 +338,7 @@ pub(super) async fn remove_all<T: Transaction>(tx: &T, subject: CallbackSubject)
 }
 
 /// Callbacks in a state that were queued until a time, oldest first.
-pub(super) const OLD: Sql = sql!(
+pub(super) const QUEUED_UNTIL: Sql = sql!(
     "SELECT key FROM callbacks", indexed by "callbacks_by_time",
     "WHERE state = ?1 AND queued_at <= ?2 ORDER BY queued_at, key LIMIT ?3",
     // Those that are being resent at this moment are skipped.
@@ -356,7 +356,7 @@ pub(super) async fn forget<T: Transaction>(tx: &T, until: UnixMillis, limit: usi
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut keys: Vec<i64> = Vec::new();
     for state in [DELIVERED, FAILED] {
-        keys.extend(tx.query(OLD, &params![state, until, limit], |row| row.get::<i64>(0)).await?);
+        keys.extend(tx.query(QUEUED_UNTIL, &params![state, until, limit], |row| row.get::<i64>(0)).await?);
     }
     if !keys.is_empty() {
         let sets: Vec<_> = keys.iter().map(|key| params![*key]).collect();

@@ -32,7 +32,7 @@ impl From<OrderRow> for InsertOutcome<StoredRow> {
 /// How a pending operation is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decision {
-    verdict: CreateOutcome,
+    outcome: CreateOutcome,
     /// The customer's usage including this operation, when the operation counts.
     usage: Option<Usage>,
 }
@@ -51,8 +51,8 @@ pub(super) async fn create<T: OwnStatements>(
         Some(opening) if is_new_merchant(tx, &operation.merchant).await? => Some(&**opening),
         _ => None,
     };
-    let Decision { verdict, usage } = check_limits(tx, draft, opening.unwrap_or_default()).await?;
-    let state = match verdict {
+    let Decision { outcome, usage } = check_limits(tx, draft, opening.unwrap_or_default()).await?;
+    let state = match outcome {
         CreateOutcome::AsDrafted => operation.state.clone(),
         CreateOutcome::OverDailyLimit | CreateOutcome::NotCovered => {
             State::Finished { outcome: Outcome::Failed, at: operation.created_at }
@@ -70,7 +70,7 @@ pub(super) async fn create<T: OwnStatements>(
     }
     tx.post(Posting::of_creation(operation.direction(), state.status()), ledger_entry(operation)).await?;
     queue_follow_up(tx, draft, &state, nonce).await?;
-    Ok(Some(verdict))
+    Ok(Some(outcome))
 }
 
 /// Queues the provider job or the callback of a new operation, depending on its state.
@@ -104,7 +104,7 @@ async fn check_limits<T: OwnStatements>(
     opening: &[(Currency, Amount)],
 ) -> Result<Decision, T::Error> {
     let operation = &draft.operation;
-    let as_drafted = Decision { verdict: CreateOutcome::AsDrafted, usage: None };
+    let as_drafted = Decision { outcome: CreateOutcome::AsDrafted, usage: None };
     if operation.state.status() != Status::Pending {
         return Ok(as_drafted);
     }
@@ -113,7 +113,7 @@ async fn check_limits<T: OwnStatements>(
     if let (Some(customer), Some(limit)) = (customer(operation), &draft.daily_limit) {
         decision.usage = with_one_more(usage::used(tx, customer, limit.day).await?, limit, amount);
         if decision.usage.is_none() {
-            return Ok(Decision { verdict: CreateOutcome::OverDailyLimit, usage: None });
+            return Ok(Decision { outcome: CreateOutcome::OverDailyLimit, usage: None });
         }
     }
     if operation.direction() == Direction::Payin {
@@ -126,7 +126,7 @@ async fn check_limits<T: OwnStatements>(
     if can_be_held(available.checked_add(opened), held, amount, enforce) {
         return Ok(decision);
     }
-    Ok(Decision { verdict: CreateOutcome::NotCovered, usage: None })
+    Ok(Decision { outcome: CreateOutcome::NotCovered, usage: None })
 }
 
 /// Returns a customer's usage including one more operation; `None` when that exceeds the limit.

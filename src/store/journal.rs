@@ -72,7 +72,7 @@ pub struct JournalEntry {
     /// Its id.
     pub id: EntryId,
     /// The create as recorded before it was sent.
-    pub intent: PendingCreate,
+    pub create: PendingCreate,
     /// Its state.
     pub progress: EntryProgress,
 }

@@ -79,15 +79,15 @@ impl<B: Backend> Store for B {
         let created = self.insert(new, self.random().number());
         Box::pin(async move {
             Ok(match created.await? {
-                InsertOutcome::Created(verdict) => {
+                InsertOutcome::Created(outcome) => {
                     if losses == self.losses() {
                         self.contexts().stored(&context);
                     }
                     // Not every result has a callback, but a needless wake-up costs the worker little.
-                    if is_finished || verdict != CreateOutcome::AsDrafted {
+                    if is_finished || outcome != CreateOutcome::AsDrafted {
                         self.queued().notify_one();
                     }
-                    InsertOutcome::Created(verdict)
+                    InsertOutcome::Created(outcome)
                 }
                 InsertOutcome::Existing(row) => InsertOutcome::Existing(Box::new(row.decode(self.vault())?)),
                 InsertOutcome::Reserved => InsertOutcome::Reserved,

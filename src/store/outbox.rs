@@ -141,7 +141,7 @@ pub struct CallbackJob {
     /// millisecond, or after a clock was set back, gets a time one millisecond after its previous one.
     pub queued_at: UnixMillis,
     /// The result to deliver.
-    pub news: ResultChange,
+    pub change: ResultChange,
 }
 
 impl CallbackJob {

@@ -11,7 +11,7 @@ const GROUPS: [&[usize]; 7] =
     [&[4, 4, 4, 1], &[4, 4, 4, 2], &[4, 6, 5], &[4, 4, 4, 4], &[4, 4, 4, 4, 1], &[4, 4, 4, 4, 2], &[4, 4, 4, 4, 3]];
 
 /// How many digits of a card number may be shown, at its start and at its end.
-const SHOWN: (usize, usize) = (6, 4);
+const SHOWN_DIGITS: (usize, usize) = (6, 4);
 
 /// Masks the middle digits of every card number: 13 to 19 digits in one group, or in groups split by single spaces or
 /// hyphens, with no digit beside them, first digits of a card scheme and a valid check digit.
@@ -75,7 +75,7 @@ fn hide(text: &[u8], part: Range<usize>, hidden: &mut Vec<usize>) {
     let length = digits().count();
     let first_four = digits().take(4).fold(0, |number, (_, digit)| number * 10 + digit);
     if is_of_scheme(first_four, length) && luhn_holds(digits().map(|(_, digit)| digit), length) {
-        hidden.extend(digits().take(length - SHOWN.1).skip(SHOWN.0).map(|(at, _)| at));
+        hidden.extend(digits().take(length - SHOWN_DIGITS.1).skip(SHOWN_DIGITS.0).map(|(at, _)| at));
     }
 }
 

@@ -168,7 +168,7 @@ impl Sink {
             // A failed write cannot be reported anywhere else; the process continues to serve.
             let _ = out.write_all(&taken).and_then(|()| out.flush());
             taken.clear();
-            self.gather();
+            self.wait_for_more();
         }
         self.state().closed = true;
         self.changed.notify_all();
@@ -187,7 +187,7 @@ impl Sink {
         !taken.is_empty()
     }
 
-    fn gather(&self) {
+    fn wait_for_more(&self) {
         let little = |state: &mut State| !state.closing && state.pending.len() < ACCESS_BYTES / 2;
         drop(self.changed.wait_timeout_while(self.state(), GATHER, little));
     }

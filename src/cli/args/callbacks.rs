@@ -229,6 +229,6 @@ fn place(text: &str) -> Result<CallbackCursor, String> {
 }
 
 fn limit(text: &str) -> Result<usize, String> {
-    let limit = text.parse().ok().filter(|limit| (1..=listing::MOST).contains(limit));
-    limit.ok_or_else(|| format!("must be a number from 1 to {}", listing::MOST))
+    let limit = text.parse().ok().filter(|limit| (1..=listing::MAX_CALLBACKS).contains(limit));
+    limit.ok_or_else(|| format!("must be a number from 1 to {}", listing::MAX_CALLBACKS))
 }

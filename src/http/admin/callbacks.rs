@@ -10,8 +10,8 @@ use super::source::{AdminSource, SampleRequest};
 use crate::auth::Interface;
 use crate::callback::Sampled;
 use crate::callback::listing::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, SpanEnd, document, pasted_order_id, read_cursor, read_states,
-    sample_document, write_cursor,
+    DEFAULT_LIMIT, DEFAULT_STATES, MAX_CALLBACKS, Moment, Slice, SpanEnd, document, pasted_order_id, read_cursor,
+    read_states, sample_document, write_cursor,
 };
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::error::RequestError;
@@ -216,7 +216,7 @@ fn parse<T>(
 }
 
 fn read_limit(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|limit| (1..=MOST).contains(limit))
+    text.parse().ok().filter(|limit| (1..=MAX_CALLBACKS).contains(limit))
 }
 
 fn time(end: SpanEnd, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {

@@ -212,8 +212,8 @@ fn matched<'p>(route: &str, path: &'p str) -> Option<&'p str> {
 /// Returns the path and query of a page to return to after the sign-in, if it is one of the console that a browser can
 /// open: never another address.
 pub(super) fn return_path(text: &str) -> Option<&str> {
-    const LONGEST: usize = 2048;
-    let is_plain = text.len() <= LONGEST && text.bytes().all(|byte| byte.is_ascii_graphic());
+    const MAX_PATH_BYTES: usize = 2048;
+    let is_plain = text.len() <= MAX_PATH_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
     let located = locate(text.split('?').next().unwrap_or_default()).filter(|_| is_plain)?;
     (located.kind == PageKind && located.needs_user && located.route(&Method::GET).is_some()).then_some(text)
 }

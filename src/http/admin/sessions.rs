@@ -11,7 +11,7 @@ use crate::rules::{AdminRules, AdminUser};
 
 /// How long a session lives without a request, and at most.
 pub(super) const IDLE: Duration = Duration::from_mins(30);
-pub(super) const LONGEST: Duration = Duration::from_hours(12);
+pub(super) const MAX_SESSION_AGE: Duration = Duration::from_hours(12);
 
 /// The most sessions. One more ends the one that was not used for longest.
 pub(super) const MOST_SESSIONS: usize = 256;
@@ -36,7 +36,7 @@ impl Session {
     fn is_alive(&self, now: Instant, admin: &AdminRules) -> bool {
         // A user whose role or token ever changed is another value.
         now < self.used + IDLE
-            && now < self.started + LONGEST
+            && now < self.started + MAX_SESSION_AGE
             && admin.accounts().any(|user| Arc::ptr_eq(user, &self.user))
     }
 }
@@ -128,11 +128,11 @@ mod tests {
         assert_eq!(id.len(), 64);
         assert!(sessions.user("", start, &rules, true).is_none());
         let mut now = start;
-        while now < start + LONGEST {
+        while now < start + MAX_SESSION_AGE {
             assert!(sessions.user(&id, now, &rules, true).is_some(), "{now:?}");
             now += almost_idle;
         }
-        assert!(sessions.user(&id, start + LONGEST, &rules, true).is_none(), "as old as can be");
+        assert!(sessions.user(&id, start + MAX_SESSION_AGE, &rules, true).is_none(), "as old as can be");
 
         let id = sessions.start(Arc::clone(&ada), start, &random);
         assert!(sessions.user(&id, start + almost_idle, &rules, false).is_some());

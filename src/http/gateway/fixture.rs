@@ -269,8 +269,8 @@ impl Fixture {
 
     /// The reply as it is.
     pub(super) async fn handle(&self, call: Call) -> Reply {
-        let arrival = call.arrival();
-        self.gateway.handle(call.into_request(), arrival).await
+        let connection_info = call.connection_info();
+        self.gateway.handle(call.into_request(), connection_info).await
     }
 
     pub(super) async fn send(&self, call: Call) -> Answered {
@@ -377,7 +377,7 @@ impl Call {
         self
     }
 
-    pub(super) fn arrival(&self) -> ConnectionInfo {
+    pub(super) fn connection_info(&self) -> ConnectionInfo {
         ConnectionInfo { peer: self.peer, head_check: self.head_check, connection: Arc::default() }
     }
 

@@ -518,8 +518,8 @@ async fn a_caller_who_hangs_up_abandons_nothing() {
 /// A new order that is on its way to the store when its caller hangs up gets there.
 pub(super) async fn hangs_up_on_the_way_to_the_store(call: Call) {
     let fixture = Fixture::new();
-    let arrival = call.arrival();
-    let mut handling = Box::pin(fixture.gateway.handle(call.into_request(), arrival));
+    let connection_info = call.connection_info();
+    let mut handling = Box::pin(fixture.gateway.handle(call.into_request(), connection_info));
     // The commit waits for the disk, so that the first poll ends on the way to it.
     assert!(poll_fn(|context| Poll::Ready(handling.as_mut().poll(context).is_pending())).await);
     drop(handling);
@@ -534,7 +534,7 @@ async fn a_caller_who_hangs_up_before_its_body_ends_is_logged() {
     let fixture = Fixture::new();
     let gateway = fixture.gateway.clone();
     let call = Call::payin().but(|call| call.body.stalls = true);
-    let mut handling = Box::pin(gateway.handle(call.clone().into_request(), call.arrival()));
+    let mut handling = Box::pin(gateway.handle(call.clone().into_request(), call.connection_info()));
     assert!(poll_fn(|context| Poll::Ready(handling.as_mut().poll(context).is_pending())).await);
     assert!(fixture.lines.all().is_empty());
     drop(handling);

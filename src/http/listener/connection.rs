@@ -394,9 +394,9 @@ async fn serve_request<S: Service>(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let connection = status.connection();
     connection.begin_request();
-    let arrival = ConnectionInfo { peer, head_check: status.head_check(), connection: Arc::clone(connection) };
+    let connection_info = ConnectionInfo { peer, head_check: status.head_check(), connection: Arc::clone(connection) };
     // Boxed: hyper reserves memory for this future as long as the connection lives, and most connections are idle.
-    let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
+    let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), connection_info)).await;
     if status.body_open() || shared.is_leaving() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -413,8 +413,8 @@ async fn refuse<S: Service>(
     let is_head = request.method() == Method::HEAD;
     let connection = status.connection();
     connection.begin_request();
-    let arrival = ConnectionInfo { peer, head_check: check, connection: Arc::clone(connection) };
-    let reply = shared.service.call(request.map(|()| Inbound::UNREAD), arrival).await;
+    let connection_info = ConnectionInfo { peer, head_check: check, connection: Arc::clone(connection) };
+    let reply = shared.service.call(request.map(|()| Inbound::UNREAD), connection_info).await;
     let (mut head, body) = reply.into_parts();
     let Ok(body) = body.collect().await;
     let body = body.to_bytes();

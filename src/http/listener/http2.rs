@@ -162,13 +162,13 @@ impl<S: Service> Serving<S> {
             let (request, respond) = accepted?;
             let facts = head::check_http2(&request, self.head_limit);
             let (request, wanted) = with_body(request);
-            let arrival = ConnectionInfo {
+            let connection_info = ConnectionInfo {
                 peer: self.peer,
                 head_check: facts,
                 connection: Arc::clone(&self.activity.connection),
             };
             let open = OpenRequest::new(&self.activity);
-            tokio::spawn(answer(request, arrival, wanted, respond, open, Arc::clone(&self.shared)));
+            tokio::spawn(answer(request, connection_info, wanted, respond, open, Arc::clone(&self.shared)));
             if self.shared.is_leaving() {
                 self.connection.graceful_shutdown();
             }
@@ -189,17 +189,17 @@ fn with_body(request: Request<RecvStream>) -> (Request<Inbound>, oneshot::Receiv
 /// Answers one request. When the client resets the stream, the service call is dropped.
 async fn answer<S: Service>(
     request: Request<Inbound>,
-    arrival: ConnectionInfo,
+    connection_info: ConnectionInfo,
     wanted: oneshot::Receiver<()>,
     mut respond: SendResponse<ReplyBytes>,
     open: OpenRequest,
     shared: Arc<Shared<S>>,
 ) {
     let is_head = request.method() == Method::HEAD;
-    let connection = Arc::clone(&arrival.connection);
+    let connection = Arc::clone(&connection_info.connection);
     let Some(Some(first)) = unless_reset(&mut respond, connection.room().enter()).await else { return };
     // Boxed, so that a request that waits has no memory for its answer yet, and its reply none any more.
-    let calling = Box::pin(shared.service.call(request, arrival));
+    let calling = Box::pin(shared.service.call(request, connection_info));
     let Some(mut reply) = call(calling, wanted, &mut respond).await else { return };
     let more = if let Some(made_within) = reply.extensions_mut().remove() {
         made_within

@@ -28,7 +28,7 @@ pub trait Service: Send + Sync + 'static {
     fn call(
         &self,
         request: Request<Inbound>,
-        arrival: ConnectionInfo,
+        connection_info: ConnectionInfo,
     ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 

@@ -79,7 +79,7 @@ pub(super) async fn send(
         body: Some(Bytes::from(body)),
         timeout: provider.timeout,
         answer: outbound::AnswerBody::Whole(ANSWER_LIMIT),
-        reach: outbound::EgressPolicy::Anywhere,
+        egress: outbound::EgressPolicy::Anywhere,
     };
     match outbound.ask(request, now).await {
         Ok(answer) => interpret(&answer, operation),

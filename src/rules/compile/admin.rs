@@ -142,7 +142,7 @@ impl Context<'_> {
         if !*raw.tls && !*raw.plain && !raw.tls.is_wrong && !raw.plain.is_wrong {
             let message = "`admin.listen` is not on loopback, and tokens would cross the network unprotected";
             let advice = "set `admin.tls = true`, or `admin.plain = true` where a proxy or the network protects them";
-            self.findings.add_with(here.file, at, message, Some(advice.to_owned()));
+            self.diagnostics.add_with(here.file, at, message, Some(advice.to_owned()));
         }
     }
 
@@ -187,7 +187,7 @@ impl Context<'_> {
             if String::from_utf8_lossy(token.expose()).chars().count() < SHORTEST_TOKEN {
                 let message = format!("a token must have at least {SHORTEST_TOKEN} characters");
                 let advice = "make one with `openssl rand -hex 32`".to_owned();
-                self.findings.add_with(here.file, raw.span(), message, Some(advice));
+                self.diagnostics.add_with(here.file, raw.span(), message, Some(advice));
             } else if let Some((_, owner)) = seen.iter().find(|(known, _)| known.expose() == token.expose()) {
                 let message = format!("the token is taken: it is also a token of the user {}", quoted(owner));
                 self.problem(here, raw.span(), message);

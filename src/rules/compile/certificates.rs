@@ -7,7 +7,7 @@ use rustls::pki_types::CertificateDer;
 use toml::Spanned;
 
 use super::{Context, FileContext};
-use crate::rules::elsewhere::ExternalContent;
+use crate::rules::external_files::ExternalContent;
 
 impl Context<'_> {
     /// Returns the certificates of all files of a list. The CA file `generated_ca`, which the process generates at start, may
@@ -23,10 +23,10 @@ impl Context<'_> {
         for path in list {
             let resolved = here.relative(path.get_ref());
             if (!self.check_secrets || generated_ca == Some(&*resolved)) && !resolved.exists() {
-                self.elsewhere.missing(&resolved, ExternalContent::Public);
+                self.external.missing(&resolved, ExternalContent::Public);
                 continue;
             }
-            match self.elsewhere.certificates(&resolved) {
+            match self.external.certificates(&resolved) {
                 Ok(certificates) => all.extend(certificates.iter().cloned()),
                 Err(reason) => self.problem(here, path.span(), format!("`{key}`: {reason}")),
             }

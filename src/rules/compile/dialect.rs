@@ -203,7 +203,7 @@ impl Context<'_> {
         if !dialects.compiled.contains_key(BUILT_IN_DIALECT) {
             // Compiled as if from an empty file.
             let path = Path::new("dialects/v1.toml");
-            let here = FileContext { file: self.findings.file(path, ""), path };
+            let here = FileContext { file: self.diagnostics.file(path, ""), path };
             let built_in = self.dialect(here, BUILT_IN_DIALECT, &RawDialect::default());
             dialects.compiled.insert(BUILT_IN_DIALECT.into(), built_in.map(Arc::new));
         }
@@ -375,7 +375,7 @@ impl Context<'_> {
         source: &Spanned<impl AsRef<str>>,
         problem: TemplateProblem,
     ) {
-        let text = self.findings.text(here.file);
+        let text = self.diagnostics.text(here.file);
         let written = text.get(source.span()).unwrap_or_default();
         let parsed = source.get_ref().as_ref();
         let span = match (&problem.at, written.find(parsed)) {
@@ -385,7 +385,7 @@ impl Context<'_> {
             }
             _ => source.span(),
         };
-        self.findings.add_with(here.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
+        self.diagnostics.add_with(here.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
     }
 }
 

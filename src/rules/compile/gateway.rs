@@ -276,7 +276,7 @@ impl Context<'_> {
         let Some(file) = self.files.get(&FileRole::Gateway) else {
             if directory.is_dir() && is_absent(&directory.join("gateway.toml")) {
                 let message = "gateway.toml is missing (an empty file takes every default)";
-                self.findings.add_unreadable(&directory.join("gateway.toml"), message);
+                self.diagnostics.add_unreadable(&directory.join("gateway.toml"), message);
             }
             return None;
         };
@@ -362,7 +362,7 @@ impl Context<'_> {
         };
         if text.contains("://") && !text.starts_with("sqlite:") || text.contains('?') {
             // The URL of any database, and the parameters of other tools, may contain a password.
-            self.findings.hide(here.file, url.span());
+            self.diagnostics.hide(here.file, url.span());
         }
         match parsed {
             Ok(StoreUrl::Postgres(url)) => Some(StoreUrl::Postgres(Box::new(url.with_connections(connections)))),

@@ -21,7 +21,7 @@ impl Context<'_> {
             };
         }
         // A list that could not be read is not a missing one; its problem is already reported.
-        for path in self.findings.unread_files() {
+        for path in self.diagnostics.unread_files() {
             if path.parent().is_some_and(|parent| parent.ends_with("lists"))
                 && path.extension().is_some_and(|ending| ending == "txt")
                 && let Some(name) = path.file_stem().and_then(OsStr::to_str)
@@ -36,7 +36,7 @@ impl Context<'_> {
         let values = values(&file.text);
         if values.is_empty() {
             // An empty list would refuse every request; far more likely the file was just truncated.
-            self.findings.add_unreadable(&file.path, "the list has no values");
+            self.diagnostics.add_unreadable(&file.path, "the list has no values");
         }
         Arc::new(values)
     }

@@ -207,7 +207,7 @@ impl Context<'_> {
             .all(|line| matches!(line.trim_start().chars().next(), None | Some('#')))
         {
             // A merchant without keys could do nothing; far more likely the file was just truncated.
-            self.findings.add_unreadable(&file.path, "the merchant's file is empty: it has no key");
+            self.diagnostics.add_unreadable(&file.path, "the merchant's file is empty: it has no key");
             return None;
         }
         let (here, raw) = self.read::<RawMerchant>(file)?;
@@ -279,7 +279,7 @@ impl Context<'_> {
             let suggestion = did_you_mean(shop.get_ref().as_str(), known());
             let code = quoted(shop.get_ref().as_str());
             let message = format!("`{key}`: {code} is not one of the merchant's `[shops]`");
-            self.findings.add_with(here.file, shop.span(), message, suggestion);
+            self.diagnostics.add_with(here.file, shop.span(), message, suggestion);
         }
     }
 
@@ -332,7 +332,8 @@ impl Context<'_> {
     ) -> Option<Box<str>> {
         let text = key.get_ref().0.clone();
         let Some((file, span)) = seen.insert(text.clone(), (here.file, key.span())) else { return Some(text) };
-        let (path, (line, column)) = (self.findings.path(file).display(), self.findings.position(file, span.start));
+        let (path, (line, column)) =
+            (self.diagnostics.path(file).display(), self.diagnostics.position(file, span.start));
         let message = format!("the API key is taken: it is used at {path}:{line}:{column}");
         self.problem(here, key.span(), message);
         None
@@ -397,7 +398,7 @@ impl Context<'_> {
                 mode.as_str()
             );
             let advice = "name the service as `url` of `[legacy]` in gateway.toml, or use mode \"translate\"";
-            self.findings.add_with(here.file, at, message, Some(advice.into()));
+            self.diagnostics.add_with(here.file, at, message, Some(advice.into()));
         }
         if matches!(mode, Mode::Staged(_))
             && balance.enforce
@@ -408,7 +409,7 @@ impl Context<'_> {
                            `balance.enforce` is set: the merchant's balance would be in two places";
             let advice =
                 "write `percent = { payin = ..., payout = 0 }`, and move all payouts at once with `payout = 100`";
-            self.findings.add_with(here.file, at, message, Some(advice.into()));
+            self.diagnostics.add_with(here.file, at, message, Some(advice.into()));
         }
         mode
     }

@@ -35,7 +35,7 @@ pub(super) use self::page_texts::RawTexts;
 pub(super) use self::shop::RawShop;
 #[cfg(test)]
 pub(super) use self::{dialect::RawStatuses, merchant::ModeWord, provider::ProviderKindKey};
-use super::elsewhere::ExternalFiles;
+use super::external_files::ExternalFiles;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::pages::languages::FIRST;
@@ -72,11 +72,11 @@ impl FromToml for Quota {
 
 /// The state of a compilation.
 struct Context<'a> {
-    findings: &'a mut Diagnostics,
+    diagnostics: &'a mut Diagnostics,
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
-    elsewhere: &'a mut ExternalFiles,
+    external: &'a mut ExternalFiles,
     /// Whether the embedded engine decides on operations, not a remote one.
     is_embedded: bool,
     /// Whether `gateway.toml` has a `[legacy]`.
@@ -101,7 +101,7 @@ impl FileContext<'_> {
 
 impl Context<'_> {
     fn problem(&mut self, here: FileContext<'_>, span: Span, message: impl Into<String>) {
-        self.findings.add(here.file, span, message);
+        self.diagnostics.add(here.file, span, message);
     }
 
     /// Notes a name that is not `known`, unless its file exists and could not be read.
@@ -113,8 +113,8 @@ impl Context<'_> {
         message: String,
         known: impl IntoIterator<Item = &'k str>,
     ) {
-        if !self.findings.unread(file.0, &format!("{}{}", named.get_ref(), file.1)) {
-            self.findings.add_with(here.file, named.span(), message, did_you_mean(named.get_ref(), known));
+        if !self.diagnostics.unread(file.0, &format!("{}{}", named.get_ref(), file.1)) {
+            self.diagnostics.add_with(here.file, named.span(), message, did_you_mean(named.get_ref(), known));
         }
     }
 
@@ -135,8 +135,8 @@ impl Context<'_> {
 
     /// Reads a TOML file as a raw table; `None` when it is not valid TOML.
     fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(FileContext<'f>, T)> {
-        let id = self.findings.file(&file.path, Arc::clone(&file.text));
-        let raw = raw::read(&file.text, id, self.findings)?;
+        let id = self.diagnostics.file(&file.path, Arc::clone(&file.text));
+        let raw = raw::read(&file.text, id, self.diagnostics)?;
         Some((FileContext { file: id, path: &file.path }, raw))
     }
 }
@@ -166,14 +166,14 @@ pub(super) struct Task<'a> {
 }
 
 /// Compiles the files of a rules directory; `None` when `findings` has an error.
-pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: &mut Diagnostics) -> Option<RuleSet> {
+pub(super) fn compile(task: &Task<'_>, external: &mut ExternalFiles, diagnostics: &mut Diagnostics) -> Option<RuleSet> {
     let Task { directory, files, previous, check_secrets, .. } = *task;
     let mut context = Context {
-        findings,
+        diagnostics,
         files,
         check_secrets,
         previous,
-        elsewhere,
+        external,
         is_embedded: false,
         has_legacy: false,
         legacy_paths: Vec::new(),
@@ -190,9 +190,9 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: 
     let parts = ShopsAndDialects { shops, dialects: dialects.compiled, hashes };
     let merchants = context.merchants(&parts);
     let routes = context.routes(&parts, &dialects.headers, &merchants);
-    let Context { elsewhere, findings, .. } = context;
-    gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
-        version: version(directory, files, elsewhere.public()),
+    let Context { external, diagnostics, .. } = context;
+    gateway.filter(|_| !diagnostics.refuse()).map(|gateway| RuleSet {
+        version: version(directory, files, external.public()),
         loaded_at: task.now,
         gateway,
         api_keys: api_keys(&merchants),

@@ -10,7 +10,7 @@ use super::page_texts::RawTexts;
 use super::{Context, FileContext};
 use crate::names::{did_you_mean, quoted};
 use crate::rules::color::{Color, LEAST_CONTRAST};
-use crate::rules::elsewhere::ExternalContent;
+use crate::rules::external_files::ExternalContent;
 use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::pages::languages::{BUILT_IN, FIRST, languages};
 use crate::rules::pages::tag::canonical;
@@ -35,11 +35,11 @@ impl Context<'_> {
         if known.iter().any(|known| known.eq_ignore_ascii_case(named)) {
             return canonical(named).unwrap_or_else(|| named.to_owned()).into();
         }
-        if !self.findings.unread("pages", &format!("{named}.toml")) {
+        if !self.diagnostics.unread("pages", &format!("{named}.toml")) {
             let suggestion = did_you_mean(named, known.iter().copied())
                 .unwrap_or_else(|| format!("known languages: {}", known.join(", ")));
             let message = format!("`pages.language`: there is no language {}", quoted(named));
-            self.findings.add_with(here.file, given.span(), message, Some(suggestion));
+            self.diagnostics.add_with(here.file, given.span(), message, Some(suggestion));
         }
         FIRST.into()
     }
@@ -84,14 +84,14 @@ impl Context<'_> {
              {LEAST_CONTRAST} (WCAG AA)"
         );
         let darker = color.readable_before(LIGHT_FIELD, Color::BLACK);
-        self.findings.add_with(here.file, given.span(), message, Some(format!("`{darker}` would do")));
+        self.diagnostics.add_with(here.file, given.span(), message, Some(format!("`{darker}` would do")));
         None
     }
 
     /// Reads the logo as a `data:` URI. In an `<img>`, an SVG runs no script and loads nothing.
     fn logo(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Box<str>> {
         let path = here.relative(given.get_ref());
-        let reason = match self.elsewhere.read(&path, ExternalContent::Public, LARGEST_LOGO) {
+        let reason = match self.external.read(&path, ExternalContent::Public, LARGEST_LOGO) {
             Ok(bytes) => match image_uri(&bytes) {
                 Some(uri) => return Some(uri),
                 None => "is neither SVG nor PNG".to_owned(),
@@ -107,9 +107,9 @@ impl Context<'_> {
         let own =
             |role: &FileRole| matches!(role, FileRole::PageTexts(name) if canonical(name).as_deref() == Some(tag));
         if let Some((_, file)) = self.files.iter().find(|(role, _)| own(role)) {
-            let id = self.findings.file(&file.path, Arc::clone(&file.text));
+            let id = self.diagnostics.file(&file.path, Arc::clone(&file.text));
             let message = "`decimal` and `group` must differ; a key that the file leaves out has its built-in value";
-            self.findings.add(id, 0..0, message);
+            self.diagnostics.add(id, 0..0, message);
         }
     }
 

@@ -102,7 +102,7 @@ impl Context<'_> {
         let files = || [other, one].into_iter().filter_map(|name| headers.get(name));
         let place = files().find_map(|(file, at)| Some((*file, at.get(different)?.clone()?)));
         if let Some((file, span)) = place.or_else(|| files().map(|(file, _)| (*file, 0..0)).next()) {
-            self.findings.add(file, span, message);
+            self.diagnostics.add(file, span, message);
         }
     }
 
@@ -119,7 +119,7 @@ impl Context<'_> {
                     quoted(prefix.get_ref()),
                     quoted(dialect)
                 );
-                self.findings.add(*file, prefix.span(), message);
+                self.diagnostics.add(*file, prefix.span(), message);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::{Context, FileContext};
 use crate::clock::{Random, SystemRandomness};
 use crate::domain::{Secret, Secrets};
 use crate::names::quoted;
-use crate::rules::elsewhere::ExternalContent;
+use crate::rules::external_files::ExternalContent;
 use crate::rules::raw::{Field, FromToml, Key, OrVariable, RawSecrets, read_variable};
 use crate::rules::secret::{LARGEST_SECRET, Missing, SecretRef, fetched, store_key};
 use crate::store::StoreKeys;
@@ -99,7 +99,7 @@ impl Context<'_> {
     }
 
     fn bytes(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
-        let read = |path: &Path| self.elsewhere.read(path, ExternalContent::Secret, LARGEST_SECRET);
+        let read = |path: &Path| self.external.read(path, ExternalContent::Secret, LARGEST_SECRET);
         fetched(secret, |named| here.relative(named), read)
     }
 }

@@ -212,12 +212,12 @@ impl Context<'_> {
             shared.schemas.insert(hash, Arc::clone(&schema));
             return Some(schema);
         }
-        let id = self.findings.file(&file.path, Arc::clone(&file.text));
+        let id = self.diagnostics.file(&file.path, Arc::clone(&file.text));
         match FieldsSchema::read(&file.text, direction, &shared.lists) {
             Ok(schema) => Some(Arc::clone(shared.schemas.entry(hash).or_insert(Arc::new(schema)))),
             Err(problems) => {
                 for problem in problems {
-                    self.findings.add_with(id, problem.span, problem.message, problem.suggestion);
+                    self.diagnostics.add_with(id, problem.span, problem.message, problem.suggestion);
                 }
                 None
             }

@@ -23,7 +23,7 @@ impl Context<'_> {
             let message = "`store.url` has sslmode=prefer, which is also the default: an attacker between this gateway and \
                            the database can disable TLS, then read and change the traffic";
             let advice = "use sslmode=verify-full, or sslmode=disable if the network is trusted";
-            self.findings.warn(here.file, at, message, Some(advice.into()));
+            self.diagnostics.warn(here.file, at, message, Some(advice.into()));
         }
         if gateway.admin.is_open
             && let Some(at) = raw.admin.hosts.place()
@@ -31,7 +31,7 @@ impl Context<'_> {
         {
             let message = "`admin.hosts` has names for a proxy, and there is no user: every client of the proxy acts as the \
                            operator `local`";
-            self.findings.warn(here.file, at, message, Some("add an `[[admin.users]]`, or `admin.token`".into()));
+            self.diagnostics.warn(here.file, at, message, Some("add an `[[admin.users]]`, or `admin.token`".into()));
         }
         // Merchants choose callback addresses, so they could make the gateway send requests into the operator's
         // network.
@@ -42,7 +42,7 @@ impl Context<'_> {
         {
             let message = "`callbacks.allow_private_addresses` is for development, but `server.public_url` is no loopback \
                            address: merchants could make this gateway send requests to hosts in its own network";
-            self.findings.warn(here.file, at, message, None);
+            self.diagnostics.warn(here.file, at, message, None);
         }
     }
 
@@ -61,7 +61,7 @@ impl Context<'_> {
                  lead to the latter",
                 listen.port()
             );
-            self.findings.warn(here.file, at, message, None);
+            self.diagnostics.warn(here.file, at, message, None);
         }
     }
 
@@ -88,11 +88,11 @@ impl Context<'_> {
     /// under another name.
     fn warn_if_empty(&mut self, here: FileContext<'_>, place: Option<Span>, near: Option<Span>, message: &str) {
         let intended = match &place {
-            Some(place) => self.findings.is_wrong(here.file, place),
-            None => self.findings.refuses(here.file),
+            Some(place) => self.diagnostics.is_wrong(here.file, place),
+            None => self.diagnostics.refuses(here.file),
         };
         if !intended {
-            self.findings.warn(here.file, place.or(near).unwrap_or_default(), message, None);
+            self.diagnostics.warn(here.file, place.or(near).unwrap_or_default(), message, None);
         }
     }
 }

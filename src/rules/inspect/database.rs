@@ -47,7 +47,7 @@ impl Inspector<'_> {
             Ok(_) => format!("{shown} holds a certificate that cannot be read"),
             Err(error) => format!("{shown} cannot be read: {error}"),
         };
-        self.findings.warn(here.file, at.clone(), format!("`store.url`: sslrootcert: {reason}"), None);
+        self.diagnostics.warn(here.file, at.clone(), format!("`store.url`: sslrootcert: {reason}"), None);
     }
 
     fn check_shared_key(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path) {
@@ -61,7 +61,7 @@ impl Inspector<'_> {
             Err(error) => format!("{shown} cannot be read: {error}"),
         };
         let advice = "`openssl rand -base64 32` generates one: it must be the same on every node".to_owned();
-        self.findings.warn(here.file, at.clone(), format!("`{key}`: {reason}"), Some(advice));
+        self.diagnostics.warn(here.file, at.clone(), format!("`{key}`: {reason}"), Some(advice));
     }
 }
 

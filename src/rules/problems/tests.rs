@@ -3,15 +3,15 @@
 use super::*;
 
 fn problem(text: &str, hide: &[&str], mark: &str, message: &str) -> Problem {
-    let mut findings = Diagnostics::default();
-    let file = findings.file(Path::new("rules/x.toml"), text);
+    let mut diagnostics = Diagnostics::default();
+    let file = diagnostics.file(Path::new("rules/x.toml"), text);
     for hidden in hide {
         let at = text.find(hidden).unwrap();
-        findings.hide(file, at..at + hidden.len());
+        diagnostics.hide(file, at..at + hidden.len());
     }
     let at = text.find(mark).unwrap();
-    findings.add(file, at..at + mark.len(), message);
-    findings.into_problems().unwrap_err().0.remove(0)
+    diagnostics.add(file, at..at + mark.len(), message);
+    diagnostics.into_problems().unwrap_err().0.remove(0)
 }
 
 #[test]

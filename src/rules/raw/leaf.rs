@@ -97,12 +97,12 @@ impl FromToml for Duration {
 
 /// A span of time from `LEAST` to `MOST` milliseconds, a multiple of `STEP`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::rules) struct BoundedDuration<const LEAST: u64 = 1, const MOST: u64 = LONGEST, const STEP: u64 = 1>(
+pub(in crate::rules) struct BoundedDuration<const LEAST: u64 = 1, const MOST: u64 = MAX_MILLIS, const STEP: u64 = 1>(
     pub Duration,
 );
 
 /// A lifetime of links, which carry it in whole seconds.
-pub(in crate::rules) type WholeSeconds = BoundedDuration<1000, LONGEST, 1000>;
+pub(in crate::rules) type WholeSeconds = BoundedDuration<1000, MAX_MILLIS, 1000>;
 
 impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for BoundedDuration<LEAST, MOST, STEP> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
@@ -126,7 +126,7 @@ impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for BoundedDur
 const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 
 /// The longest span of time, in milliseconds: ten years.
-const LONGEST: u64 = 3650 * UNITS[0].1;
+const MAX_MILLIS: u64 = 3650 * UNITS[0].1;
 
 /// Formats milliseconds as rule files write them.
 fn format_millis(millis: u64) -> String {
@@ -138,7 +138,7 @@ fn format_millis(millis: u64) -> String {
 pub(crate) fn duration(text: &str) -> Option<Duration> {
     let (number, named) = number_and_unit(text)?;
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == named)?;
-    number.checked_mul(*unit).filter(|millis| *millis <= LONGEST).map(Duration::from_millis)
+    number.checked_mul(*unit).filter(|millis| *millis <= MAX_MILLIS).map(Duration::from_millis)
 }
 
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {

@@ -152,7 +152,7 @@ const LONGEST_SUGGESTED: usize = 80;
 
 /// Reads one file and notes its problems.
 pub(super) struct RawReader<'a> {
-    findings: &'a mut Diagnostics,
+    diagnostics: &'a mut Diagnostics,
     file: FileId,
     /// The keys above the value that is being read.
     path: Vec<String>,
@@ -167,7 +167,7 @@ impl RawReader<'_> {
     /// Notes that the value being read is wrong, with a suggestion.
     pub(super) fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
         let message = format!("{} {reason}", quoted(&self.path.concat()));
-        self.findings.add_with(self.file, span, message, suggestion);
+        self.diagnostics.add_with(self.file, span, message, suggestion);
     }
 
     /// Calls `read` for a value below `key`.
@@ -240,7 +240,7 @@ impl RawReader<'_> {
     pub(super) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
         if names_a_secret(name) || most_like(name, known).is_some_and(names_a_secret) {
-            self.findings.hide_value(self.file, value);
+            self.diagnostics.hide_value(self.file, value);
         }
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
         let suggestion = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
@@ -250,7 +250,12 @@ impl RawReader<'_> {
                 format!("known keys: {}", known.join(", "))
             }
         });
-        self.findings.add_with(self.file, key.span(), format!("unknown key {}{place}", quoted(name)), Some(suggestion));
+        self.diagnostics.add_with(
+            self.file,
+            key.span(),
+            format!("unknown key {}{place}", quoted(name)),
+            Some(suggestion),
+        );
     }
 }
 
@@ -268,16 +273,16 @@ const fn kind(value: &DeValue<'_>) -> &'static str {
 }
 
 /// Reads a whole file. For invalid TOML it returns nothing and notes the problems.
-pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Diagnostics) -> Option<T> {
-    let document = syntax::parse(text, file, findings)?;
-    T::from_toml(&document, &mut RawReader { findings, file, path: Vec::new() })
+pub(super) fn read<T: FromToml>(text: &str, file: FileId, diagnostics: &mut Diagnostics) -> Option<T> {
+    let document = syntax::parse(text, file, diagnostics)?;
+    T::from_toml(&document, &mut RawReader { diagnostics, file, path: Vec::new() })
 }
 
 /// Parses the default of a key's declaration.
 pub(super) fn default_of<T: FromToml>(written: &str) -> T {
-    let mut findings = Diagnostics::default();
-    let file = findings.file(std::path::Path::new(""), "");
-    let mut reader = RawReader { findings: &mut findings, file, path: Vec::new() };
+    let mut diagnostics = Diagnostics::default();
+    let file = diagnostics.file(std::path::Path::new(""), "");
+    let mut reader = RawReader { diagnostics: &mut diagnostics, file, path: Vec::new() };
     let read = DeValue::parse(written).ok().and_then(|written| T::from_toml(&written, &mut reader));
     read.expect("a default is a value of its key's type")
 }

@@ -12,7 +12,7 @@ const ONE_SECRET: &str = r"^(env:[^=]+|file:[\s\S]+|(?![ \t]*([Ee][Nn][Vv]|[Ff][
 
 impl FromToml for SecretRef {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        reader.findings.hide_value(reader.file, value);
+        reader.diagnostics.hide_value(reader.file, value);
         let text = reader.text(value, "a secret: \"env:NAME\", \"file:PATH\" or the secret itself")?;
         Self::parse(text).map_err(|reason| reader.wrong(value.span(), reason)).ok()
     }
@@ -28,7 +28,7 @@ pub(in crate::rules) struct RawSecrets(pub Vec<Spanned<SecretRef>>);
 
 impl FromToml for RawSecrets {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        reader.findings.hide_value(reader.file, value);
+        reader.diagnostics.hide_value(reader.file, value);
         let Some(array) = value.get_ref().as_array() else {
             return SecretRef::from_toml(value, reader).map(|secret| Self(vec![Spanned::new(value.span(), secret)]));
         };

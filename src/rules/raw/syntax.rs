@@ -9,20 +9,20 @@ use crate::rules::problems::{Diagnostics, FileId};
 const MOST_ERRORS: usize = 5;
 
 /// Parses a file; notes syntax errors.
-pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Diagnostics) -> Option<Spanned<DeValue<'t>>> {
+pub(super) fn parse<'t>(text: &'t str, file: FileId, diagnostics: &mut Diagnostics) -> Option<Spanned<DeValue<'t>>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Some(Spanned::new(0..0, DeValue::Table(table.into_inner())));
     }
-    findings.distrust(file);
+    diagnostics.distrust(file);
     // Later errors in a line are mostly consequences of the first.
     let mut reported: Vec<usize> = Vec::new();
     for error in errors {
         let span = error.span().unwrap_or(0..0);
-        let line = findings.position(file, span.start).0;
+        let line = diagnostics.position(file, span.start).0;
         if !reported.contains(&line) && reported.len() < MOST_ERRORS {
             reported.push(line);
-            findings.add(file, span, format!("not valid TOML: {}", error.message()));
+            diagnostics.add(file, span, format!("not valid TOML: {}", error.message()));
         }
     }
     None

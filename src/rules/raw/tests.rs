@@ -16,12 +16,12 @@ use crate::rules::{AccountRule, CallbackStyle, IdPolicy, UnknownFields};
 /// Reports whether a value, written as TOML, is read as a `T`.
 fn is_read<T: FromToml>(written: &str) -> bool {
     let text = format!("x = {written}");
-    let mut findings = Diagnostics::default();
-    let file = findings.file(Path::new("x.toml"), text.as_str());
+    let mut diagnostics = Diagnostics::default();
+    let file = diagnostics.file(Path::new("x.toml"), text.as_str());
     let table = DeTable::parse(&text).unwrap();
-    let mut reader = RawReader { findings: &mut findings, file, path: Vec::new() };
+    let mut reader = RawReader { diagnostics: &mut diagnostics, file, path: Vec::new() };
     let value = table.get_ref().get("x").unwrap();
-    T::from_toml(value, &mut reader).is_some() && !findings.refuse()
+    T::from_toml(value, &mut reader).is_some() && !diagnostics.refuse()
 }
 
 struct Leaf {

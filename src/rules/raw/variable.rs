@@ -52,11 +52,11 @@ impl<T: FromToml> FromToml for OrVariable<T> {
 /// # Errors
 /// What is wrong, beginning with the variable's name in backquotes.
 pub(in crate::rules) fn read_variable<T: FromToml>(name: &str, text: String) -> Result<T, String> {
-    let mut findings = Diagnostics::default();
-    let file = findings.file(Path::new(""), "");
-    let mut reader = RawReader { findings: &mut findings, file, path: vec![name.to_owned()] };
+    let mut diagnostics = Diagnostics::default();
+    let file = diagnostics.file(Path::new(""), "");
+    let mut reader = RawReader { diagnostics: &mut diagnostics, file, path: vec![name.to_owned()] };
     let read = T::from_toml(&Spanned::new(0..0, DeValue::String(text.into())), &mut reader);
-    let problems = findings.into_problems();
+    let problems = diagnostics.into_problems();
     let first = problems.err().and_then(|problems| problems.first().map(|problem| problem.message.clone()));
     read.ok_or_else(|| first.unwrap_or_else(|| "cannot be read".to_owned()))
 }

@@ -54,16 +54,16 @@ fn dialects_that_share_routes_share_headers() {
     Rules::small()
         .with("dialects/d.toml", "[signature]\nsignature = \"Sign\"")
         .one_problem("dialects/d.toml:2:13", "the dialects `d` and `v1` share the route POST /api/v1/payin");
-    let elsewhere = "[signature]\ntimestamp = \"At\"\n[routes]\npayin = \"POST /a/in\"\npayout = \"POST /a/out\"\n\
+    let external = "[signature]\ntimestamp = \"At\"\n[routes]\npayin = \"POST /a/in\"\npayout = \"POST /a/out\"\n\
         payin_status = \"GET /a/in\"\npayout_status = \"GET /a/out\"\nbalance = \"GET /a/b\"\ntransactions = \"GET /a/t\"";
     let used = |text: String| Rules::small().with("dialects/v1.toml", "").with("dialects/d.toml", text);
-    used(elsewhere.to_owned()).load();
+    used(external.to_owned()).load();
     // A path with two endpoints of the same method is shared too.
-    used(elsewhere.replace("GET /a/b", "GET /api/v1/transactions"))
+    used(external.replace("GET /a/b", "GET /api/v1/transactions"))
         .one_problem("dialects/d.toml:2:13", "so their `[signature]` must name the same headers");
-    used(elsewhere.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
+    used(external.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
     // With different methods it is not shared.
-    let rules = used(elsewhere.replace("GET /a/b", "GET /api/v1/payin")).load();
+    let rules = used(external.replace("GET /a/b", "GET /api/v1/payin")).load();
     let routes = &rules.v1_routes["/api/v1/payin"];
     let found: Vec<_> = routes.iter().map(|route| (route.method.as_str(), &*route.endpoints[0].0)).collect();
     assert_eq!(found, [("GET", "d"), ("POST", "v1")]);

@@ -8,9 +8,9 @@ use super::*;
 const LARGE: usize = 64 << 10;
 
 /// The most time for one set of files. It only catches tests that hang; all others take much less.
-const LONGEST: Duration = Duration::from_mins(2);
+const MAX_READ_TIME: Duration = Duration::from_mins(2);
 
-/// Runs a function; fails the test if it does not return within [`LONGEST`].
+/// Runs a function; fails the test if it does not return within [`MAX_READ_TIME`].
 pub(super) fn assert_ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, ended) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::spawn(move || {
@@ -19,7 +19,11 @@ pub(super) fn assert_ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T
         let _ = done.send(());
         result
     });
-    assert_ne!(ended.recv_timeout(LONGEST), Err(std::sync::mpsc::RecvTimeoutError::Timeout), "{what} does not end");
+    assert_ne!(
+        ended.recv_timeout(MAX_READ_TIME),
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout),
+        "{what} does not end"
+    );
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 

@@ -246,13 +246,13 @@ fn external_files_are_read_again() {
     let secret = |rules: &RuleSet| rules.api_key("k").unwrap().api_key().v2_secrets.clone().unwrap();
     assert_eq!(secret(&first).signing().expose(), b"old");
     assert!(!loader.is_stale(LATER));
-    let before = loader.hash_elsewhere();
+    let before = loader.external_hash();
     fs::write(rules.0.path().join("two.key"), "another").unwrap();
     assert!(loader.is_stale(LATER));
     let second = loader.load(LATER, Some(&first)).unwrap();
     assert_eq!(secret(&second).signing().expose(), b"another");
     assert_eq!(first.version, second.version, "the version does not depend on secrets");
-    assert_ne!(loader.hash_elsewhere(), before);
+    assert_ne!(loader.external_hash(), before);
     fs::remove_file(rules.0.path().join("two.key")).unwrap();
     assert!(loader.is_stale(LATER));
     assert!(loader.load(LATER, Some(&second)).unwrap_err().to_string().contains("does not exist"));

@@ -21,11 +21,11 @@ impl AuditFindings {
     /// Checks an entry. Decoding it checks its state and that its sealed columns open.
     fn entry(&mut self, row: EntryRow) {
         let stored_key = Fingerprint(row.order_key);
-        let JournalEntry { id, intent, .. } = match row.decode(&self.vault) {
+        let JournalEntry { id, create, .. } = match row.decode(&self.vault) {
             Ok(entry) => entry,
             Err(error) => return self.found.problem(message_of(error)),
         };
-        let key = self.vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id);
+        let key = self.vault.fingerprint_key().order_key(&create.merchant, create.direction, &create.order_id);
         let problems = [(key != stored_key, "its order key is not the one of its order_id")];
         self.note_problems(format_args!("journal entry {}", id.0), problems);
         self.homes.push((key, Home::Entry(id)));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::outbox::{
     acme, answered_with, at, claim, claimed, claimed_one, engine, everything, failed, orders, queues, record,
-    relayed_intent, tries, unanswered, was_notified,
+    relayed_create, tries, unanswered, was_notified,
 };
 use super::*;
 use crate::domain::{Direction, Outcome};
@@ -74,9 +74,9 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
         let (name, text) = (chance.of(&MERCHANTS), (number / 2).to_string());
         let offset = i64::try_from(chance.below(12)).unwrap();
         if chance.below(4) == 0 {
-            let mut intent = relayed_intent(&format!("e{text}"), Some("https://acme.example/"));
-            intent.merchant = merchant(name);
-            let id = recorded_or_existing(store, intent).await;
+            let mut create = relayed_create(&format!("e{text}"), Some("https://acme.example/"));
+            create.merchant = merchant(name);
+            let id = recorded_or_existing(store, create).await;
             store.relayed(id, at(offset)).await.unwrap();
         } else {
             let kind = if number % 2 == 0 { deposit } else { withdrawal };
@@ -104,8 +104,8 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
     all
 }
 
-async fn recorded_or_existing(store: &dyn Store, intent: crate::store::PendingCreate) -> crate::store::EntryId {
-    match store.record_create(intent).await.unwrap() {
+async fn recorded_or_existing(store: &dyn Store, create: crate::store::PendingCreate) -> crate::store::EntryId {
+    match store.record_create(create).await.unwrap() {
         crate::store::JournalOutcome::Written(id) => id,
         crate::store::JournalOutcome::Existing(entry) => entry.id,
         crate::store::JournalOutcome::Reserved | crate::store::JournalOutcome::Native => panic!("nothing is reserved"),
@@ -234,7 +234,7 @@ pub(in crate::store) async fn the_outbox_reports_its_size(backend: &dyn TestBack
     assert_eq!(store.outbox_size().await.unwrap(), size(1, 1, Some(9)));
     store.resend_callback(jobs[0].id, at(20)).await.unwrap();
     assert_eq!(store.outbox_size().await.unwrap(), size(2, 0, Some(9)));
-    let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
+    let entry = journaled(&*store, relayed_create("remote", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(1)), "those that wait for the engine too");
 }
@@ -244,7 +244,7 @@ pub(in crate::store) async fn a_closed_outbox_is_unavailable(backend: &dyn TestB
     created(&*store, failed("order", 0)).await;
     let lease = claimed_one(&*store, 0, 100).await.lease();
     let id = lease.id;
-    let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
+    let entry = journaled(&*store, relayed_create("remote", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     let of_entry = reported(&*store).await.remove(0).id;
     store.close().await.unwrap();

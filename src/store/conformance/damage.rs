@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    CARD, DOUBTED_AT, NOW, PAYER, created, deposit, engine_answer, intended, intent, merchant, order, status_update,
-    withdrawal,
+    CARD, DOUBTED_AT, NOW, PAYER, created, deposit, engine_answer, journaled, merchant, order, pending_create,
+    status_update, withdrawal,
 };
 use crate::domain::{
     AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Status,
@@ -19,16 +19,16 @@ use crate::store::{
 pub(in crate::store) async fn fill(store: &dyn Store) {
     operations(store).await;
     announced(store).await;
-    intended(store, intent("acme", "silent")).await;
-    let doubted = intended(store, intent("acme", "doubted")).await;
+    journaled(store, pending_create("acme", "silent")).await;
+    let doubted = journaled(store, pending_create("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-    let answered = intended(store, intent("acme", "answered")).await;
+    let answered = journaled(store, pending_create("acme", "answered")).await;
     let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
     store
         .update_status(answered.id, status_update(Status::Pending, Some(AccountNumber::new(PAYER).unwrap())))
         .await
         .unwrap();
-    let second = intended(store, intent("bolt", "second")).await;
+    let second = journaled(store, pending_create("bolt", "second")).await;
     store.answer(second, engine_answer(2)).await.unwrap().unwrap();
     let opening = [("EUR", 100), ("USD", 200)]
         .map(|(code, amount)| (Currency::new(code).unwrap(), Amount::from_hundredths(amount).unwrap()));
@@ -59,10 +59,10 @@ async fn operations(store: &dyn Store) {
 }
 
 async fn announced(store: &dyn Store) {
-    let mut relayed = intent("acme", "announced");
+    let mut relayed = pending_create("acme", "announced");
     relayed.callback_url = Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap());
     for text in ["announced", "ready"] {
-        let entry = intended(store, PendingCreate { order_id: order(text), ..relayed.clone() }).await;
+        let entry = journaled(store, PendingCreate { order_id: order(text), ..relayed.clone() }).await;
         store.relayed(entry.id, NOW).await.unwrap();
     }
     let claim = CallbackClaim {
@@ -73,9 +73,9 @@ async fn announced(store: &dyn Store) {
         lease_until: UnixMillis(NOW.0 + 1000),
     };
     for job in store.claim_callbacks(claim).await.unwrap() {
-        let of = match &job.news {
+        let of = match &job.change {
             ResultChange::Operation(stored) => stored.operation.order_id.as_str(),
-            ResultChange::Entry(entry) => entry.intent.order_id.as_str(),
+            ResultChange::Entry(entry) => entry.create.order_id.as_str(),
         };
         let tried = |outcome| CallbackTry { at: NOW, duration: Duration::from_millis(7), outcome };
         let answered = |millis| CallbackTry { at: UnixMillis(NOW.0 + millis), ..tried(TryOutcome::Status(200)) };

@@ -16,7 +16,7 @@ fn at(offset: i64) -> UnixMillis {
 }
 
 /// A payin without optional members.
-pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> PendingCreate {
+pub(in crate::store) fn pending_create(merchant_name: &str, order_text: &str) -> PendingCreate {
     PendingCreate {
         merchant: merchant(merchant_name),
         direction: Direction::Payin,
@@ -34,7 +34,7 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Pending
 }
 
 /// A payout with all optional members.
-fn full_intent(merchant_name: &str, order_text: &str) -> PendingCreate {
+fn full_pending_create(merchant_name: &str, order_text: &str) -> PendingCreate {
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1?x=1").unwrap();
     PendingCreate {
         direction: Direction::Payout,
@@ -44,7 +44,7 @@ fn full_intent(merchant_name: &str, order_text: &str) -> PendingCreate {
         v1_members: MemberFingerprints::default(),
         callback_url: Some(callback_url),
         created_at: at(1),
-        ..intent(merchant_name, order_text)
+        ..pending_create(merchant_name, order_text)
     }
 }
 
@@ -67,28 +67,28 @@ fn with_link(number: u64) -> EngineAnswer {
 /// The expected form of an entry after its answer.
 fn answered(entry: &JournalEntry, answer: EngineAnswer) -> JournalEntry {
     let passed = RemoteOperation { answer, status: Status::Pending, account: None };
-    JournalEntry { id: entry.id, intent: entry.intent.clone(), progress: EntryProgress::Answered(passed) }
+    JournalEntry { id: entry.id, create: entry.create.clone(), progress: EntryProgress::Answered(passed) }
 }
 
 /// Records a create, which must be new.
-pub(in crate::store) async fn intended(store: &dyn Store, intent: PendingCreate) -> JournalEntry {
-    let outcome = store.record_create(intent.clone()).await.unwrap();
+pub(in crate::store) async fn journaled(store: &dyn Store, create: PendingCreate) -> JournalEntry {
+    let outcome = store.record_create(create.clone()).await.unwrap();
     let JournalOutcome::Written(id) = outcome else { panic!("it is new: {outcome:?}") };
-    JournalEntry { id, intent, progress: EntryProgress::Open }
+    JournalEntry { id, create, progress: EntryProgress::Open }
 }
 
 /// Records a create, which must be new, and its answer.
-async fn recorded_with_answer(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) -> JournalEntry {
-    let entry = intended(store, intent).await;
+async fn recorded_with_answer(store: &dyn Store, create: PendingCreate, answer: EngineAnswer) -> JournalEntry {
+    let entry = journaled(store, create).await;
     let expected = answered(&entry, answer.clone());
     let stored = store.answer(entry, answer).await.unwrap().unwrap();
     assert_eq!(stored, expected);
     stored
 }
 
-async fn found(store: &dyn Store, intent: &PendingCreate) -> Option<JournalEntry> {
-    let entry = store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
-    let home = store.order_home(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
+async fn found(store: &dyn Store, create: &PendingCreate) -> Option<JournalEntry> {
+    let entry = store.entry(&create.merchant, create.direction, &create.order_id).await.unwrap();
+    let home = store.order_home(&create.merchant, create.direction, &create.order_id).await.unwrap();
     assert_eq!(home == Some(OrderHome::Entry), entry.is_some());
     entry
 }
@@ -105,9 +105,9 @@ async fn listed(store: &dyn Store, query: HistoryQuery) -> (Vec<EntryId>, bool) 
 pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut expected = Vec::new();
-    for (round, make) in [(0, intent as fn(&str, &str) -> PendingCreate), (10, full_intent)] {
-        expected.push(intended(&*store, make("acme", "open")).await);
-        let mut doubted = intended(&*store, make("acme", "doubted")).await;
+    for (round, make) in [(0, pending_create as fn(&str, &str) -> PendingCreate), (10, full_pending_create)] {
+        expected.push(journaled(&*store, make("acme", "open")).await);
+        let mut doubted = journaled(&*store, make("acme", "doubted")).await;
         store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
         doubted.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
         expected.push(doubted);
@@ -121,9 +121,9 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
         last.progress = EntryProgress::Answered(last_received);
         expected.push(last);
     }
-    let mut empty = intent("acme", "an empty body");
+    let mut empty = pending_create("acme", "an empty body");
     empty.body = Box::default();
-    expected.push(intended(&*store, empty).await);
+    expected.push(journaled(&*store, empty).await);
     for reopened in [false, true] {
         let store = if reopened {
             store.close().await.unwrap();
@@ -132,7 +132,7 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
             Arc::clone(&store)
         };
         for entry in &expected {
-            assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
+            assert_eq!(found(&*store, &entry.create).await.as_ref(), Some(entry));
         }
         let open: Vec<_> = expected.iter().filter(|entry| entry.progress == EntryProgress::Open).cloned().collect();
         assert_eq!(store.open_entries(None, 1000).await.unwrap(), open);
@@ -144,8 +144,8 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
 
 pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let mut entry = intended(&*store, intent("acme", "order")).await;
-    let mut other = full_intent("acme", "order");
+    let mut entry = journaled(&*store, pending_create("acme", "order")).await;
+    let mut other = full_pending_create("acme", "order");
     other.direction = Direction::Payin;
     let assert_existing = async |expected: &JournalEntry| {
         let outcome = store.record_create(other.clone()).await.unwrap();
@@ -167,16 +167,16 @@ pub(in crate::store) async fn one_of_many_concurrent_entries_is_written(backend:
         let text = format!("race {round}");
         let tasks: Vec<_> = (0..100_u8)
             .map(|number| {
-                let (store, mut intent) = (Arc::clone(&store), intent("acme", &text));
-                intent.fingerprint = Fingerprint([number; 16]);
-                tokio::spawn(async move { (intent.clone(), store.record_create(intent).await.unwrap()) })
+                let (store, mut create) = (Arc::clone(&store), pending_create("acme", &text));
+                create.fingerprint = Fingerprint([number; 16]);
+                tokio::spawn(async move { (create.clone(), store.record_create(create).await.unwrap()) })
             })
             .collect();
         let (mut winners, mut seen) = (Vec::new(), Vec::new());
         for task in tasks {
             match task.await.unwrap() {
-                (intent, JournalOutcome::Written(id)) => {
-                    winners.push(JournalEntry { id, intent, progress: EntryProgress::Open });
+                (create, JournalOutcome::Written(id)) => {
+                    winners.push(JournalEntry { id, create, progress: EntryProgress::Open });
                 }
                 (_, JournalOutcome::Existing(entry)) => seen.push(*entry),
                 (_, JournalOutcome::Reserved | JournalOutcome::Native) => panic!("nothing is reserved"),
@@ -191,18 +191,22 @@ pub(in crate::store) async fn one_of_many_concurrent_entries_is_written(backend:
 pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut entries = Vec::new();
-    for (number, new) in
-        [intent("acme", "same"), full_intent("acme", "same"), intent("bolt", "same"), intent("acme", "Same")]
-            .into_iter()
-            .enumerate()
+    for (number, new) in [
+        pending_create("acme", "same"),
+        full_pending_create("acme", "same"),
+        pending_create("bolt", "same"),
+        pending_create("acme", "Same"),
+    ]
+    .into_iter()
+    .enumerate()
     {
         entries.push(recorded_with_answer(&*store, new, engine_answer(number as u64)).await);
     }
     for entry in &entries {
-        assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
+        assert_eq!(found(&*store, &entry.create).await.as_ref(), Some(entry));
     }
-    assert_eq!(found(&*store, &intent("bolt", "Same")).await, None);
-    assert_eq!(found(&*store, &full_intent("bolt", "same")).await, None);
+    assert_eq!(found(&*store, &pending_create("bolt", "Same")).await, None);
+    assert_eq!(found(&*store, &full_pending_create("bolt", "same")).await, None);
     let ids = |places: &[usize]| places.iter().map(|place| entries[*place].id).collect::<Vec<_>>();
     assert_eq!(listed(&*store, first_page("acme")).await, (ids(&[1, 3, 0]), false));
     assert_eq!(listed(&*store, first_page("bolt")).await, (ids(&[2]), false));
@@ -212,11 +216,11 @@ pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backe
 pub(in crate::store) async fn reserved_orders_get_no_entry(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
-    let there = intended(&*store, intent("acme", "there")).await;
+    let there = journaled(&*store, pending_create("acme", "there")).await;
     let reservations = store.reserve(&acme, Direction::Payin, &[order("there"), order("new")], NOW).await.unwrap();
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
-    assert_eq!(store.record_create(intent("acme", "new")).await.unwrap(), JournalOutcome::Reserved);
-    assert_eq!(found(&*store, &intent("acme", "new")).await, None);
+    assert_eq!(store.record_create(pending_create("acme", "new")).await.unwrap(), JournalOutcome::Reserved);
+    assert_eq!(found(&*store, &pending_create("acme", "new")).await, None);
     created(&*store, deposit("acme", "operation")).await;
     for (name, order_id, direction, home) in [
         ("acme", "new", Direction::Payin, Some(OrderHome::Legacy)),
@@ -232,14 +236,14 @@ pub(in crate::store) async fn reserved_orders_get_no_entry(backend: &dyn TestBac
         );
     }
     assert_eq!(open_ids(&*store).await, [there.id]);
-    intended(&*store, full_intent("acme", "new")).await;
-    intended(&*store, intent("bolt", "new")).await;
+    journaled(&*store, full_pending_create("acme", "new")).await;
+    journaled(&*store, pending_create("bolt", "new")).await;
     audited(&*store).await;
 }
 
 pub(in crate::store) async fn the_first_answer_is_kept(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, intent("acme", "order")).await;
+    let entry = journaled(&*store, pending_create("acme", "order")).await;
     let first = store.answer(entry.clone(), with_link(1)).await.unwrap().unwrap();
     assert_eq!(first, answered(&entry, with_link(1)));
     store.update_status(entry.id, status_update(Status::Failed, None)).await.unwrap();
@@ -247,14 +251,14 @@ pub(in crate::store) async fn the_first_answer_is_kept(backend: &dyn TestBackend
     let received = RemoteOperation { answer: with_link(1), status: Status::Failed, account: None };
     assert_eq!(stored, JournalEntry { progress: EntryProgress::Answered(received), ..first });
 
-    let doubted = intended(&*store, intent("acme", "in doubt")).await;
+    let doubted = journaled(&*store, pending_create("acme", "in doubt")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     assert_eq!(
         store.answer(doubted.clone(), engine_answer(3)).await.unwrap().unwrap(),
         answered(&doubted, engine_answer(3))
     );
 
-    let raced = intended(&*store, intent("acme", "raced")).await;
+    let raced = journaled(&*store, pending_create("acme", "raced")).await;
     let racers: Vec<_> = (10..60)
         .map(|number| {
             let (store, entry) = (Arc::clone(&store), raced.clone());
@@ -272,13 +276,13 @@ pub(in crate::store) async fn the_first_answer_is_kept(backend: &dyn TestBackend
 
 pub(in crate::store) async fn an_answer_restores_a_cancelled_entry(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let late = intended(&*store, full_intent("acme", "withdrawn")).await;
+    let late = journaled(&*store, full_pending_create("acme", "withdrawn")).await;
     store.cancel(late.id, None).await.unwrap();
-    assert_eq!(found(&*store, &late.intent).await, None);
+    assert_eq!(found(&*store, &late.create).await, None);
     let stored = store.answer(late.clone(), with_link(1)).await.unwrap().unwrap();
     let expected = answered(&JournalEntry { id: stored.id, ..late.clone() }, with_link(1));
     assert_eq!(stored, expected);
-    assert_eq!(found(&*store, &late.intent).await, Some(expected));
+    assert_eq!(found(&*store, &late.create).await, Some(expected));
     assert_eq!(listed(&*store, first_page("acme")).await, (vec![stored.id], false));
     audited(&*store).await;
 }
@@ -288,30 +292,30 @@ pub(in crate::store) async fn a_late_answer_does_not_replace_another_entry(backe
     let acme = merchant("acme");
     for (number, doubted) in [(1, false), (3, true)] {
         let text = format!("doubted {doubted}");
-        let late = intended(&*store, intent("acme", &text)).await;
+        let late = journaled(&*store, pending_create("acme", &text)).await;
         store.cancel(late.id, None).await.unwrap();
-        let mut corrected = intent("acme", &text);
+        let mut corrected = pending_create("acme", &text);
         corrected.amount = Amount::from_hundredths(7).unwrap();
-        let mut newer = intended(&*store, corrected).await;
+        let mut newer = journaled(&*store, corrected).await;
         if doubted {
             store.mark_unknown(newer.id, DOUBTED_AT).await.unwrap();
             newer.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
         }
         assert_eq!(store.answer(late.clone(), engine_answer(number)).await.unwrap(), Err(NotKept::Late));
-        assert_eq!(found(&*store, &late.intent).await.as_ref(), Some(&newer));
+        assert_eq!(found(&*store, &late.create).await.as_ref(), Some(&newer));
         let stored = store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap();
         assert_eq!(
             store.answer(late, engine_answer(number)).await.unwrap().unwrap(),
             stored,
             "the first answer is kept"
         );
-        assert_eq!(found(&*store, &stored.intent).await, Some(stored));
+        assert_eq!(found(&*store, &stored.create).await, Some(stored));
     }
-    let late = intended(&*store, intent("acme", "reserved")).await;
+    let late = journaled(&*store, pending_create("acme", "reserved")).await;
     store.cancel(late.id, None).await.unwrap();
     assert_eq!(store.reserve(&acme, Direction::Payin, &[order("reserved")], NOW).await.unwrap().new, 1);
     assert_eq!(store.answer(late.clone(), engine_answer(5)).await.unwrap(), Err(NotKept::Late));
-    assert_eq!(found(&*store, &late.intent).await, None);
+    assert_eq!(found(&*store, &late.create).await, None);
     assert_eq!(store.by_order(&acme, Direction::Payin, &order("reserved")).await.unwrap(), OrderLookup::Reserved);
     assert_eq!(open_ids(&*store).await, []);
     assert_eq!(audited(&*store).await.journal, 2);
@@ -321,17 +325,17 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Te
     let store = backend.open().await;
     for round in 0..30 {
         let text = format!("race {round}");
-        let late = intended(&*store, intent("acme", &text)).await;
+        let late = journaled(&*store, pending_create("acme", &text)).await;
         let answering = Arc::clone(&store);
         let entry = late.clone();
         let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(round)).await.unwrap() });
-        let (withdrawing, again) = (Arc::clone(&store), intent("acme", &text));
+        let (withdrawing, again) = (Arc::clone(&store), pending_create("acme", &text));
         let rival = tokio::spawn(async move {
             withdrawing.cancel(late.id, None).await.unwrap();
             withdrawing.record_create(again).await.unwrap()
         });
         let (kept, rival) = (answer.await.unwrap(), rival.await.unwrap());
-        let current = found(&*store, &intent("acme", &text)).await.unwrap();
+        let current = found(&*store, &pending_create("acme", &text)).await.unwrap();
         match (kept, rival) {
             (Ok(stored), JournalOutcome::Existing(_)) => {
                 let EntryProgress::Answered(passed) = &stored.progress else { panic!("{stored:?}") };
@@ -349,11 +353,11 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Te
 
 pub(in crate::store) async fn transitions_from_other_states_change_nothing(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let open = intended(&*store, intent("acme", "open")).await;
-    let mut doubted = intended(&*store, intent("acme", "doubted")).await;
+    let open = journaled(&*store, pending_create("acme", "open")).await;
+    let mut doubted = journaled(&*store, pending_create("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     doubted.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
-    let answered = recorded_with_answer(&*store, intent("acme", "answered"), engine_answer(1)).await;
+    let answered = recorded_with_answer(&*store, pending_create("acme", "answered"), engine_answer(1)).await;
     let unknown = EntryId(i64::MAX);
 
     let account = || Some(AccountNumber::new(PAYER).unwrap());
@@ -367,68 +371,72 @@ pub(in crate::store) async fn transitions_from_other_states_change_nothing(backe
         store.cancel(id, None).await.unwrap();
     }
     for entry in [&open, &doubted, &answered] {
-        assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
+        assert_eq!(found(&*store, &entry.create).await.as_ref(), Some(entry));
     }
     assert_eq!(open_ids(&*store).await, [open.id], "an entry in doubt is not open");
     assert!(!store.cancel(doubted.id, None).await.unwrap(), "since has changed");
     assert!(store.cancel(doubted.id, Some(DOUBTED_AT)).await.unwrap());
-    assert_eq!(found(&*store, &doubted.intent).await, None);
-    let again = intended(&*store, doubted.intent).await;
+    assert_eq!(found(&*store, &doubted.create).await, None);
+    let again = journaled(&*store, doubted.create).await;
     assert_eq!(open_ids(&*store).await, [open.id, again.id]);
     assert_eq!(audited(&*store).await.journal, 3);
 }
 
 pub(in crate::store) async fn a_transaction_id_belongs_to_one_order(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let first = recorded_with_answer(&*store, intent("acme", "first"), engine_answer(1)).await;
-    for other in [intent("acme", "second"), intent("bolt", "first"), full_intent("acme", "first")] {
-        let entry = intended(&*store, other).await;
+    let first = recorded_with_answer(&*store, pending_create("acme", "first"), engine_answer(1)).await;
+    for other in
+        [pending_create("acme", "second"), pending_create("bolt", "first"), full_pending_create("acme", "first")]
+    {
+        let entry = journaled(&*store, other).await;
         assert_eq!(store.answer(entry.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
-        assert_eq!(found(&*store, &entry.intent).await, Some(entry), "it has no answer yet");
+        assert_eq!(found(&*store, &entry.create).await, Some(entry), "it has no answer yet");
     }
-    let cancelled = intended(&*store, intent("acme", "withdrawn")).await;
+    let cancelled = journaled(&*store, pending_create("acme", "withdrawn")).await;
     store.cancel(cancelled.id, None).await.unwrap();
     assert_eq!(store.answer(cancelled.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
-    assert_eq!(found(&*store, &cancelled.intent).await, None);
-    assert_eq!(found(&*store, &first.intent).await, Some(first));
+    assert_eq!(found(&*store, &cancelled.create).await, None);
+    assert_eq!(found(&*store, &first.create).await, Some(first));
     audited(&*store).await;
 }
 
 pub(in crate::store) async fn an_entry_in_doubt_keeps_the_latest_time(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, intent("acme", "order")).await;
+    let entry = journaled(&*store, pending_create("acme", "order")).await;
     for (time, latest) in [(5, 5), (3, 5), (9, 9)] {
         store.mark_unknown(entry.id, at(time)).await.unwrap();
-        let progress = found(&*store, &entry.intent).await.unwrap().progress;
+        let progress = found(&*store, &entry.create).await.unwrap().progress;
         assert_eq!(progress, EntryProgress::InDoubt { since: at(latest) });
     }
     store.answer(entry.clone(), engine_answer(1)).await.unwrap().unwrap();
-    assert_eq!(found(&*store, &entry.intent).await, Some(answered(&entry, engine_answer(1))));
+    assert_eq!(found(&*store, &entry.create).await, Some(answered(&entry, engine_answer(1))));
     audited(&*store).await;
 }
 
 pub(in crate::store) async fn an_entry_sent_again_is_not_cancelled(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, intent("acme", "order")).await;
+    let entry = journaled(&*store, pending_create("acme", "order")).await;
     store.sent_again(entry.id, at(3)).await.unwrap();
     assert!(!store.cancel(entry.id, None).await.unwrap());
-    assert_eq!(found(&*store, &entry.intent).await, Some(entry.clone()), "it is still open");
+    assert_eq!(found(&*store, &entry.create).await, Some(entry.clone()), "it is still open");
     store.mark_unknown(entry.id, at(5)).await.unwrap();
     assert!(!store.cancel(entry.id, Some(at(3))).await.unwrap());
     store.sent_again(entry.id, at(9)).await.unwrap();
     assert!(store.cancel(entry.id, Some(at(5))).await.unwrap(), "sent_again changes open entries only");
-    assert_eq!(found(&*store, &entry.intent).await, None);
+    assert_eq!(found(&*store, &entry.create).await, None);
     audited(&*store).await;
 }
 
 pub(in crate::store) async fn an_unknown_shop_is_set_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let stated = |shop: &str| StatusUpdate { status: Status::Success, account: None, shop: shop.into() };
-    for (new, expected) in [(intent("acme", "none"), "first"), (full_intent("acme", "own"), "no such shop \u{e9}")] {
+    for (new, expected) in
+        [(pending_create("acme", "none"), "first"), (full_pending_create("acme", "own"), "no such shop \u{e9}")]
+    {
         let entry = recorded_with_answer(&*store, new, engine_answer(expected.len() as u64)).await;
         for shop in ["first", "second"] {
             store.update_status(entry.id, stated(shop)).await.unwrap();
-            let known = found(&*store, &entry.intent).await.unwrap().intent.shop;
+            let known = found(&*store, &entry.create).await.unwrap().create.shop;
             assert_eq!(known.as_deref(), Some(expected));
         }
     }
@@ -438,7 +446,7 @@ pub(in crate::store) async fn an_unknown_shop_is_set_once(backend: &dyn TestBack
 
 pub(in crate::store) async fn updates_are_stored_until_the_result(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let mut entry = recorded_with_answer(&*store, intent("acme", "order"), engine_answer(1)).await;
+    let mut entry = recorded_with_answer(&*store, pending_create("acme", "order"), engine_answer(1)).await;
     let account = |text| Some(AccountNumber::new(text).unwrap());
     let steps = [
         // The update, and the stored status and account after it.
@@ -455,7 +463,7 @@ pub(in crate::store) async fn updates_are_stored_until_the_result(backend: &dyn 
         store.update_status(entry.id, status_update(status, account)).await.unwrap();
         let known = RemoteOperation { answer: engine_answer(1), status: known, account: known_account };
         entry.progress = EntryProgress::Answered(known);
-        assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(&entry));
+        assert_eq!(found(&*store, &entry.create).await.as_ref(), Some(&entry));
     }
     audited(&*store).await;
 }
@@ -463,14 +471,15 @@ pub(in crate::store) async fn updates_are_stored_until_the_result(backend: &dyn 
 pub(in crate::store) async fn the_first_result_received_is_kept_in_a_race(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..5 {
-        let entry = recorded_with_answer(&*store, intent("acme", &format!("race {round}")), engine_answer(round)).await;
+        let entry =
+            recorded_with_answer(&*store, pending_create("acme", &format!("race {round}")), engine_answer(round)).await;
         let received: Vec<_> = (0..40)
             .map(|number| {
                 let (store, entry) = (Arc::clone(&store), entry.clone());
                 let status = if number % 2 == 0 { Status::Success } else { Status::Failed };
                 tokio::spawn(async move {
                     store.update_status(entry.id, status_update(status, None)).await.unwrap();
-                    found(&*store, &entry.intent).await.unwrap()
+                    found(&*store, &entry.create).await.unwrap()
                 })
             })
             .collect();
@@ -489,7 +498,7 @@ pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn TestB
     assert_eq!(store.open_entries(None, 10).await.unwrap(), []);
     let mut open = Vec::new();
     for number in 0..7 {
-        let entry = intended(&*store, intent("acme", &number.to_string())).await;
+        let entry = journaled(&*store, pending_create("acme", &number.to_string())).await;
         match number {
             1 => store.mark_unknown(entry.id, DOUBTED_AT).await.unwrap(),
             3 => drop(store.answer(entry, engine_answer(3)).await.unwrap().unwrap()),
@@ -510,7 +519,8 @@ pub(in crate::store) async fn pages_of_answered_entries_are_exact(backend: &dyn 
     let mut all = Vec::new();
     for number in 0..60_usize {
         let text = number.to_string();
-        let mut new = if number.is_multiple_of(2) { intent("acme", &text) } else { full_intent("acme", &text) };
+        let mut new =
+            if number.is_multiple_of(2) { pending_create("acme", &text) } else { full_pending_create("acme", &text) };
         // Times repeat, and some are earlier than the previous one.
         new.created_at = at(i64::try_from(number / 4).unwrap() - if number == 40 { 5 } else { 0 });
         new.currency = Currency::new(["EUR", "USD", "SEK"][number / 2 % 3]).unwrap();
@@ -523,21 +533,21 @@ pub(in crate::store) async fn pages_of_answered_entries_are_exact(backend: &dyn 
         all.push((entry, status));
     }
     // Not in the list: open entries, entries in doubt, and entries of other merchants.
-    intended(&*store, intent("acme", "open")).await;
-    let doubted = intended(&*store, intent("acme", "doubted")).await;
+    journaled(&*store, pending_create("acme", "open")).await;
+    let doubted = journaled(&*store, pending_create("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-    recorded_with_answer(&*store, intent("bolt", "theirs"), engine_answer(99)).await;
+    recorded_with_answer(&*store, pending_create("bolt", "theirs"), engine_answer(99)).await;
 
-    all.sort_by_key(|(entry, _)| std::cmp::Reverse((entry.intent.created_at, entry.id)));
+    all.sort_by_key(|(entry, _)| std::cmp::Reverse((entry.create.created_at, entry.id)));
     for wanted in queries() {
         let kept = |(entry, status): &&(JournalEntry, Status)| {
-            let intent = &entry.intent;
-            wanted.direction.is_none_or(|direction| intent.direction == direction)
+            let create = &entry.create;
+            wanted.direction.is_none_or(|direction| create.direction == direction)
                 && wanted.status.is_none_or(|wanted| *status == wanted)
-                && wanted.shop.as_ref().is_none_or(|shop| intent.shop.as_deref() == Some(shop.as_str()))
-                && wanted.currency.is_none_or(|currency| intent.currency == currency)
-                && wanted.created_from.is_none_or(|from| intent.created_at >= from)
-                && wanted.created_to.is_none_or(|to| intent.created_at <= to)
+                && wanted.shop.as_ref().is_none_or(|shop| create.shop.as_deref() == Some(shop.as_str()))
+                && wanted.currency.is_none_or(|currency| create.currency == currency)
+                && wanted.created_from.is_none_or(|from| create.created_at >= from)
+                && wanted.created_to.is_none_or(|to| create.created_at <= to)
         };
         let matching: Vec<_> = all.iter().filter(kept).map(|(entry, _)| entry.clone()).collect();
         for (skip, limit) in [(0, 200), (0, 7), (7, 7), (3, 1), (58, 2), (60, 5), (1000, 200), (0, 0)] {
@@ -577,13 +587,13 @@ fn queries() -> Vec<HistoryQuery> {
 
 pub(in crate::store) async fn a_closed_journal_is_unavailable(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, intent("acme", "order")).await;
-    let answered = recorded_with_answer(&*store, intent("acme", "answered"), engine_answer(1)).await;
+    let entry = journaled(&*store, pending_create("acme", "order")).await;
+    let answered = recorded_with_answer(&*store, pending_create("acme", "answered"), engine_answer(1)).await;
     store.close().await.unwrap();
     let closed = [
-        store.record_create(intent("acme", "new")).await.err(),
-        store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
-        store.order_home(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
+        store.record_create(pending_create("acme", "new")).await.err(),
+        store.entry(&entry.create.merchant, Direction::Payin, &entry.create.order_id).await.err(),
+        store.order_home(&entry.create.merchant, Direction::Payin, &entry.create.order_id).await.err(),
         store.answer(entry.clone(), engine_answer(2)).await.err(),
         store.mark_unknown(entry.id, DOUBTED_AT).await.err(),
         store.cancel(entry.id, None).await.err(),
@@ -598,5 +608,5 @@ pub(in crate::store) async fn a_closed_journal_is_unavailable(backend: &dyn Test
     }
     let store = backend.open().await;
     assert_eq!(open_ids(&*store).await, [entry.id]);
-    assert_eq!(found(&*store, &answered.intent).await, Some(answered));
+    assert_eq!(found(&*store, &answered.create).await, Some(answered));
 }

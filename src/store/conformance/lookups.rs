@@ -1,6 +1,6 @@
 //! What the console's pages read beside the lists: single rows, and counts with a bound.
 
-use super::outbox::{acme, answered_with, at, claim, claimed, everything, failed, record, relayed_intent, tries};
+use super::outbox::{acme, answered_with, at, claim, claimed, everything, failed, record, relayed_create, tries};
 use super::*;
 use crate::store::{
     Backlog, CallbackId, CallbackNext, CallbackQuery, CallbackState, CallbackSubject, CallbackTarget, Claim, EntryId,
@@ -11,10 +11,10 @@ pub(in crate::store) async fn an_entry_is_found_by_the_engines_id(backend: &dyn 
     let store = backend.open().await;
     let mut expected: Vec<JournalEntry> = Vec::new();
     for (number, name) in (1..).zip(["acme", "bolt", "cosy"]) {
-        let entry = intended(&*store, intent(name, "order")).await;
+        let entry = journaled(&*store, pending_create(name, "order")).await;
         expected.push(store.answer(entry, engine_answer(number)).await.unwrap().unwrap());
     }
-    intended(&*store, intent("acme", "open")).await;
+    journaled(&*store, pending_create("acme", "open")).await;
     for (number, entry) in (1..).zip(expected) {
         let id = engine_answer(number).transaction_id;
         assert_eq!(store.entry_of_transaction(&id).await.unwrap(), Some(entry));
@@ -33,8 +33,8 @@ pub(in crate::store) async fn unanswered_entries_are_counted(backend: &dyn TestB
     assert_eq!(counted(9).await, [(0, None), (0, None)]);
     let mut entries = Vec::new();
     for number in 0..6 {
-        let create = PendingCreate { created_at: at(number), ..intent("acme", &number.to_string()) };
-        entries.push(intended(&*store, create).await);
+        let create = PendingCreate { created_at: at(number), ..pending_create("acme", &number.to_string()) };
+        entries.push(journaled(&*store, create).await);
     }
     assert_eq!(counted(9).await, [(6, Some(0)), (0, None)]);
     for entry in &entries[..2] {
@@ -84,7 +84,7 @@ pub(in crate::store) async fn a_callback_is_found_by_its_subject(backend: &dyn T
     let store = backend.open().await;
     let id = created(&*store, failed("order", 0)).await;
     let pending = created(&*store, deposit("acme", "pending")).await;
-    let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
+    let entry = journaled(&*store, relayed_create("remote", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     let job = claimed(&*store, 0, 100).await.remove(0);
     store.callback_tried(job.lease(), answered_with(500, 3), CallbackNext::Failed).await.unwrap();
@@ -94,7 +94,7 @@ pub(in crate::store) async fn a_callback_is_found_by_its_subject(backend: &dyn T
     assert_eq!(of(CallbackSubject::Operation(id)).await, Some(expected));
     assert_eq!(of(CallbackSubject::Operation(pending)).await, None);
     let (remote, none) = of(CallbackSubject::Entry(entry.id)).await.unwrap();
-    assert_eq!((remote.order_id, none.len()), (entry.intent.order_id, 0));
+    assert_eq!((remote.order_id, none.len()), (entry.create.order_id, 0));
     assert_eq!(of(CallbackSubject::Entry(EntryId(entry.id.0 ^ 1))).await, None);
     let stranger = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
     assert_eq!(store.callback(stranger).await.unwrap(), None);

@@ -83,9 +83,9 @@ pub(super) fn orders(jobs: &[CallbackJob]) -> Vec<(&str, u32)> {
 }
 
 fn order_of(job: &CallbackJob) -> &str {
-    match &job.news {
+    match &job.change {
         ResultChange::Operation(stored) => stored.operation.order_id.as_str(),
-        ResultChange::Entry(entry) => entry.intent.order_id.as_str(),
+        ResultChange::Entry(entry) => entry.create.order_id.as_str(),
     }
 }
 
@@ -141,7 +141,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBac
     assert!(jobs.is_empty());
     assert_eq!(job.id.subject(), CallbackSubject::Operation(pending));
     assert_eq!((job.target, job.attempts, job.queued_at), (acme(), 0, at(5)));
-    let ResultChange::Operation(stored) = job.news else { panic!("the callback is of an operation") };
+    let ResultChange::Operation(stored) = job.change else { panic!("the callback is of an operation") };
     assert_eq!(*stored, store.by_id(pending).await.unwrap().unwrap());
 
     let found = record(&*store, job.id).await;
@@ -402,10 +402,10 @@ pub(in crate::store) async fn old_callbacks_are_given_up(backend: &dyn TestBacke
 }
 
 /// A create with the merchant's callback address.
-pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> PendingCreate {
-    let mut intent = intent("acme", order_text);
-    intent.callback_url = address.map(url);
-    intent
+pub(super) fn relayed_create(order_text: &str, address: Option<&str>) -> PendingCreate {
+    let mut create = pending_create("acme", order_text);
+    create.callback_url = address.map(url);
+    create
 }
 
 pub(in crate::store) async fn old_finished_callbacks_are_deleted(backend: &dyn TestBackend) {
@@ -450,7 +450,7 @@ pub(super) fn engine() -> CallbackTarget {
 pub(in crate::store) async fn an_announced_callback_waits_for_the_engine(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let address = "http://shop.acme.example:8080/v1?x=1";
-    let entry = intended(&*store, relayed_intent("announced", Some(address))).await;
+    let entry = journaled(&*store, relayed_create("announced", Some(address))).await;
     let entry = store.answer(entry, engine_answer(42)).await.unwrap().unwrap();
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     assert!(was_notified(&*store).await);
@@ -463,7 +463,7 @@ pub(in crate::store) async fn an_announced_callback_waits_for_the_engine(backend
     };
     let job = claimed_of(engine(), 1).await;
     assert_eq!((job.id.subject(), &job.target), (CallbackSubject::Entry(entry.id), &engine()));
-    let ResultChange::Entry(job_entry) = &job.news else { panic!("the callback is of an entry") };
+    let ResultChange::Entry(job_entry) = &job.change else { panic!("the callback is of an entry") };
     assert_eq!(**job_entry, entry);
     store.postpone_callback(job.lease(), at(50)).await.unwrap();
     let again = claimed_of(engine(), 50).await;
@@ -509,7 +509,7 @@ pub(in crate::store) async fn an_announced_callback_waits_for_the_engine(backend
 
 pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, relayed_intent("raced", Some("https://acme.example/"))).await;
+    let entry = journaled(&*store, relayed_create("raced", Some("https://acme.example/"))).await;
     let tasks: Vec<_> = (0..20)
         .map(|number| {
             let store = Arc::clone(&store);
@@ -522,7 +522,7 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestB
     }
     assert_eq!((queued, reported(&*store).await.len()), (1, 1));
     // Entries without a callback address, and unknown entries, have no callback.
-    let silent = intended(&*store, relayed_intent("silent", None)).await;
+    let silent = journaled(&*store, relayed_create("silent", None)).await;
     assert_eq!(store.relayed(silent.id, at(1)).await.unwrap(), Relayed::Nothing);
     assert_eq!(store.relayed(EntryId(1_000_000), at(1)).await.unwrap(), Relayed::Nothing);
     assert_eq!(reported(&*store).await.len(), 1);
@@ -532,7 +532,7 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestB
 /// A query that was sent before the engine announced again returned an older status, even within the same millisecond.
 pub(in crate::store) async fn an_early_query_does_not_affect_the_next_one(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, relayed_intent("queried", Some("https://acme.example/"))).await;
+    let entry = journaled(&*store, relayed_create("queried", Some("https://acme.example/"))).await;
     let claimed_from_engine = async |now, lease_until| {
         let mut jobs = store.claim_callbacks(claim(&[(engine(), 1)], now, lease_until)).await.unwrap();
         assert_eq!(jobs.len(), 1);
@@ -580,7 +580,7 @@ pub(in crate::store) async fn an_early_query_does_not_affect_the_next_one(backen
 
 pub(in crate::store) async fn a_callback_without_a_result_is_dropped(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let entry = intended(&*store, relayed_intent("nothing", Some("https://acme.example/"))).await;
+    let entry = journaled(&*store, relayed_create("nothing", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     let id = reported(&*store).await[0].id;
     let claimed_from_engine = async |now| {
@@ -627,10 +627,10 @@ pub(in crate::store) async fn a_callback_without_a_result_is_dropped(backend: &d
 /// An entry whose result was announced is neither cancelled nor replaced.
 pub(in crate::store) async fn an_announced_entry_is_not_cancelled(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let intent = relayed_intent("announced", Some("https://acme.example/"));
-    let first = intended(&*store, intent.clone()).await;
+    let create = relayed_create("announced", Some("https://acme.example/"));
+    let first = journaled(&*store, create.clone()).await;
     assert!(store.cancel(first.id, None).await.unwrap());
-    let second = intended(&*store, intent).await;
+    let second = journaled(&*store, create).await;
     assert_eq!(store.relayed(second.id, at(1)).await.unwrap(), Relayed::Queued);
     assert!(!store.cancel(second.id, None).await.unwrap());
     let before = reported(&*store).await.remove(0);
@@ -656,7 +656,7 @@ pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Test
     for draft in [relayed, direct, deposit("acme", "native")] {
         created(&*store, draft).await;
     }
-    let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
+    let entry = journaled(&*store, relayed_create("remote", Some("https://acme.example/"))).await;
     let relay_target = |direction, text, api_key: &str, entry| RelayTarget {
         merchant: merchant("acme"),
         direction,

@@ -84,7 +84,7 @@ pub(in crate::store) async fn an_unknown_status_is_none(backend: &dyn TestBacken
     draft.v1 = Some(CallbackSender::Directly);
     let id = created(&*store, draft).await;
     store.reserve(&acme, Direction::Payin, &[order("reserved")], NOW).await.unwrap();
-    intended(&*store, intent("acme", "written down")).await;
+    journaled(&*store, pending_create("acme", "written down")).await;
     for (direction, text) in [
         (Direction::Payin, "reserved"),
         (Direction::Payin, "written down"),

@@ -17,7 +17,7 @@ use crate::store::{StoreError, StoreFuture};
 pub trait Journal: Send + Sync + 'static {
     /// Inserts an open entry for a create that is about to be sent, unless its merchant, direction and `order_id`
     /// already name an entry or are reserved for v1. Resolves only after the commit is on disk.
-    fn record_create(&self, intent: PendingCreate) -> StoreFuture<'_, JournalOutcome>;
+    fn record_create(&self, create: PendingCreate) -> StoreFuture<'_, JournalOutcome>;
 
     /// Returns the entry of a merchant's `order_id`.
     fn entry<'a>(
@@ -62,11 +62,11 @@ pub trait Journal: Send + Sync + 'static {
 }
 
 impl<B: Backend> Journal for B {
-    fn record_create(&self, intent: PendingCreate) -> StoreFuture<'_, JournalOutcome> {
+    fn record_create(&self, create: PendingCreate) -> StoreFuture<'_, JournalOutcome> {
         Box::pin(async move {
-            let new = Arc::new(NewEntry::new(intent, self.vault()));
+            let new = Arc::new(NewEntry::new(create, self.vault()));
             for _ in 0..MAX_DRAWS {
-                let (new, id, tries) = (Arc::clone(&new), NUMBERS.draw(&new.intent, self.random()), Cell::new(0_u32));
+                let (new, id, tries) = (Arc::clone(&new), NUMBERS.draw(&new.create, self.random()), Cell::new(0_u32));
                 let write = async move |tx: &B::Tx<'_>| {
                     let again = tries.replace(tries.get() + 1) > 0;
                     moves::record_create(tx, &new, id, again).await
@@ -116,7 +116,7 @@ impl<B: Backend> Journal for B {
 
     fn answer(&self, entry: JournalEntry, answer: EngineAnswer) -> StoreFuture<'_, Result<JournalEntry, NotKept>> {
         Box::pin(async move {
-            let (id, new) = (entry.id, NewEntry::new(entry.intent, self.vault()));
+            let (id, new) = (entry.id, NewEntry::new(entry.create, self.vault()));
             let write = async move |tx: &B::Tx<'_>| moves::answer(tx, id, &new, &answer).await;
             match self.transact(write).await? {
                 Ok(row) => row.decode(self.vault()).map(Ok),

@@ -20,20 +20,20 @@ pub(super) async fn insert<T: Transaction>(tx: &T, new: &NewEntry, id: EntryId) 
     if !homes::claim(tx, new.order_key, Home::Entry(id)).await? {
         return Ok(false);
     }
-    let PendingCreate { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &new.intent;
+    let PendingCreate { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &new.create;
     let columns = params![
         id.0,
         &new.order_key,
         direction_number(*direction),
         *created_at,
         amount.hundredths().cast_signed(),
-        &new.intent.fingerprint,
+        &new.create.fingerprint,
         currency.as_str(),
         merchant,
         order_id.as_str(),
         api_key,
         shop.as_deref().unwrap_or_default(),
-        new.intent.callback_url.as_ref().map(CallbackUrl::as_str),
+        new.create.callback_url.as_ref().map(CallbackUrl::as_str),
         &new.body,
     ];
     let inserted = tx.execute(INSERT, &columns).await? == 1;

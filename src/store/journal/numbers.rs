@@ -28,9 +28,9 @@ impl Numbers {
     }
 
     /// Returns a number for an entry, greater than all that were drawn in its bucket before.
-    pub(in crate::store) fn draw(&self, intent: &PendingCreate, random: &dyn Random) -> EntryId {
-        let bucket = Bucket::of(&intent.merchant);
-        let drawn = TransactionId::compose(intent.created_at, bucket, random.number()).to_stored();
+    pub(in crate::store) fn draw(&self, create: &PendingCreate, random: &dyn Random) -> EntryId {
+        let bucket = Bucket::of(&create.merchant);
+        let drawn = TransactionId::compose(create.created_at, bucket, random.number()).to_stored();
         let Some(last) = self.0.get(usize::from(bucket.number())) else { return EntryId(drawn) };
         let next = |last| if drawn >> BITS_BELOW_TIME > last >> BITS_BELOW_TIME { drawn } else { after(last) };
         match last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))) {
@@ -61,20 +61,20 @@ mod tests {
     use super::*;
     use crate::clock::SystemRandomness;
     use crate::domain::UnixMillis;
-    use crate::store::conformance::intent;
+    use crate::store::conformance::pending_create;
 
     #[test]
     fn numbers_ascend_and_contain_their_bucket() {
         let (numbers, random) = (Numbers::new(), SystemRandomness::default());
-        let mut intent = intent("acme", "order");
-        let now = intent.created_at.0;
+        let mut create = pending_create("acme", "order");
+        let now = create.created_at.0;
         let mut last = 0;
         for millis in (0..9).flat_map(|_| [now; 1000]).chain([now - 1000, i64::MIN, now + 60_000, now]) {
-            intent.created_at = UnixMillis(millis);
-            let EntryId(number) = numbers.draw(&intent, &random);
+            create.created_at = UnixMillis(millis);
+            let EntryId(number) = numbers.draw(&create, &random);
             assert!(number > last);
             let id = TransactionId::from_stored(number).unwrap();
-            assert_eq!(id.bucket(), Bucket::of(&intent.merchant));
+            assert_eq!(id.bucket(), Bucket::of(&create.merchant));
             last = number;
         }
     }

@@ -64,7 +64,7 @@ fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Res
         || StoreError::Corrupt(format!("callback {}: the operation or entry that it belongs to is missing", task.key));
     let (nonce, subject_row) = subject.ok_or_else(missing)?;
     let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
-    let news = match subject_row {
+    let change = match subject_row {
         Subject::Operation(row) => {
             let stored = row.decode(vault)?;
             if stored.operation.state == State::Pending {
@@ -75,7 +75,7 @@ fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Res
         Subject::Entry(row) => ResultChange::Entry(Box::new(row.decode(vault)?)),
     };
     let ClaimedTask { queue, queued_at, attempts, .. } = task;
-    Ok(CallbackJob { id, target: CallbackTarget::of_queue(queue), attempts, queued_at, news })
+    Ok(CallbackJob { id, target: CallbackTarget::of_queue(queue), attempts, queued_at, change })
 }
 
 /// Runs a change in a transaction, and wakes the worker if it queued a callback, or may have in a run before the last.

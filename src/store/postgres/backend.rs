@@ -67,7 +67,7 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| match kind {
             ReadKind::Lookup | ReadKind::Rows => node.run(work).await,
             ReadKind::History => {
-                let _turn = node.turns.permit_to_list().await?;
+                let _permit = node.limits.permit_to_list().await?;
                 node.at_one_moment(work).await
             }
             ReadKind::Page => node.at_one_moment(work).await,

@@ -45,7 +45,7 @@ pub(super) async fn send_batches(node: Rc<PgNode>) {
 async fn send_or_detach(node: &Rc<PgNode>, batch: Vec<WaitingCreate>) {
     let sending = Rc::clone(node);
     let mut sending = tokio::task::spawn_local(async move { send(&sending, batch).await });
-    let slow = Arc::clone(&node.turns.slow_batches).try_acquire_owned();
+    let slow = Arc::clone(&node.limits.slow_batches).try_acquire_owned();
     match slow {
         Ok(slow) => {
             if timeout(SLOW, &mut sending).await.is_err() {

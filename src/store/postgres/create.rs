@@ -29,9 +29,9 @@ pub(super) async fn create_alone(
     nonce: u64,
 ) -> Result<InsertOutcome<StoredRow>, StoreError> {
     let since = Instant::now();
-    let _turn = node.turns.permit_to_decide(&new.draft().operation.merchant).await?;
+    let _permit = node.limits.permit_to_decide(&new.draft().operation.merchant).await?;
     match decide(node, new, nonce, since).await? {
-        Ok(verdict) => Ok(InsertOutcome::Created(verdict)),
+        Ok(outcome) => Ok(InsertOutcome::Created(outcome)),
         Err(Taken { in_doubt }) => load_existing(node, new, in_doubt).await,
     }
 }
@@ -92,7 +92,7 @@ async fn decide(
     node.transact_or_leave(since, async |tx| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         Ok(match create::create(tx, new, nonce).await? {
-            Some(verdict) => Ok(Ok(verdict)),
+            Some(outcome) => Ok(Ok(outcome)),
             // The transaction must be rolled back.
             None => Err(Err(Taken { in_doubt })),
         })

@@ -16,7 +16,7 @@ use tokio_postgres::IsolationLevel;
 
 use super::connections::{Connections, PooledClient};
 use super::errors::{PgError, RetryAction, closed};
-use super::permits::{ConcurrencyLimits, LIMIT, PATIENCE, RESERVE};
+use super::permits::{ConcurrencyLimits, LIMIT, MAX_RETRY_TIME, RESERVE};
 use super::queue::{Queue, Queues};
 use super::transaction::{Executor, PgTransaction, get};
 use crate::backoff;
@@ -45,7 +45,7 @@ pub(super) struct PgNode {
     random: Arc<dyn Random>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) queues: Arc<Queues>,
-    pub(super) turns: ConcurrencyLimits,
+    pub(super) limits: ConcurrencyLimits,
     pub(super) clock: Offset,
     /// How often a server was lost: its successor may lack recent rows.
     losses: Arc<AtomicU64>,
@@ -164,7 +164,7 @@ impl PgNode {
                 Ok::<_, PgError>((before, there, machine.now().0))
             })
             .await?;
-        if (0..=LONGEST).contains(&(after - before)) {
+        if (0..=MAX_MEASUREMENT).contains(&(after - before)) {
             self.clock.set(before + (after - before) / 2 - there);
         }
         Ok(())
@@ -193,7 +193,11 @@ impl PgNode {
             }
             let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, tried - 1, None, self.random.number());
             let impatient = retry_action == RetryAction::Elsewhere && self.away.get();
-            if retry_action == RetryAction::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
+            if retry_action == RetryAction::None
+                || impatient
+                || tried == TRIES
+                || began.elapsed() + wait > MAX_RETRY_TIME
+            {
                 if retry_action == RetryAction::Elsewhere {
                     self.away.set(true);
                 }
@@ -228,13 +232,13 @@ impl Thread {
         let queues = Arc::<Queues>::default();
         let filled = Arc::clone(&queues);
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
-            let turns = ConcurrencyLimits::new(connections.status().max_size);
+            let limits = ConcurrencyLimits::new(connections.status().max_size);
             let node = Rc::new(PgNode {
                 connections: Connections::new(connections),
                 random,
                 metrics,
                 queues: filled,
-                turns,
+                limits,
                 clock: Offset::default(),
                 losses: counted,
                 away: Cell::default(),
@@ -357,10 +361,10 @@ async fn answer<T>(
 
 /// A clock that is off by more milliseconds than this is wrong. Well-kept clocks differ by a few. With a smaller
 /// offset, leased work may be claimed twice, which is idempotent, and nothing is hidden or given up early.
-const MOST: i64 = 30_000;
+const MAX_CLOCK_OFFSET: i64 = 30_000;
 
 /// A measurement that took longer, in milliseconds, is discarded.
-pub(super) const LONGEST: i64 = 2_000;
+pub(super) const MAX_MEASUREMENT: i64 = 2_000;
 
 /// How far this machine's clock is ahead of the database's, which all nodes share, as last measured, in milliseconds. A
 /// node with a wrong clock would claim leased work, hide work for as long as the clock is ahead, or give up callbacks
@@ -375,7 +379,7 @@ impl Offset {
     /// The clock is wrong.
     pub(super) fn require_right(&self) -> Result<(), StoreError> {
         let ahead = self.0.get();
-        if ahead.abs() <= MOST {
+        if ahead.abs() <= MAX_CLOCK_OFFSET {
             return Ok(());
         }
         let (seconds, which) = (ahead.abs() / 1000, if ahead > 0 { "ahead of" } else { "behind" });

@@ -11,7 +11,7 @@ use crate::domain::{Bucket, MerchantId};
 use crate::store::StoreError;
 
 /// After this time nothing is retried.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const MAX_RETRY_TIME: Duration = Duration::from_secs(5);
 
 /// The longest that a caller waits for a result: most give up after ten seconds or more, and an error is worth
 /// more than silence.
@@ -80,7 +80,7 @@ impl ConcurrencyLimits {
             Ok([own, self.deciding.acquire().await?])
         };
         let turn: Result<_, tokio::sync::AcquireError> =
-            timeout(PATIENCE, turn).await.map_err(|_| unavailable("too many creates wait to be decided"))?;
+            timeout(MAX_RETRY_TIME, turn).await.map_err(|_| unavailable("too many creates wait to be decided"))?;
         turn.map_err(|_| unavailable("the store is closed"))
     }
 }

@@ -20,20 +20,20 @@ pub(in crate::store) const ANSWERED: i64 = 2;
 #[derive(Debug)]
 pub(in crate::store) struct NewEntry {
     /// Its `body` is empty: it is in the sealed one.
-    pub(in crate::store) intent: PendingCreate,
+    pub(in crate::store) create: PendingCreate,
     pub(in crate::store) order_key: Fingerprint,
     /// The sealed body, preceded by the fingerprints of v1 members.
     pub(in crate::store) body: Vec<u8>,
 }
 
 impl NewEntry {
-    pub(in crate::store) fn new(mut intent: PendingCreate, vault: &Vault) -> Self {
-        let order_key = order_key_of(&intent, vault);
-        let mut plain = Vec::with_capacity(64 + intent.body.len());
-        intent.v1_members.write_to(&mut plain);
-        plain.extend_from_slice(&std::mem::take(&mut intent.body));
+    pub(in crate::store) fn new(mut create: PendingCreate, vault: &Vault) -> Self {
+        let order_key = order_key_of(&create, vault);
+        let mut plain = Vec::with_capacity(64 + create.body.len());
+        create.v1_members.write_to(&mut plain);
+        plain.extend_from_slice(&std::mem::take(&mut create.body));
         let body = vault.seal(Column::JournalBody, SealedPlace::Order(order_key), &plain);
-        Self { intent, order_key, body }
+        Self { create, order_key, body }
     }
 }
 
@@ -117,7 +117,7 @@ impl EntryRow {
     }
 
     fn decode_columns(mut self, vault: &Vault) -> Result<JournalEntry, CorruptRow> {
-        let mut intent = self.intent()?;
+        let mut create = self.create()?;
         let progress = match self.state {
             OPEN => EntryProgress::Open,
             IN_DOUBT => {
@@ -129,11 +129,11 @@ impl EntryRow {
         if !self.is_answered() {
             self.check_unanswered()?;
         }
-        let place = SealedPlace::Order(order_key_of(&intent, vault));
+        let place = SealedPlace::Order(order_key_of(&create, vault));
         let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| CorruptRow::new("body"))?;
         let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(CorruptRow::new("body"))?;
-        (intent.v1_members, intent.body) = (v1_members, body.into());
-        Ok(JournalEntry { id: self.id(), intent, progress })
+        (create.v1_members, create.body) = (v1_members, body.into());
+        Ok(JournalEntry { id: self.id(), create, progress })
     }
 
     fn check_unanswered(&self) -> Result<(), CorruptRow> {
@@ -147,7 +147,7 @@ impl EntryRow {
     }
 
     /// Decodes the recorded create, without the body.
-    fn intent(&self) -> Result<PendingCreate, CorruptRow> {
+    fn create(&self) -> Result<PendingCreate, CorruptRow> {
         Ok(PendingCreate {
             merchant: MerchantId::new(&self.merchant).or_corrupt("merchant")?,
             direction: direction_of(self.direction).ok_or(CorruptRow::new("direction"))?,
@@ -184,15 +184,15 @@ impl EntryRow {
     }
 }
 
-fn order_key_of(intent: &PendingCreate, vault: &Vault) -> Fingerprint {
-    vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id)
+fn order_key_of(create: &PendingCreate, vault: &Vault) -> Fingerprint {
+    vault.fingerprint_key().order_key(&create.merchant, create.direction, &create.order_id)
 }
 
 /// Reports whether an update changes anything of an entry.
 pub(in crate::store) fn changes_entry(entry: &JournalEntry, update: &StatusUpdate) -> bool {
     let EntryProgress::Answered(known) = &entry.progress else { return false };
     let is_new_account = update.account.is_some() && update.account != known.account;
-    (entry.intent.shop.is_none() && !update.shop.is_empty())
+    (entry.create.shop.is_none() && !update.shop.is_empty())
         || (known.status == Status::Pending && (update.status != Status::Pending || is_new_account))
 }
 

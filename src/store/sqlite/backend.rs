@@ -126,7 +126,7 @@ async fn create_operation(
     nonce: u64,
 ) -> rusqlite::Result<InsertOutcome<StoredRow>> {
     match create::create(tx, row, nonce).await? {
-        Some(verdict) => Ok(InsertOutcome::Created(verdict)),
+        Some(outcome) => Ok(InsertOutcome::Created(outcome)),
         None => order_row(tx, row.order_key()).await.map(InsertOutcome::from),
     }
 }

@@ -13,7 +13,7 @@ use super::connection::Readers;
 use crate::store::StoreError;
 
 /// How long a list waits for a permit, and how long it may be read.
-pub(super) const LONGEST: Duration = Duration::from_secs(2);
+pub(super) const MAX_LIST_TIME: Duration = Duration::from_secs(2);
 
 /// How many lists are read at once. Each keeps a processor busy.
 const AT_ONCE: usize = 2;
@@ -21,13 +21,13 @@ const AT_ONCE: usize = 2;
 /// The permits to read lists.
 #[derive(Debug)]
 pub(super) struct ListTurns {
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     longest: Duration,
 }
 
 impl ListTurns {
     pub(super) fn new(longest: Duration) -> Self {
-        Self { turns: Arc::new(Semaphore::new(AT_ONCE)), longest }
+        Self { permits: Arc::new(Semaphore::new(AT_ONCE)), longest }
     }
 
     /// Reads a list once a permit is free.
@@ -40,12 +40,12 @@ impl ListTurns {
         list: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let unavailable = |why: &str| StoreError::Unavailable(why.to_owned());
-        let turn = timeout(LONGEST, Arc::clone(&self.turns).acquire_owned()).await;
-        let turn = turn.map_err(|_| unavailable("too many lists are read"))?;
-        let turn = turn.map_err(|_| unavailable("the store is closed"))?;
+        let permit = timeout(MAX_LIST_TIME, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = permit.map_err(|_| unavailable("too many lists are read"))?;
+        let permit = permit.map_err(|_| unavailable("the store is closed"))?;
         let (readers, longest) = (Arc::clone(readers), self.longest);
         let reading = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _permit = permit;
             readers.read_within(longest, list)
         });
         reading.await.unwrap_or_else(|_| Err(StoreError::Corrupt("a list came to no end".to_owned())))

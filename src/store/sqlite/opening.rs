@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use super::connection::{self, Checkpoint, Checkpointer, ConnectionRole, Readers, StoreFile};
-use super::lists::{LONGEST, ListTurns};
+use super::lists::{ListTurns, MAX_LIST_TIME};
 use super::lock::{StoreLock, lock};
 use super::writer::{LogOwner, Writer};
 use super::{SqliteStore, schema, tasks};
@@ -139,8 +139,8 @@ fn start(
     Ok(SqliteStore {
         writer,
         readers,
-        histories: ListTurns::new(LONGEST),
-        lists: ListTurns::new(LONGEST),
+        histories: ListTurns::new(MAX_LIST_TIME),
+        lists: ListTurns::new(MAX_LIST_TIME),
         queued: Notify::new(),
         vault: Arc::new(vault),
         contexts,

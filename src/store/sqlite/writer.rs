@@ -32,7 +32,7 @@ const MAX_BATCH: usize = 256;
 const QUEUE: usize = 16 * 1024;
 
 /// A batch is committed after this time, even while commands keep arriving: about four writes to a disk.
-const LONGEST_GATHERING: Duration = Duration::from_millis(1);
+const MAX_FILL_TIME: Duration = Duration::from_millis(1);
 
 /// The writer itself restarts the log at this many pages (64 MiB), which only continuous load reaches.
 const LOG_BOUND_PAGES: i64 = 8 * 1024;
@@ -215,7 +215,7 @@ impl Writing {
         // Ends when the store was closed and all waiting commands are done.
         while let Ok(first) = self.commands.recv() {
             batch.push(first);
-            self.gather(&mut batch);
+            self.fill(&mut batch);
             self.commit(&mut batch);
         }
         self.checkpointer.stop();
@@ -228,13 +228,13 @@ impl Writing {
 
     /// Yields while other threads keep adding commands, so that they share this commit. On the same core they would
     /// otherwise wait for the disk twice. Where no thread waits for this core, it takes no time.
-    fn gather(&self, batch: &mut Vec<Waiting>) {
+    fn fill(&self, batch: &mut Vec<Waiting>) {
         let watch = Stopwatch::start();
         loop {
             std::thread::yield_now();
             let before = batch.len();
             batch.extend(self.commands.try_iter().take(MAX_BATCH - before));
-            if batch.len() == before || batch.len() == MAX_BATCH || watch.elapsed() > LONGEST_GATHERING {
+            if batch.len() == before || batch.len() == MAX_BATCH || watch.elapsed() > MAX_FILL_TIME {
                 return;
             }
         }

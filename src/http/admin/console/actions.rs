@@ -14,7 +14,7 @@ use crate::callback::listing::filter_parameters;
 use crate::store::{ActionId, ActionRecord, BeginOutcome, CallbackId, CallbackQuery, NewAction, Resent, StoreError};
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
-const PATIENCE: Duration = Duration::from_secs(11);
+const MAX_ACTION_WAIT: Duration = Duration::from_secs(11);
 
 /// How many callbacks are queued again in one commit.
 const SLICE: usize = 500;
@@ -88,7 +88,7 @@ impl<'a> Requested<'a> {
             }
             Ok(Audited { id: Some(id), done: Some(done) })
         });
-        match timeout(PATIENCE, task).await {
+        match timeout(MAX_ACTION_WAIT, task).await {
             Ok(Ok(done)) => done,
             Ok(Err(panic)) => Err(StoreError::Unavailable(format!("the action was interrupted: {panic}"))),
             Err(_elapsed) => Ok(Audited { id: begun.get().copied(), done: None }),

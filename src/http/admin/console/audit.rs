@@ -52,7 +52,7 @@ pub(super) fn moment(end: SpanEnd, text: &str, now: UnixMillis) -> Result<Option
 }
 
 /// The most characters of an outcome in the list. The store bounds all other texts.
-const SHOWN: usize = 300;
+const MAX_OUTCOME_CHARS: usize = 300;
 
 fn item(row: ActionRecord) -> AuditItem {
     AuditItem {
@@ -65,7 +65,7 @@ fn item(row: ActionRecord) -> AuditItem {
         target: row.target.into(),
         parameters: parameters(&row.parameters),
         is_failed: row.end.as_ref().is_some_and(ActionEnd::is_failure),
-        outcome: row.end.map(|end| shortened(&end.outcome, SHOWN)),
+        outcome: row.end.map(|end| shortened(&end.outcome, MAX_OUTCOME_CHARS)),
         rules_version: row.rules_version.into(),
     }
 }

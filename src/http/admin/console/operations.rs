@@ -155,20 +155,20 @@ fn item(found: &Found) -> OperationItem {
             }
         }
         Found::Remote(entry) => {
-            let intent = &entry.intent;
+            let create = &entry.create;
             let (transaction_id, status) = match &entry.progress {
                 EntryProgress::Answered(remote) => (remote.answer.transaction_id.to_string(), remote.status),
                 EntryProgress::Open | EntryProgress::InDoubt { .. } => (String::new(), Status::Pending),
             };
             OperationItem {
                 transaction_id,
-                merchant: intent.merchant.to_string(),
-                order_id: intent.order_id.as_str().to_owned(),
-                direction: intent.direction.as_str().to_owned(),
+                merchant: create.merchant.to_string(),
+                order_id: create.order_id.as_str().to_owned(),
+                direction: create.direction.as_str().to_owned(),
                 status: status.as_str().to_owned(),
-                amount: intent.amount.to_string(),
-                currency: intent.currency.as_str().to_owned(),
-                created_at: intent.created_at,
+                amount: create.amount.to_string(),
+                currency: create.currency.as_str().to_owned(),
+                created_at: create.created_at,
             }
         }
     }
@@ -244,11 +244,11 @@ fn of_job(job: &ProviderJobState) -> TimelineEntry {
 }
 
 async fn of_entry(context: &PageContext<'_>, entry: &JournalEntry) -> Result<OperationPageView, StoreError> {
-    let intent = &entry.intent;
+    let create = &entry.create;
     let mut facts = vec![fact("Created through", "v1, at the remote engine")];
-    facts.extend(intent.shop.as_deref().map(|shop| fact("Shop", shop)));
+    facts.extend(create.shop.as_deref().map(|shop| fact("Shop", shop)));
     let mut timeline = vec![TimelineEntry {
-        at: intent.created_at,
+        at: create.created_at,
         title: "Recorded in the journal and sent to the engine".to_owned(),
         ..TimelineEntry::default()
     }];

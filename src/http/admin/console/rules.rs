@@ -29,8 +29,8 @@ fn view(context: &PageContext<'_>) -> RulesView {
         directory: context.source.rules_directory(),
         is_refused: info.error.is_some(),
         problems: info.problems.into_iter().map(item).chain(certificate).collect(),
-        more_problems: info.problem_count.saturating_sub(SHOWN),
-        warnings: rules.warnings.iter().take(SHOWN).map(|warning| item(warning.into())).collect(),
+        more_problems: info.problem_count.saturating_sub(MAX_PROBLEMS_SHOWN),
+        warnings: rules.warnings.iter().take(MAX_PROBLEMS_SHOWN).map(|warning| item(warning.into())).collect(),
         needs_restart: info.needs_restart.into_iter().map(str::to_owned).collect(),
     }
 }
@@ -45,7 +45,7 @@ fn excerpt(rendered: &str) -> Option<String> {
 }
 
 /// How many problems and warnings are shown.
-const SHOWN: usize = 20;
+const MAX_PROBLEMS_SHOWN: usize = 20;
 
 fn item(problem: ProblemInfo) -> RuleProblemItem {
     let ProblemInfo { file, line, column, message, suggestion, excerpt: rendered, .. } = problem;

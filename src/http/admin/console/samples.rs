@@ -7,7 +7,7 @@ use crate::console::SampleResult;
 use crate::store::ActionId;
 
 /// The most samples that are kept.
-const MOST: usize = 32;
+const MAX_SAMPLES: usize = 32;
 
 /// The last samples of this process, by the numbers of their actions.
 #[derive(Default)]
@@ -17,7 +17,7 @@ impl RecentSamples {
     /// Keeps a sample of a merchant, in place of the oldest one if there are too many.
     pub(super) fn keep(&self, id: ActionId, merchant: &str, sample: SampleResult) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.truncate(MOST - 1);
+        kept.truncate(MAX_SAMPLES - 1);
         kept.push_front((id, merchant.into(), sample));
     }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::domain::Secret;
 use crate::store::conformance::damage::{DAMAGES, assert_found, fill, sql_of};
-use crate::store::conformance::{audited as clean, created, intended, intent, withdrawal};
+use crate::store::conformance::{audited as clean, created, journaled, pending_create, withdrawal};
 use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{PostgresUrl, Store, StoreKeys};
@@ -123,7 +123,7 @@ async fn an_audit_of_many_slices_reports_its_progress() {
     for number in 0..600 {
         let name = ["acme", "bolt", "cosy"][number % 3];
         created(&store, withdrawal(name, &number.to_string())).await;
-        intended(&store, intent(name, &format!("j{number}"))).await;
+        journaled(&store, pending_create(name, &format!("j{number}"))).await;
     }
     let reported = Arc::new(Mutex::new(Vec::new()));
     let telling = Arc::clone(&reported);

@@ -1,19 +1,19 @@
 //! The journal between nodes, and what only its rows show.
 
 use crate::domain::{CallbackUrl, Direction, Status, UnixMillis};
-use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, intended, intent, status_update};
+use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, journaled, pending_create, status_update};
 use crate::store::postgres::audit::tests::{node_of, opened};
 use crate::store::{EntryProgress, Journal, JournalOutcome, Outbox, Relayed, StoreError};
 
 const ROUNDS: u64 = 20;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_the_intents_of_two_nodes_is_written() {
+async fn one_of_the_creates_of_two_nodes_is_written() {
     let Some((database, one)) = opened() else { return };
     let other = node_of(&database);
     for round in 0..ROUNDS {
-        let intent = intent("acme", &round.to_string());
-        let (left, right) = tokio::join!(one.record_create(intent.clone()), other.record_create(intent));
+        let create = pending_create("acme", &round.to_string());
+        let (left, right) = tokio::join!(one.record_create(create.clone()), other.record_create(create));
         match (left.unwrap(), right.unwrap()) {
             (JournalOutcome::Written(id), JournalOutcome::Existing(entry))
             | (JournalOutcome::Existing(entry), JournalOutcome::Written(id)) => {
@@ -30,7 +30,7 @@ async fn one_of_the_answers_of_two_nodes_brings_an_entry_back() {
     let Some((database, one)) = opened() else { return };
     let other = node_of(&database);
     for round in 0..ROUNDS {
-        let entry = intended(&one, intent("acme", &round.to_string())).await;
+        let entry = journaled(&one, pending_create("acme", &round.to_string())).await;
         assert!(one.cancel(entry.id, None).await.unwrap());
         let answers = [engine_answer(2 * round), engine_answer(2 * round + 1)];
         let [left, right] = answers.map(|answer| (entry.clone(), answer));
@@ -47,8 +47,8 @@ async fn two_nodes_give_a_transaction_to_one_order() {
     let Some((database, one)) = opened() else { return };
     let other = node_of(&database);
     for round in 0..ROUNDS {
-        let first = intended(&one, intent("acme", &round.to_string())).await;
-        let second = intended(&one, intent("bolt", &round.to_string())).await;
+        let first = journaled(&one, pending_create("acme", &round.to_string())).await;
+        let second = journaled(&one, pending_create("bolt", &round.to_string())).await;
         let answer = || engine_answer(round);
         let (left, right) = tokio::join!(one.answer(first, answer()), other.answer(second, answer()));
         assert_eq!(usize::from(left.unwrap().is_ok()) + usize::from(right.unwrap().is_ok()), 1);
@@ -61,10 +61,10 @@ async fn what_is_announced_is_not_withdrawn_on_another_node() {
     let Some((database, one)) = opened() else { return };
     let other = node_of(&database);
     for round in 0..ROUNDS {
-        let mut announced = intent("acme", &round.to_string());
+        let mut announced = pending_create("acme", &round.to_string());
         let url = CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap();
         announced.callback_url = Some(url);
-        let entry = intended(&one, announced).await;
+        let entry = journaled(&one, announced).await;
         let (withdrawn, relayed) = tokio::join!(one.cancel(entry.id, None), other.relayed(entry.id, NOW));
         match (withdrawn.unwrap(), relayed.unwrap()) {
             (true, Relayed::Nothing) | (false, Relayed::Queued) => {}
@@ -78,7 +78,7 @@ async fn what_is_announced_is_not_withdrawn_on_another_node() {
 async fn a_request_that_is_sent_again_is_detected_with_any_clock() {
     let Some((database, one)) = opened() else { return };
     let other = node_of(&database);
-    let entry = intended(&one, intent("acme", "order")).await;
+    let entry = journaled(&one, pending_create("acme", "order")).await;
     one.sent_again(entry.id, DOUBTED_AT).await.unwrap();
     other.sent_again(entry.id, UnixMillis(DOUBTED_AT.0 - 60_000)).await.unwrap();
     assert!(!one.cancel(entry.id, Some(DOUBTED_AT)).await.unwrap());
@@ -89,13 +89,13 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
     let Some((database, store)) = opened() else { return };
     let mut open = Vec::new();
     for number in 0..5 {
-        open.push(intended(&store, intent("acme", &number.to_string())).await);
+        open.push(journaled(&store, pending_create("acme", &number.to_string())).await);
     }
     for (number, column) in [(0, "body"), (1, "fingerprint"), (3, "body")] {
         database.sql(&format!("UPDATE journal SET {column} = '\\x01' WHERE order_id = '{number}'"));
     }
-    let intent = &open[0].intent;
-    let error = store.entry(&intent.merchant, Direction::Payin, &intent.order_id).await.unwrap_err();
+    let create = &open[0].create;
+    let error = store.entry(&create.merchant, Direction::Payin, &create.order_id).await.unwrap_err();
     assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is invalid")), "{error}");
     for limit in 1..3 {
         let expected: Vec<_> = [&open[2], &open[4]].into_iter().take(limit.into()).cloned().collect();
@@ -107,7 +107,7 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_information_costs_no_commit() {
     let Some((database, store)) = opened() else { return };
-    let entry = intended(&store, intent("acme", "1")).await;
+    let entry = journaled(&store, pending_create("acme", "1")).await;
     let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     store.update_status(entry.id, status_update(Status::Success, None)).await.unwrap();
     let version = || database.sql("SELECT xmin, ctid FROM journal");
@@ -116,6 +116,6 @@ async fn repeated_information_costs_no_commit() {
         store.update_status(entry.id, status_update(stated, None)).await.unwrap();
     }
     assert_eq!(version(), before, "nothing was written");
-    let known = store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.unwrap();
+    let known = store.entry(&entry.create.merchant, Direction::Payin, &entry.create.order_id).await.unwrap();
     assert!(matches!(known.unwrap().progress, EntryProgress::Answered(passed) if passed.status == Status::Success));
 }

@@ -51,8 +51,8 @@ async fn an_enforced_balance_is_right_while_changes_are_folded() {
         .collect();
     let mut covered = 0;
     for create in creates {
-        let InsertOutcome::Created(verdict) = create.await.unwrap() else { panic!("it is new") };
-        covered += u32::from(verdict == crate::store::CreateOutcome::AsDrafted);
+        let InsertOutcome::Created(outcome) = create.await.unwrap() else { panic!("it is new") };
+        covered += u32::from(outcome == crate::store::CreateOutcome::AsDrafted);
     }
     assert_eq!(covered, 50, "as many as were paid in");
     audited(&*store).await;

@@ -289,9 +289,9 @@ async fn create_on(store: Arc<PostgresStore>, load: Arc<Load>, caller: usize) {
         let draft = make();
         let (order, id) = (draft.operation.order_id.clone(), draft.operation.id);
         match store.create(draft).await {
-            Ok(InsertOutcome::Created(verdict)) => {
+            Ok(InsertOutcome::Created(outcome)) => {
                 assert_eq!(
-                    verdict == CreateOutcome::AsDrafted,
+                    outcome == CreateOutcome::AsDrafted,
                     caller.is_multiple_of(2),
                     "there is nothing to withdraw"
                 );

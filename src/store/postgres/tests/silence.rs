@@ -9,7 +9,7 @@ use super::*;
 use crate::store::conformance::{created, deposit, withdrawal};
 
 /// No caller may wait longer.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_OPEN_TIME: Duration = Duration::from_secs(10);
 
 fn opened(url: &str) -> PostgresStore {
     let url = PostgresUrl::parse(url, |path| path.into()).unwrap();
@@ -59,7 +59,7 @@ async fn a_frozen_server_does_not_block_requests() {
     for asked in asked {
         let (created, took) = asked.await.unwrap();
         assert!(matches!(created, Err(StoreError::Unavailable(_))), "{created:?}");
-        assert!(took < LONGEST, "it took {took:?}");
+        assert!(took < MAX_OPEN_TIME, "it took {took:?}");
     }
     server.thaw();
     created(&*store, deposit("acme", "after")).await;

@@ -2,17 +2,17 @@
 
 use super::*;
 use crate::domain::Status;
-use crate::store::conformance::{DOUBTED_AT, engine_answer, intended, intent, status_update};
+use crate::store::conformance::{DOUBTED_AT, engine_answer, journaled, pending_create, status_update};
 use crate::store::journal::entries::{BY_ID, OF_TRANSACTION, OPEN_AFTER, PAGE, UNANSWERED};
 use crate::store::{Journal, JournalEntry, StoreError};
 
 /// One entry in each state, named by its `order_id`; the account of the answered one was received. Also one operation.
 async fn fill(store: &SqliteStore) -> JournalEntry {
     created(store, deposit("acme", "operation")).await;
-    let open = intended(store, intent("acme", "open")).await;
-    let doubted = intended(store, intent("acme", "doubted")).await;
+    let open = journaled(store, pending_create("acme", "open")).await;
+    let doubted = journaled(store, pending_create("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-    let answered = intended(store, intent("acme", "answered")).await;
+    let answered = journaled(store, pending_create("acme", "answered")).await;
     let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
     store
         .update_status(answered.id, status_update(Status::Pending, Some(AccountNumber::new(PAYER).unwrap())))
@@ -26,11 +26,11 @@ async fn nothing_sealed_of_the_journal_is_found_in_any_file() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     for number in 0..50 {
-        let mut payout = intent("acme", &format!("w{number}"));
+        let mut payout = pending_create("acme", &format!("w{number}"));
         payout.direction = Direction::Payout;
         payout.body =
             format!(r#"{{"account_number":"{CARD}","fields":{{"holder":"Ada Lovelace"}}}}"#).into_bytes().into();
-        let entry = intended(&store, payout).await;
+        let entry = journaled(&store, payout).await;
         match number % 3 {
             0 => store.mark_unknown(entry.id, DOUBTED_AT).await.unwrap(),
             1 => {
@@ -59,10 +59,10 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     let open = fill(&store).await;
-    let later = intended(&store, intent("acme", "later")).await;
+    let later = journaled(&store, pending_create("acme", "later")).await;
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     connection.execute("UPDATE journal SET body = x'01' WHERE entry = ?1", [open.id.0]).unwrap();
-    let error = store.entry(&open.intent.merchant, Direction::Payin, &open.intent.order_id).await.unwrap_err();
+    let error = store.entry(&open.create.merchant, Direction::Payin, &open.create.order_id).await.unwrap_err();
     assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is invalid")), "{error}");
     assert_eq!(store.open_entries(None, 1).await.unwrap(), [later]);
 }
@@ -73,7 +73,7 @@ async fn a_store_reports_whether_it_holds_a_journal() {
     let opened = || open(&place.path(), &named(&[1]), Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
     let Opened { store, holds } = opened();
     assert!(!holds.any());
-    let entry = intended(&store, intent("acme", "1")).await;
+    let entry = journaled(&store, pending_create("acme", "1")).await;
     drop(store);
     let Opened { store, holds } = opened();
     assert_eq!(holds, Holds { operations: false, journal: true });
@@ -87,7 +87,7 @@ async fn a_store_reports_whether_it_holds_a_journal() {
 async fn repeated_information_costs_no_commit() {
     let place = Place::new();
     let store = place.open_made().unwrap();
-    let entry = intended(&store, intent("acme", "1")).await;
+    let entry = journaled(&store, pending_create("acme", "1")).await;
     let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     let account = || Some(AccountNumber::new(PAYER).unwrap());
     store.update_status(entry.id, status_update(Status::Pending, account())).await.unwrap();
@@ -110,7 +110,7 @@ async fn plans_of_the_journal_search_one_index() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     for number in 0..300 {
-        let entry = intended(&store, intent("acme", &number.to_string())).await;
+        let entry = journaled(&store, pending_create("acme", &number.to_string())).await;
         if number % 10 > 0 {
             store.answer(entry, engine_answer(number)).await.unwrap().unwrap();
         }

@@ -5,7 +5,7 @@ use crate::domain::HistoryQuery;
 use crate::store::StoreError;
 use crate::store::conformance::first_page;
 use crate::store::pages::V1_PAGE;
-use crate::store::sqlite::lists::{LONGEST, ListTurns};
+use crate::store::sqlite::lists::{ListTurns, MAX_LIST_TIME};
 
 /// Inserts operations of a merchant created through v1, without sealed columns.
 fn fill(place: &Place, listed: i64, count: u32) {
@@ -29,7 +29,7 @@ async fn a_list_that_takes_too_long_is_refused() {
     store.histories = ListTurns::new(std::time::Duration::ZERO);
     let error = store.history(rare.clone()).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
-    store.histories = ListTurns::new(LONGEST);
+    store.histories = ListTurns::new(MAX_LIST_TIME);
     assert_eq!(store.history(rare).await.unwrap(), Page::empty(), "no connection stays as it was");
 }
 

@@ -9,8 +9,8 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 
+use super::file_meta::FileMeta;
 use super::files::{ContentHash, content_hash, read_bounded};
-use super::stamp::FileMeta;
 use crate::domain::wide;
 use crate::trust;
 
