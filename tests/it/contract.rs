@@ -10,13 +10,11 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use crate::documents::{DIRECTORIES, page};
 use crate::support::tools::root;
 
 /// Where code cites.
 const CODE: [&str; 5] = ["src", "tests", "benches", "examples", ".ci"];
-
-/// Where documents are, relative to the repository.
-const DOCUMENTS: [&str; 5] = ["", "certs", "docs", "examples", "rules"];
 
 /// The given interface, which only `docs/promise.md` names.
 const INTERFACE: &str = concat!("merchant-api", "-v2");
@@ -140,10 +138,6 @@ fn sources() -> BTreeMap<String, String> {
     found
 }
 
-fn page(name: &str) -> String {
-    std::fs::read_to_string(root().join(name)).unwrap()
-}
-
 #[test]
 fn every_citation_of_the_contract_and_of_a_promise_resolves() {
     let cited = Cited::read(&page("docs/contract.md"), &page("docs/promise.md"));
@@ -164,7 +158,7 @@ fn every_citation_of_the_contract_and_of_a_promise_resolves() {
 #[test]
 fn only_the_list_of_promises_names_the_interface() {
     let mut naming = Vec::new();
-    for directory in DOCUMENTS {
+    for directory in DIRECTORIES {
         for path in std::fs::read_dir(root().join(directory)).unwrap().map(|entry| entry.unwrap().path()) {
             let is_document = path.extension().is_some_and(|ending| ending == "md" || ending == "toml");
             if is_document && std::fs::read_to_string(&path).unwrap().contains(INTERFACE) {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{
-    CARD, DOUBTED_AT, NOW, PAYER, created, deposit, engine_answer, journaled, merchant, order, pending_create,
-    status_update, withdrawal,
+    CARD, NOW, PAYER, created, deposit, engine_answer, journaled, journaled_in_each_state, merchant, order,
+    pending_create, withdrawal,
 };
 use crate::domain::{
-    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Status,
-    UnixDay, UnixMillis,
+    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, UnixDay,
+    UnixMillis,
 };
 use crate::store::{
     Audit, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, PendingCreate, ResultChange,
@@ -19,15 +19,7 @@ use crate::store::{
 pub(in crate::store) async fn fill(store: &dyn Store) {
     operations(store).await;
     announced(store).await;
-    journaled(store, pending_create("acme", "silent")).await;
-    let doubted = journaled(store, pending_create("acme", "doubted")).await;
-    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-    let answered = journaled(store, pending_create("acme", "answered")).await;
-    let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
-    store
-        .update_status(answered.id, status_update(Status::Pending, Some(AccountNumber::new(PAYER).unwrap())))
-        .await
-        .unwrap();
+    journaled_in_each_state(store, "silent").await;
     let second = journaled(store, pending_create("bolt", "second")).await;
     store.answer(second, engine_answer(2)).await.unwrap().unwrap();
     let opening = [("EUR", 100), ("USD", 200)]

@@ -77,6 +77,19 @@ pub(in crate::store) async fn journaled(store: &dyn Store, create: PendingCreate
     JournalEntry { id, create, progress: EntryProgress::Open }
 }
 
+/// Records an entry in each state, and returns the open one, which has this `order_id`; the others are named by their states.
+/// The account of the answered one was received.
+pub(in crate::store) async fn journaled_in_each_state(store: &dyn Store, open: &str) -> JournalEntry {
+    let open = journaled(store, pending_create("acme", open)).await;
+    let doubted = journaled(store, pending_create("acme", "doubted")).await;
+    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
+    let answered = journaled(store, pending_create("acme", "answered")).await;
+    let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
+    let account = Some(AccountNumber::new(PAYER).unwrap());
+    store.update_status(answered.id, status_update(Status::Pending, account)).await.unwrap();
+    open
+}
+
 /// Records a create, which must be new, and its answer.
 async fn recorded_with_answer(store: &dyn Store, create: PendingCreate, answer: EngineAnswer) -> JournalEntry {
     let entry = journaled(store, create).await;

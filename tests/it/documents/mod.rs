@@ -16,7 +16,7 @@ use crate::support::tools::{in_path, output, root, without_detours};
 use crate::support::{self, Gateway, Rules, eventually};
 
 /// The directories that hold documents, relative to the repository.
-const DIRECTORIES: [&str; 5] = ["", "certs", "docs", "rules", "examples"];
+pub const DIRECTORIES: [&str; 5] = ["", "certs", "docs", "rules", "examples"];
 
 /// A page longer than this has a list of its sections.
 const WITHOUT_CONTENTS: usize = 150;
@@ -31,7 +31,7 @@ fn documents() -> BTreeMap<PathBuf, String> {
     paths.map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-fn page(path: &str) -> String {
+pub fn page(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 

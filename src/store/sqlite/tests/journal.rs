@@ -2,23 +2,16 @@
 
 use super::*;
 use crate::domain::Status;
-use crate::store::conformance::{DOUBTED_AT, engine_answer, journaled, pending_create, status_update};
+use crate::store::conformance::{
+    DOUBTED_AT, engine_answer, journaled, journaled_in_each_state, pending_create, status_update,
+};
 use crate::store::journal::entries::{BY_ID, OF_TRANSACTION, OPEN_AFTER, PAGE, UNANSWERED};
 use crate::store::{Journal, JournalEntry, StoreError};
 
 /// One entry in each state, named by its `order_id`; the account of the answered one was received. Also one operation.
 async fn fill(store: &SqliteStore) -> JournalEntry {
     created(store, deposit("acme", "operation")).await;
-    let open = journaled(store, pending_create("acme", "open")).await;
-    let doubted = journaled(store, pending_create("acme", "doubted")).await;
-    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-    let answered = journaled(store, pending_create("acme", "answered")).await;
-    let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
-    store
-        .update_status(answered.id, status_update(Status::Pending, Some(AccountNumber::new(PAYER).unwrap())))
-        .await
-        .unwrap();
-    open
+    journaled_in_each_state(store, "open").await
 }
 
 #[tokio::test]
