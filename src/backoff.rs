@@ -8,8 +8,8 @@ use crate::domain::UnixMillis;
 const SHORTEST_GRACE: Duration = Duration::from_mins(1);
 
 /// Returns the wait before the next attempt, after `attempts` earlier waits: `first`, doubled each time, at most `max`.
-/// The result lies between half of that and all of it, chosen by `random`, so that operations that failed together are
-/// not retried together. It is at least `retry_after`, but never more than `max`.
+/// `random` chooses between half of that and all of it: operations that failed together are not retried together. It is at
+/// least `retry_after`, but never more than `max`.
 #[must_use]
 pub fn wait(first: Duration, max: Duration, attempts: u32, retry_after: Option<Duration>, random: u64) -> Duration {
     let doubled = 1_u32.checked_shl(attempts).map_or(max, |factor| first.saturating_mul(factor)).min(max);

@@ -1,8 +1,7 @@
 //! Where a v1 request goes: here or to the old v1 service (contract section 6, "Homes and modes").
 //!
-//! The home of an order decides; the mode only chooses the home of an order that has none. A claim for the old
-//! service is on disk before its create leaves, and an operation of an order that is at home there cannot be stored, so that
-//! no order is ever made twice.
+//! The home of an order decides; the mode only chooses the home of an order that has none. A claim for the old service is
+//! on disk before its create leaves, and an order at home there cannot be stored here. So no order is ever made twice.
 
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@ const MORE_UNITS: u32 = 256;
 
 /// The room for the replies of one connection that its client has not taken yet: 512 KiB, or one reply that is larger.
 ///
-/// A request takes a little of it before it is answered, and what its reply needs beyond that before the reply is made, if
-/// it may be large. So what waits for the client holds up the next reply, and not the gateway's memory.
+/// A request takes a little of it before it is answered. A reply that may be large takes the rest of its need before it is
+/// made. So a client that does not read holds up its next reply, and not the gateway's memory.
 #[derive(Debug, Clone)]
 pub struct ReplyRoom(Arc<Semaphore>);
 

@@ -65,8 +65,8 @@ impl ServiceManager {
         self.notify(vec![NotifyState::Stopping], status).await;
     }
 
-    /// Sends a sign of life at every half of the watchdog's time, for as long as this future is polled and `proof`,
-    /// called as often, completed within that time.
+    /// Sends a sign of life twice within the watchdog's time, as long as this future is polled and each `proof` completes
+    /// within that time.
     pub(super) async fn keep_alive<F: Future<Output = ()>>(
         &self,
         mut proof: impl FnMut() -> F,

@@ -146,8 +146,8 @@ impl Slice {
     }
 }
 
-/// Returns the order id of a filter without the white space around it, which a paste brings along, unless the merchant has
-/// callbacks of the id as it is: it may be a part of it.
+/// Returns the order id of a filter, trimmed: pasting brings white space along. It stays as it is if the merchant has
+/// callbacks of the untrimmed id.
 ///
 /// # Errors
 /// The store does not respond.

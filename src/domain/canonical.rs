@@ -68,8 +68,8 @@ fn by_name<'o, 'a>(object: &'o Object<'a>) -> Vec<&'o Member<'a>> {
     members
 }
 
-/// The names of members, out of those that `keep` names, in which two objects differ, sorted. Members of one that the
-/// other lacks are among them.
+/// Returns the sorted names of the members in which two objects differ, those that only one has among them. Members that
+/// `keep` refuses are passed over.
 pub fn differing_names(left: &Object<'_>, right: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) -> Vec<String> {
     let kept = |object| -> BTreeMap<String, &Value<'_>> {
         let members = by_name(object).into_iter().filter(|member| keep(member));

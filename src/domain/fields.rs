@@ -148,7 +148,7 @@ fn is_compared(name: &str, value: &Value<'_>, kept: &SchemaFields) -> bool {
     kept.keeps(name) && !(name == MERCHANT_USER_IP && value.node == Node::Null)
 }
 
-/// Returns the short hash of those members of `fields`, or of the `paymentData` that becomes it, that a schema drops; `None`
+/// Returns the short hash of the members that a schema drops, of `fields` or of the `paymentData` that becomes it; `None`
 /// when it drops none. The customer's address and the return address are compared on their own.
 #[must_use]
 pub fn dropped_members(

@@ -119,8 +119,7 @@ impl FingerprintKey {
     /// Returns the key that makes an operation unique: sixteen bytes for an `order_id` of any length.
     ///
     /// The last ten bytes are a hash of the order. The first six are a hash of the `order_id` without its last two
-    /// characters, so that consecutively numbered orders are neighbours in an index and a commit changes few of its
-    /// pages.
+    /// characters: orders with consecutive numbers are neighbours in the index, and a commit changes few of its pages.
     #[must_use]
     pub fn order_key(&self, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Fingerprint {
         let mut parts = FingerprintInput::of("order");

@@ -47,7 +47,7 @@ impl Gateway {
     /// Answers a request.
     ///
     /// Dropping the future abandons a request only up to the end of its body: from there on it runs to its end in a task of
-    /// its own, so that a caller who hangs up cannot abandon a commit half way. An abandoned request is logged and counted.
+    /// its own, so that hanging up cannot abandon a commit half way. An abandoned request is logged and counted.
     pub async fn handle<B>(&self, request: Request<B>, connection: ConnectionInfo) -> Reply
     where
         B: Body<Data = Bytes> + Send,

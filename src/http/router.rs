@@ -11,9 +11,9 @@ use crate::rules::{Dialect, Endpoint, Merchant, RuleSet, V1Route};
 /// The name in logs and metrics of requests without a route.
 pub const NO_ROUTE: &str = "none";
 
-/// The table: paths of the gateway's own, with the methods each is served with. `HEAD` is served for customers' pages alone,
-/// where link previews send it, and `OPTIONS` nowhere: the rest is read by programs that sign their requests, and no
-/// browser of another origin has business with any of it.
+/// The table: paths of the gateway's own, with the methods each is served with. `HEAD` is served for customers' pages
+/// alone, since link previews send it. `OPTIONS` is served nowhere: all other paths are called by programs that sign their
+/// requests, and by no browser.
 const TABLE: &[Row] = &[
     Row {
         path: Path::Exactly("/api/v2/deposits"),

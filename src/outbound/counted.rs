@@ -1,5 +1,5 @@
-//! Connections that count against a limit as long as they are open, used or idle, so that any number of hosts that do
-//! not come from the rules cannot use up the process's file descriptors.
+//! Counts open connections, used or idle, against a limit: hosts that the rules do not name cannot use up the process's
+//! file descriptors.
 
 use std::io;
 use std::pin::Pin;

@@ -151,8 +151,8 @@ pub struct Outbound {
     options: PolicyOptions,
 }
 
-/// The client options of each egress policy. Hosts that the rules name have lookups and connections of their own, so
-/// that silent hosts of others cannot use them up.
+/// The client options of each egress policy. Hosts named by the rules have lookups and connections of their own: other
+/// hosts, however silent, cannot use them up.
 struct PolicyOptions {
     anywhere: ClientOptions,
     public: ClientOptions,
@@ -221,9 +221,9 @@ impl Outbound {
     }
 
     /// Sends a request as it is, and reads the whole response, whose body has at most `limit` bytes, within `timeout`.
-    /// `Host` is that of the URI. Over HTTP/1 the names of fields keep the case that the extensions of a request hold which
-    /// was received, and the response's extensions hold that of its own. A body that is not short is read when there is
-    /// room for it, if the request's extensions have a [`ReplyRoom`]; the response's hold the room then.
+    /// `Host` is that of the URI. Over HTTP/1 field names keep their case: the request's extensions say it, and the
+    /// response's extensions say it of the response. If the request's extensions have a [`ReplyRoom`], a long body is read
+    /// only when there is room for it, and the response's extensions hold that room.
     ///
     /// # Errors
     /// [`OutboundError`] states why there is no response.

@@ -21,8 +21,7 @@ use super::permits::{Permit, Permits, current_merchant};
 
 /// The most names that are looked up at once.
 const LOOKUPS: usize = 64;
-/// The most addresses of a name that are tried, so that a name with hundreds of them cannot make the gateway scan a
-/// network.
+/// The most addresses of a name that are tried: a name with hundreds cannot make the gateway scan a network.
 const ADDRESSES: usize = 8;
 
 /// Why a name has no usable address.

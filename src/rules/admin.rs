@@ -56,8 +56,8 @@ impl Role {
     }
 }
 
-/// A user who may sign in. A reload keeps the value (the same `Arc`) of a user whose role and token did not change, so
-/// that a session can tell whether they ever did.
+/// A user who may sign in. A reload keeps the same `Arc` of a user whose role and token did not change: so a session knows
+/// whether they ever did.
 #[derive(Debug)]
 pub struct AdminUser {
     /// The name, unique among the users.

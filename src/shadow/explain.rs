@@ -1,5 +1,5 @@
-//! The explanation of one v1 create: where every member of the v2 body comes from and by which rule, which v1 members are
-//! missing from it, what the embedded engine adds and drops by its current rules, and whether the create would be accepted.
+//! Explains one v1 create: the origin and the rule of every member of the v2 body, the v1 members that are left out, what
+//! the embedded engine adds and drops, and whether the create would be accepted.
 
 use serde_json::Value as Json;
 
@@ -138,8 +138,9 @@ fn v1_key(merchant: &Merchant) -> Option<&ApiKey> {
     merchant.api_keys.iter().find(|key| key.v1_secrets.is_some())
 }
 
-/// Returns what becomes of the members of a create: those of the v2 body in their order, the address of the v1 callback, what
-/// is left out, what the engine adds, what it drops. Card numbers are masked in names and values.
+/// Returns the fate of each member of a create: first the members of the v2 body in their order, then the v1 callback's
+/// address, the members left out, those that the engine adds, and those that it drops. Card numbers are masked in names and
+/// values.
 #[must_use]
 pub fn explained_members(create: &V1Create<'_>, merchant: &Merchant, run: &DryRun<'_>) -> Vec<ExplainedMember> {
     let origins = &run.origins;

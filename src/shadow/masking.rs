@@ -46,7 +46,7 @@ pub fn masked_body(body: &[u8]) -> String {
     shown
 }
 
-/// Reports whether a body holds what [`masked_body`] makes of a card number, so that it is not the body that was sent.
+/// Reports whether a body holds a masked card number, as [`masked_body`] writes it: then it is not the body that was sent.
 #[must_use]
 pub fn holds_mask(body: &str) -> bool {
     let read = json::read(body.as_bytes()).ok();

@@ -1,5 +1,5 @@
-//! What readiness is decided by (contract section 6): counts of creates that were checked without being made, and marks
-//! of the merchants whose lists of old ids were imported completely.
+//! Stores what readiness is decided by (contract section 6): counts of checked creates, and which merchants' old ids were
+//! imported completely.
 
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;

@@ -1,13 +1,12 @@
-//! Recognizes stores of unreleased builds (contract section 15). Until 0.1.0 the schema and what fingerprints are made of
-//! may change without a migration: a store of another build would be misread, and repeats would be made anew.
+//! Recognizes stores of unreleased builds (contract section 15). Until 0.1.0 the schema and the recipe of fingerprints may
+//! change without a migration: a store of another build would be misread, and repeats would be made anew.
 
 use std::path::Path;
 
 use super::OpenError;
 use crate::domain::{FingerprintInput, fingerprint_recipe};
 
-/// Returns the hash that a store of this build keeps: of its schema, which these migrations made, and of what
-/// fingerprints are made of.
+/// Returns the hash that a store of this build keeps: of its migrations, and of the recipe of fingerprints.
 pub(super) fn hash(migrations: &[&str]) -> [u8; 16] {
     let mut input = FingerprintInput::of("format of a store");
     for migration in migrations {

@@ -15,8 +15,8 @@ use crate::domain::{
     Amount, Currency, FingerprintKey, MerchantId, Outcome, Preparation, State, TransactionId, UnixMillis,
 };
 
-/// The durable store of operations, of callbacks, of the journal of creates that were forwarded to a remote engine, and
-/// of the audit trail.
+/// The durable store: operations, callbacks, the audit trail, and the journal of creates that were forwarded to a remote
+/// engine.
 pub trait Store:
     OrderLookups + OrderHomes + ProviderJobs + Journal + Outbox + CheckCounts + AuditTrail + Send + Sync + 'static
 {

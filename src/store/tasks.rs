@@ -1,6 +1,6 @@
-//! The durable task queue: what has to be done, when it is due, and whether it is leased. Provider jobs wait in the
-//! queues of their shops, callbacks in those of their targets. The text of a queue up to the first space is its group:
-//! a merchant's queues are one.
+//! The durable task queue. A task has a time when it is due, and may be leased. Provider jobs wait in the queues of their
+//! shops, callbacks in those of their targets. The text of a queue up to the first space is its group: a merchant's queues
+//! are one.
 //!
 //! A claim leases due tasks: they are hidden from other claims until the lease ends. After that the tasks of a process
 //! that died can be claimed again. A late worker finds that another claim has replaced its own.

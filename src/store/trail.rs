@@ -84,9 +84,9 @@ impl fmt::Display for FormKey {
     }
 }
 
-/// An action that is about to take effect. Its texts hold no secret, signed link or value of `fields`. In `request_id`
-/// and in the values of `parameters` that are no ids, card numbers are masked when the row is written, and texts of more
-/// than [`ActionRecord::MAX_TEXT`] bytes are cut, ids of orders of more than [`ActionRecord::MAX_ID`].
+/// An action that is about to take effect. Its texts hold no secret, signed link or value of `fields`. Writing the row
+/// masks card numbers in `request_id` and in the `parameters` that are no ids. It cuts texts longer than
+/// [`ActionRecord::MAX_TEXT`] bytes, and order ids longer than [`ActionRecord::MAX_ID`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAction {
     /// When it begins.
@@ -107,7 +107,7 @@ pub struct NewAction {
     pub parameters: Vec<(&'static str, Box<str>)>,
     /// The version of the rules in force.
     pub rules_version: Box<str>,
-    /// The key of the form that was sent, or of a request that may be repeated.
+    /// The key of the form, or of the repeatable request.
     pub form: Option<FormKey>,
 }
 
@@ -348,8 +348,8 @@ async fn finish<T: Transaction>(tx: &T, id: ActionId, end: &ActionEnd) -> Result
     tx.execute(FINISH, &params![id.0, end.at, &end.outcome]).await.map(drop)
 }
 
-/// A page of actions of some filters: with an index for SQLite, and, for PostgreSQL, compared and sorted with the filters, so
-/// that the primary key, along which other users' actions would have to be skipped, is no way to read them.
+/// Selects a page of the actions that match the filters. SQLite is given the index. PostgreSQL compares and sorts by the
+/// filters' columns too, since it would otherwise follow the primary key and skip other users' actions.
 macro_rules! page {
     ($index:literal, $filter:literal, $keys:literal, $values:literal, $order:literal) => {
         sql!(

@@ -11,9 +11,9 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme,
 };
 
-/// Returns the configuration of a client without a certificate of its own. It trusts servers whose certificate one of
-/// `system` or `named` issued, and servers that present one of `named` itself, for the names and the time that it is
-/// valid for. Also returns how many of `named` cannot be used.
+/// Returns the configuration of a client without a certificate of its own. It trusts a server whose certificate was issued
+/// by one of `system` or `named`, or is itself one of `named`; names and dates are checked in both cases. Also returns how
+/// many of `named` cannot be used.
 ///
 /// # Errors
 /// The crypto provider has no usable protocol version.

@@ -1,4 +1,4 @@
-//! Finds which signatures of a callback are valid, with which keys of the rules, and what is wrong with the others.
+//! Verifies the signatures of a callback: names the keys that verify one, and what is wrong with the others.
 //!
 //! This is the receiver's side: it shares with the sender only the two signing methods that requests use too.
 

@@ -8,8 +8,8 @@ use crate::shadow::{ExplainedMember, MemberFate};
 /// Longer cells do not widen their column; the rest of their line moves to the right.
 const MAX_WIDTH: usize = 48;
 
-/// Writes what becomes of the members: first those of the v2 body, then the address of the v1 callback and what is left out,
-/// then what the engine changes.
+/// Writes the fate of each member: first the v2 body's, then the v1 callback's address and the members left out, then those
+/// that the engine changes.
 ///
 /// # Errors
 /// The output cannot be written.

@@ -137,8 +137,9 @@ impl Source {
         self.text[last..line.end].find('#').map(|comment| last + comment)
     }
 
-    /// Returns what must not be shown of a line of a file that is not valid TOML. A line that is valid by itself is hidden by
-    /// its keys; in any other, all that follows a key that holds a secret, and all of what continues the value of one.
+    /// Returns the parts of a line that must not be shown, in a file that is not valid TOML. If the line is valid by
+    /// itself, its keys decide. Otherwise everything after a secret's key is hidden, and so are lines that continue a
+    /// secret's value.
     fn hidden_in_unread(&self, line: &str, start: usize) -> Vec<Span> {
         if !self.is_toml() || self.continues_secret(line, start) || self.ends_secret_key(line, start) {
             return std::iter::once(0..line.len()).collect();
@@ -264,8 +265,8 @@ fn begins_with_key(line: &str) -> bool {
     })
 }
 
-/// Returns where the first value begins that a line of a table gives to a key that holds a secret, by its name or its probable
-/// correct spelling.
+/// Returns where a line's first secret value begins. A key holds a secret if its name in this table, or its probable
+/// correct spelling, is one of a secret.
 fn secret_value(line: &str, table: &str) -> Option<usize> {
     let mut key_start = 0;
     line.char_indices().find_map(|(at, c)| {

@@ -190,8 +190,8 @@ macro_rules! conformance {
 }
 pub(super) use conformance;
 
-/// Returns the statements with parameters of one database that tests of this process have run, except those of audits, which
-/// read whole tables. `mark` begins a parameter.
+/// Returns the parameterized statements that this process's tests have run on one database. Audits are left out: they read
+/// whole tables. `mark` begins a parameter.
 pub(super) fn recorded(mark: char) -> Vec<&'static str> {
     let of_audits = crate::store::audit::statements();
     let is_of_audits = |text: &str| of_audits.iter().any(|sql| [sql.sqlite, sql.postgres].contains(&text));

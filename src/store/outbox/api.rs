@@ -141,8 +141,8 @@ pub trait Outbox: Send + Sync + 'static {
     /// that the intervals grow. Does nothing unless this is still the latest claim.
     fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// Moves the callback of an entry, whose result is now known, to the queue of the merchant's target, due now, with
-    /// a fresh count of attempts. Does nothing unless the callback waits for the engine.
+    /// Moves the callback of an entry to the queue of the merchant's target, because the result is known now. It is due at
+    /// once, and its attempts are counted anew. Does nothing unless the callback waits for the engine.
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// Removes the claimed callback of an entry whose operation has no result after all. Keeps it if it was announced

@@ -113,8 +113,8 @@ async fn halve(node: &Rc<PgNode>, mut part: Vec<WaitingCreate>, tries: &Cell<u32
     tokio::join!(store_part(node, part, tries), store_part(node, second, tries));
 }
 
-/// Reads what is stored under the orders of creates that were not stored, and answers those together that are found at the
-/// same time; meanwhile the next batch is sent.
+/// Reads the orders of creates that were not stored, while the next batch is sent. Answers all at once that are found at
+/// the same time.
 fn answer_existing(node: &Rc<PgNode>, creates: impl IntoIterator<Item = WaitingCreate>, in_doubt: bool) {
     let mut loading = JoinSet::new();
     for waiting in creates {

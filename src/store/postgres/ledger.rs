@@ -1,9 +1,9 @@
 //! The double-entry ledger: entries, and balances that are kept with them.
 //!
-//! A posting inserts its entries and one change for each account, and waits for no lock. A balance is the sum of the
-//! row of its account and its changes, read in one statement. A create that decides by a balance locks the row first,
-//! so that decisions about an account run one after the other, and each sees the changes of the previous one. Changes
-//! are folded into their rows from time to time, under the same lock ([`fold`]).
+//! A posting inserts its entries and one change for each account, and waits for no lock. A balance is the sum of the row of
+//! its account and its changes, read in one statement. A create that decides by a balance locks the row first: decisions
+//! about an account run one after the other, and each sees the changes before it. Changes are folded into their rows from
+//! time to time, under the same lock ([`fold`]).
 
 pub(super) mod fold;
 

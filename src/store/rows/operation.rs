@@ -276,8 +276,7 @@ pub(in crate::store) struct StatusColumns {
     pub(in crate::store) account: Option<Vec<u8>>,
 }
 
-/// Selects the columns of operations and of their contexts that the replies of both API versions contain, in the order of
-/// [`StatusColumns::read`]; more follow.
+/// Selects the columns that both API versions reply with, in the order of [`StatusColumns::read`]; more follow.
 macro_rules! select_status {
     ($rest:literal) => {
         concat!("SELECT status, amount, currency, CASE direction WHEN 1 THEN sealed ELSE payer END, ", $rest)

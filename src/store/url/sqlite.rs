@@ -1,6 +1,5 @@
-//! The path in a `sqlite:` URL. It is the name of a file and nothing else: what another tool would read as a parameter, a
-//! fragment or an encoded character would name a new, empty store beside the one that was meant, in which every repeat
-//! is made anew.
+//! The path in a `sqlite:` URL. It is the name of a file and nothing else. Parameters, fragments and encoded characters are
+//! refused: taken as part of the name, they would lead to a new, empty store, in which every repeat is made anew.
 
 /// What the message of every error begins with.
 const NEEDED: &str = "must be \"sqlite:\" and the path of a file";

@@ -1,4 +1,4 @@
-//! Folding: moves changes of balances into the rows of their accounts, so that a balance is the sum of few rows.
+//! Folds changes of balances into the rows of their accounts: a balance stays the sum of few rows.
 //!
 //! Each node folds from time to time, account by account in the order of the index ([`pass`]). Decisions about a busy
 //! account queue for its row, so that a pass, which does not wait, would never get it: they fold its changes themselves
