@@ -189,14 +189,14 @@ impl ByHome<'_> {
     /// # Errors
     /// The old service gave no reply that can be passed on.
     pub async fn forward_path(self) -> Result<V1Reply, ApiError> {
-        self.sent().await.map_err(ApiError::LegacyPath)
+        self.call_legacy().await.map_err(ApiError::LegacyPath)
     }
 
     async fn forward(self) -> Result<V1Reply, ApiError> {
-        self.sent().await.map_err(ApiError::Legacy)
+        self.call_legacy().await.map_err(ApiError::Legacy)
     }
 
-    async fn sent(self) -> Result<V1Reply, LegacyError> {
+    async fn call_legacy(self) -> Result<V1Reply, LegacyError> {
         let body = self.body.bytes().clone();
         let merchant = &self.call.caller.merchant().id;
         let reply = self.homes.legacy.forward(merchant, self.rules, self.head, self.call.forwarded, body).await;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::message::CallbackMessage;
 use super::targets::ProbeResult;
 use crate::clock::Clock;
-use crate::outbound::{AnswerBody, EgressPolicy, Outbound, OutboundError, OutboundRequest};
+use crate::outbound::{EgressPolicy, Outbound, OutboundError, OutboundRequest, ResponseBody};
 use crate::rules::CallbackRules;
 use crate::store::{CallbackTry, TryOutcome};
 use crate::telemetry::Stopwatch;
 
 /// The most bytes of a response's body that are read and discarded, so that the connection can be reused.
-const ANSWER_READ: usize = 64 * 1024;
+const RESPONSE_READ: usize = 64 * 1024;
 
 /// A response that takes this long counts as slow.
 const SLOW: Duration = Duration::from_secs(2);
@@ -47,22 +47,22 @@ pub(super) async fn send(
         body: Some(message.body.clone()),
         timeout: rules.timeout,
         egress: if rules.allow_private_addresses { EgressPolicy::Anywhere } else { EgressPolicy::PublicOnly },
-        answer: AnswerBody::Drained(ANSWER_READ),
+        response_body: ResponseBody::Drained(RESPONSE_READ),
     };
-    let answer = outbound.ask(request, at).await;
+    let response = outbound.send(request, at).await;
     let tried = |outcome| CallbackTry { at, duration: watch.elapsed(), outcome };
-    match answer {
-        Ok(answer) => {
-            let label = match answer.status {
+    match response {
+        Ok(response) => {
+            let label = match response.status {
                 200..=299 => "delivered",
                 410 => "gone",
                 300..=399 => "redirect",
                 400..=499 => "refused",
                 _ => "failed",
             };
-            let tried = tried(TryOutcome::Status(answer.status));
+            let tried = tried(TryOutcome::Status(response.status));
             let probe = if tried.duration < SLOW { ProbeResult::Lives } else { ProbeResult::Slow };
-            SentCallback { tried, retry_after: answer.retry_after, probe, label }
+            SentCallback { tried, retry_after: response.retry_after, probe, label }
         }
         Err(error) => {
             let (probe, label) = match &error {

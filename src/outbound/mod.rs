@@ -68,14 +68,14 @@ pub struct OutboundRequest<'a> {
     /// The time from the name lookup to the last byte of the response.
     pub timeout: Duration,
     /// How the response's body is read.
-    pub answer: AnswerBody,
+    pub response_body: ResponseBody,
     /// Which addresses may be connected to. Requests of different policies share no connections.
     pub egress: EgressPolicy,
 }
 
 /// How a response's body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerBody {
+pub enum ResponseBody {
     /// The body is part of the response: if it is longer than this many bytes, late or incomplete, the request fails.
     Whole(usize),
     /// The head is the response. At most this many bytes of the body are read, for a second at most, and discarded;
@@ -192,7 +192,7 @@ impl Outbound {
     ///
     /// # Errors
     /// [`OutboundError`] states why there is no response.
-    pub async fn ask(&self, request: OutboundRequest<'_>, now: UnixMillis) -> Result<OutboundResponse, OutboundError> {
+    pub async fn send(&self, request: OutboundRequest<'_>, now: UnixMillis) -> Result<OutboundResponse, OutboundError> {
         let deadline = Instant::now() + request.timeout;
         let exchange = async {
             let uri: Uri =
@@ -205,12 +205,12 @@ impl Outbound {
         let (_lane, (response, framing)) =
             timeout_at(deadline, exchange).await.unwrap_or(Err(OutboundError::Timeout))?;
         let (head, body) = response.into_parts();
-        let body = match request.answer {
-            AnswerBody::Whole(limit) => {
+        let body = match request.response_body {
+            ResponseBody::Whole(limit) => {
                 framing?;
                 timeout_at(deadline, read(body, limit)).await.unwrap_or(Err(OutboundError::Timeout))?
             }
-            AnswerBody::Drained(limit) => {
+            ResponseBody::Drained(limit) => {
                 drain(body, limit, deadline.min(Instant::now() + DRAIN_TIMEOUT)).await;
                 Bytes::new()
             }

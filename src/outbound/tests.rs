@@ -19,8 +19,8 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> OutboundRequest<'a> {
     let body = Some(Bytes::from_static(b"{\"a\":1}"));
-    let (answer, egress) = (AnswerBody::Whole(16), EgressPolicy::Anywhere);
-    OutboundRequest { url, trust, headers: &[], spelled: &[], body, timeout: TEST_TIMEOUT, answer, egress }
+    let (response_body, egress) = (ResponseBody::Whole(16), EgressPolicy::Anywhere);
+    OutboundRequest { url, trust, headers: &[], spelled: &[], body, timeout: TEST_TIMEOUT, response_body, egress }
 }
 
 /// Starts a server that answers every connection with these bytes once it has read a request, then closes it or stays
@@ -48,17 +48,17 @@ async fn canned(reply: &'static str, closes: bool) -> String {
 
 async fn response_to(reply: &'static str) -> Result<OutboundResponse, OutboundError> {
     let url = canned(reply, true).await;
-    Outbound::default().ask(post(&url, &Arc::default()), NOW).await
+    Outbound::default().send(post(&url, &Arc::default()), NOW).await
 }
 
 #[tokio::test]
 async fn any_status_is_a_response_and_no_redirect_is_followed() {
     let moved = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 2\r\n\r\nno";
-    let answer = response_to(moved).await.unwrap();
-    assert_eq!((answer.status, &answer.body[..], answer.retry_after), (302, &b"no"[..], None));
+    let response = response_to(moved).await.unwrap();
+    assert_eq!((response.status, &response.body[..], response.retry_after), (302, &b"no"[..], None));
     let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n";
-    let answer = response_to(busy).await.unwrap();
-    assert_eq!((answer.status, answer.retry_after), (503, Some(Duration::from_secs(7))));
+    let response = response_to(busy).await.unwrap();
+    assert_eq!((response.status, response.retry_after), (503, Some(Duration::from_secs(7))));
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn an_incomplete_response_is_an_error() {
         assert!(matches!(error, OutboundError::Unreachable(_)), "{broken}: {error}");
     }
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let error = Outbound::default().ask(post(&format!("http://{closed}/"), &Arc::default()), NOW).await.unwrap_err();
+    let error = Outbound::default().send(post(&format!("http://{closed}/"), &Arc::default()), NOW).await.unwrap_err();
     assert_eq!(error.to_string(), "connection refused");
 }
 
@@ -113,11 +113,11 @@ async fn why_there_is_no_response_is_in_plain_words() {
     ] {
         let trust = Arc::default();
         let post = OutboundRequest { timeout: Duration::from_secs(3), ..post(&url, &trust) };
-        let error = Outbound::default().ask(post, NOW).await.unwrap_err();
+        let error = Outbound::default().send(post, NOW).await.unwrap_err();
         assert_eq!(error.to_string(), words, "{url}");
     }
     let trust = Arc::default();
-    let error = Outbound::default().ask(post("https://no-such-name.invalid/", &trust), NOW).await.unwrap_err();
+    let error = Outbound::default().send(post("https://no-such-name.invalid/", &trust), NOW).await.unwrap_err();
     assert!(error.to_string().starts_with("name not found"), "{error}");
 }
 
@@ -127,7 +127,7 @@ async fn the_timeout_covers_the_whole_response() {
         let url = canned(silent, false).await;
         let trust = Arc::default();
         let post = OutboundRequest { timeout: Duration::from_millis(300), ..post(&url, &trust) };
-        assert!(matches!(Outbound::default().ask(post, NOW).await, Err(OutboundError::Timeout)), "{silent}");
+        assert!(matches!(Outbound::default().send(post, NOW).await, Err(OutboundError::Timeout)), "{silent}");
     }
 }
 
@@ -143,12 +143,12 @@ async fn connections_are_limited_and_idle_ones_count() {
     };
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let (first, second, trust) = (canned(reply, false).await, canned(reply, false).await, Arc::default());
-    assert_eq!(outbound.ask(post(&first, &trust), NOW).await.unwrap().status, 200);
-    let error = outbound.ask(post(&second, &trust), NOW).await.unwrap_err();
+    assert_eq!(outbound.send(post(&first, &trust), NOW).await.unwrap().status, 200);
+    let error = outbound.send(post(&second, &trust), NOW).await.unwrap_err();
     assert!(matches!(error, OutboundError::Crowded), "{error}");
     // The idle connection to the first host is closed, and its permit goes to the second.
     outbound.retire();
-    assert_eq!(outbound.ask(post(&second, &trust), NOW).await.unwrap().status, 200);
+    assert_eq!(outbound.send(post(&second, &trust), NOW).await.unwrap().status, 200);
 }
 
 /// Starts a TLS server that replies with the HTTP version and a header of the request. Returns its URL and its CA.
@@ -213,18 +213,18 @@ async fn a_servers_own_certificate_is_trusted_where_it_is_named() {
     let (url, misnamed_url) = (served(&ours, key).await, served(&misnamed, misnamed_key).await);
     let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
     let outbound = Outbound::default();
-    let ask = async |url: &str, named: &[&CertificateDer<'static>]| {
+    let send_to = async |url: &str, named: &[&CertificateDer<'static>]| {
         let trust: Arc<[_]> = named.iter().map(|certificate| (*certificate).clone()).collect();
-        let reply = outbound.ask(OutboundRequest { headers: &headers, ..post(url, &trust) }, NOW).await;
+        let reply = outbound.send(OutboundRequest { headers: &headers, ..post(url, &trust) }, NOW).await;
         reply.map(|reply| reply.status).map_err(|error| error.to_string())
     };
-    assert_eq!(ask(&url, &[&other, &ours]).await, Ok(200));
+    assert_eq!(send_to(&url, &[&other, &ours]).await, Ok(200));
     for (url, named, why) in [
         (&url, vec![&other], "certificate not trusted"),
         (&url, vec![], "certificate not trusted"),
         (&misnamed_url, vec![&misnamed], "certificate is for another name"),
     ] {
-        assert_eq!(ask(url, &named).await.unwrap_err(), why);
+        assert_eq!(send_to(url, &named).await.unwrap_err(), why);
     }
 }
 
@@ -238,17 +238,17 @@ async fn https_uses_http_2_if_offered_and_trusts_the_given_roots() {
         let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
         let outbound = Outbound::default();
         for _ in 0..3 {
-            let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-            assert_eq!(answer.body, reported, "{alpn:?}");
+            let response = outbound.send(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+            assert_eq!(response.body, reported, "{alpn:?}");
         }
         let get = OutboundRequest { headers: &headers, body: None, ..post(&url, &ca) };
-        assert_eq!(outbound.ask(get, NOW).await.unwrap().body, reported, "{alpn:?}");
+        assert_eq!(outbound.send(get, NOW).await.unwrap().body, reported, "{alpn:?}");
         let no_roots = Arc::default();
         let error =
-            outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &no_roots) }, NOW).await.unwrap_err();
+            outbound.send(OutboundRequest { headers: &headers, ..post(&url, &no_roots) }, NOW).await.unwrap_err();
         assert_eq!(error.to_string(), "certificate not trusted");
-        let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-        assert_eq!(answer.body, reported, "a failure with one set of roots does not affect another");
+        let response = outbound.send(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+        assert_eq!(response.body, reported, "a failure with one set of roots does not affect another");
     }
 }
 
@@ -283,10 +283,10 @@ async fn the_head_decides_where_the_body_is_drained() {
     ] {
         let (url, trust) = (canned(reply, closes).await, Arc::default());
         for timeout in [TEST_TIMEOUT, Duration::from_millis(300)] {
-            let drained = OutboundRequest { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
-            let answer = Outbound::default().ask(drained, NOW).await.unwrap();
-            assert!(answer.status / 100 == 2 && answer.body.is_empty(), "{reply}");
-            assert_eq!(answer.retry_after.is_some(), reply.contains("Retry-After"), "{reply}");
+            let drained = OutboundRequest { response_body: ResponseBody::Drained(16), timeout, ..post(&url, &trust) };
+            let response = Outbound::default().send(drained, NOW).await.unwrap();
+            assert!(response.status / 100 == 2 && response.body.is_empty(), "{reply}");
+            assert_eq!(response.retry_after.is_some(), reply.contains("Retry-After"), "{reply}");
         }
     }
 }
@@ -295,8 +295,8 @@ async fn the_head_decides_where_the_body_is_drained() {
 async fn a_drained_response_needs_its_head_in_time() {
     let (url, trust) = (canned("HTTP/1.1 200 OK\r\n", false).await, Arc::default());
     let timeout = Duration::from_millis(300);
-    let drained = OutboundRequest { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
-    assert!(matches!(Outbound::default().ask(drained, NOW).await, Err(OutboundError::Timeout)));
+    let drained = OutboundRequest { response_body: ResponseBody::Drained(16), timeout, ..post(&url, &trust) };
+    assert!(matches!(Outbound::default().send(drained, NOW).await, Err(OutboundError::Timeout)));
 }
 
 #[tokio::test]
@@ -321,14 +321,14 @@ async fn addresses_that_are_not_public_are_refused() {
         for scheme in ["http", "https"].iter().take(1 + usize::from(is_usual)) {
             let url = format!("{scheme}://{host}:{port}/secret?token=secret");
             let public = OutboundRequest { egress: EgressPolicy::PublicOnly, ..post(&url, &trust) };
-            let error = outbound.ask(public, NOW).await.unwrap_err();
+            let error = outbound.send(public, NOW).await.unwrap_err();
             assert!(matches!(error, OutboundError::Forbidden(_)), "{url}: {error}");
             assert_eq!(error.to_string(), format!("the address is not public: {named}"));
         }
     }
     // None of them connected: the first connection is that of an allowed request.
     let url = format!("http://127.0.0.1:{port}/first");
-    let sending = tokio::spawn(async move { Outbound::default().ask(post(&url, &Arc::default()), NOW).await });
+    let sending = tokio::spawn(async move { Outbound::default().send(post(&url, &Arc::default()), NOW).await });
     let (mut stream, _) = listener.accept().await.unwrap();
     let mut head = [0; 11];
     stream.read_exact(&mut head).await.unwrap();
@@ -343,9 +343,9 @@ async fn connections_are_not_shared_between_policies() {
     let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
     let outbound = Outbound::default();
     for _ in 0..2 {
-        outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+        outbound.send(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
         let public = OutboundRequest { headers: &headers, egress: EgressPolicy::PublicOnly, ..post(&url, &ca) };
-        assert!(matches!(outbound.ask(public, NOW).await, Err(OutboundError::Forbidden(_))));
+        assert!(matches!(outbound.send(public, NOW).await, Err(OutboundError::Forbidden(_))));
     }
 }
 
@@ -364,7 +364,7 @@ async fn errors_contain_nothing_of_the_request() {
         let (url, trust) = (canned(reply, true).await, Arc::default());
         let url = url.replace("x?y=1", "secret?secret=secret");
         let error = Outbound::default()
-            .ask(OutboundRequest { headers: &headers, ..post(&url, &trust) }, NOW)
+            .send(OutboundRequest { headers: &headers, ..post(&url, &trust) }, NOW)
             .await
             .unwrap_err();
         let text = error.to_string();
@@ -404,7 +404,7 @@ async fn names_are_in_title_case_or_as_they_are_spelled() {
     let spelled = ["X-API-key".into(), "x-SIGN".into()];
     let trust = Arc::default();
     let request = OutboundRequest { headers: &headers, spelled: &spelled, ..post(&url, &trust) };
-    Outbound::default().ask(request, NOW).await.unwrap();
+    Outbound::default().send(request, NOW).await.unwrap();
     let received = received.await.unwrap();
     for line in ["X-API-key: 1", "x-SIGN: 1", "Webhook-Id: 1", "Content-Type: application/json", "Content-Length: 7"] {
         assert!(received.lines().any(|sent| sent == line), "{line} in {received}");
@@ -422,9 +422,9 @@ async fn a_response_whose_length_is_not_clear_is_refused_unless_only_its_status_
         let reply = format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n2\r\nok\r\n0\r\n\r\n");
         let url = canned(Box::leak(reply.into_boxed_str()), false).await;
         let (outbound, trust) = (Outbound::default(), Arc::default());
-        let error = outbound.ask(post(&url, &trust), NOW).await.unwrap_err();
+        let error = outbound.send(post(&url, &trust), NOW).await.unwrap_err();
         assert!(matches!(error, OutboundError::Malformed), "{lines}: {error}");
-        let drained = OutboundRequest { answer: AnswerBody::Drained(16), ..post(&url, &trust) };
-        assert_eq!(outbound.ask(drained, NOW).await.unwrap().status, 200, "{lines}");
+        let drained = OutboundRequest { response_body: ResponseBody::Drained(16), ..post(&url, &trust) };
+        assert_eq!(outbound.send(drained, NOW).await.unwrap().status, 200, "{lines}");
     }
 }

@@ -31,7 +31,7 @@ impl Remote {
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
         let deadline = self.deadline();
         let create = &entry.create;
-        let _turn = self.parts.orders.turn(&create.merchant, create.direction, &create.order_id, deadline).await?;
+        let _guard = self.parts.orders.lock(&create.merchant, create.direction, &create.order_id, deadline).await?;
         let found = self.journal().entry(&create.merchant, create.direction, &create.order_id).await?;
         let Some(entry) = found.filter(|found| found.id == entry.id) else { return Ok(EngineCallback::Gone) };
         let entry = if entry.is_answered() { entry } else { self.sent_as_announced(&signer, entry, deadline).await? };

@@ -10,13 +10,13 @@ use super::deadline::RequestDeadline;
 use crate::auth::callers::sign_v2;
 use crate::domain::{Direction, MerchantId};
 use crate::error::{ApiError, Busy};
-use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
+use crate::outbound::{EgressPolicy, OutboundError, OutboundRequest, OutboundResponse, ResponseBody};
 use crate::rules::ApiKey;
 use crate::telemetry::Stopwatch;
 use crate::v2::ForwardedHeaders;
 
 /// The longest response of an engine, in bytes.
-const ANSWER_LIMIT: usize = 64 * 1024;
+const RESPONSE_LIMIT: usize = 64 * 1024;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
@@ -75,8 +75,8 @@ pub(super) enum EngineResponse {
 
 impl EngineResponse {
     /// Reads a response's status; any other cannot be passed on.
-    fn of(answer: OutboundResponse) -> Result<Self, ApiError> {
-        let OutboundResponse { status, retry_after, body } = answer;
+    fn of(response: OutboundResponse) -> Result<Self, ApiError> {
+        let OutboundResponse { status, retry_after, body } = response;
         let retry_after = retry_after.map(|wait| wait.min(LONGEST_WAIT));
         match status {
             200 => Ok(Self::Done(body)),
@@ -137,22 +137,22 @@ impl Remote {
         };
         let url = format!("{}{path}", self.parts.engine.base);
         let headers = self.headers(credentials);
-        let ask = |body| self.ask_once(&url, &headers, body, deadline);
-        let mut answer = ask(body.clone()).await;
-        let mut unsure = was_sent(&answer);
-        if let Err(OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause)) = &answer {
+        let send = |body| self.send_once(&url, &headers, body, deadline);
+        let mut response = send(body.clone()).await;
+        let mut unsure = was_sent(&response);
+        if let Err(OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause)) = &response {
             tracing::debug!(%cause, "the connection to the engine failed; sending the request again");
-            answer = ask(body).await;
-            unsure |= was_sent(&answer);
+            response = send(body).await;
+            unsure |= was_sent(&response);
         }
-        self.parts.outages.observe(&answer);
-        let outcome = answer.map_err(failure).and_then(EngineResponse::of);
+        self.parts.outages.observe(&response);
+        let outcome = response.map_err(failure).and_then(EngineResponse::of);
         // A response that cannot be read leaves the outcome open.
         unsure |= matches!(outcome, Err(ApiError::BadEngineReply { .. }));
         RequestResult { outcome, unsure }
     }
 
-    async fn ask_once(
+    async fn send_once(
         &self,
         url: &str,
         headers: &[(HeaderName, HeaderValue)],
@@ -162,11 +162,11 @@ impl Remote {
         let watch = Stopwatch::start();
         let timeout = deadline.left();
         let trust = &self.parts.engine.trust;
-        let (answer, egress) = (AnswerBody::Whole(ANSWER_LIMIT), EgressPolicy::Anywhere);
-        let question = OutboundRequest { url, trust, headers, spelled: &[], body, timeout, answer, egress };
-        let answer = self.parts.outbound.ask(question, self.parts.clock.now()).await;
-        self.metrics().engine_request(outcome(&answer), watch.elapsed());
-        answer
+        let (response_body, egress) = (ResponseBody::Whole(RESPONSE_LIMIT), EgressPolicy::Anywhere);
+        let request = OutboundRequest { url, trust, headers, spelled: &[], body, timeout, response_body, egress };
+        let response = self.parts.outbound.send(request, self.parts.clock.now()).await;
+        self.metrics().engine_request(outcome(&response), watch.elapsed());
+        response
     }
 
     /// Returns the caller's key and signature, the forwarded headers, and no other header of the request.
@@ -180,9 +180,9 @@ impl Remote {
 }
 
 /// Reports whether the engine may have accepted a request that got no response.
-const fn was_sent(answer: &Result<OutboundResponse, OutboundError>) -> bool {
+const fn was_sent(response: &Result<OutboundResponse, OutboundError>) -> bool {
     matches!(
-        answer,
+        response,
         Err(OutboundError::Unreachable(_) | OutboundError::Timeout | OutboundError::TooLong | OutboundError::Malformed)
     )
 }
@@ -200,9 +200,9 @@ fn failure(error: OutboundError) -> ApiError {
 }
 
 /// Returns the name of an outcome in metrics.
-const fn outcome(answer: &Result<OutboundResponse, OutboundError>) -> &'static str {
-    match answer {
-        Ok(answer) => match answer.status {
+const fn outcome(response: &Result<OutboundResponse, OutboundError>) -> &'static str {
+    match response {
+        Ok(response) => match response.status {
             200 => "ok",
             400 => "invalid",
             404 => "not_found",

@@ -4,17 +4,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::sync::{Mutex as Turns, OwnedMutexGuard};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::deadline::RequestDeadline;
 use crate::domain::{Direction, MerchantId, OrderId};
 use crate::error::ApiError;
 
 /// The number of locks at which unused ones are first removed.
-const FEW: usize = 1024;
+const FIRST_SWEEP_AT: usize = 1024;
 
 /// The key of an order.
-type Name = (MerchantId, Direction, OrderId);
+type OrderName = (MerchantId, Direction, OrderId);
 
 /// The locks of orders in use.
 #[derive(Default)]
@@ -22,9 +22,9 @@ pub(super) struct OrderLocks(Mutex<LockTable>);
 
 #[derive(Default)]
 struct LockTable {
-    turns: HashMap<Name, Weak<Turns<()>>>,
+    locks: HashMap<OrderName, Weak<AsyncMutex<()>>>,
     /// At this many, unused locks are removed.
-    full_at: usize,
+    sweep_at: usize,
 }
 
 /// Holds the lock of an order.
@@ -37,30 +37,30 @@ impl OrderLocks {
     ///
     /// # Errors
     /// [`ApiError::EngineTimeout`]: another request holds it until the deadline.
-    pub(super) async fn turn(
+    pub(super) async fn lock(
         &self,
         merchant: &MerchantId,
         direction: Direction,
         order_id: &OrderId,
         deadline: RequestDeadline,
     ) -> Result<OrderGuard, ApiError> {
-        let turns = self.turns((merchant.clone(), direction, order_id.clone()));
-        let guard = deadline.bounds(turns.lock_owned()).await.ok_or(ApiError::EngineTimeout)?;
+        let lock = self.lock_of((merchant.clone(), direction, order_id.clone()));
+        let guard = deadline.bounds(lock.lock_owned()).await.ok_or(ApiError::EngineTimeout)?;
         Ok(OrderGuard { _guard: guard })
     }
 
-    fn turns(&self, name: Name) -> Arc<Turns<()>> {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(turns) = asked.turns.get(&name).and_then(Weak::upgrade) {
-            return turns;
+    fn lock_of(&self, name: OrderName) -> Arc<AsyncMutex<()>> {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lock) = table.locks.get(&name).and_then(Weak::upgrade) {
+            return lock;
         }
-        if asked.turns.len() >= asked.full_at.max(FEW) {
-            asked.turns.retain(|_, turns| turns.strong_count() > 0);
-            asked.full_at = asked.turns.len() * 2;
+        if table.locks.len() >= table.sweep_at.max(FIRST_SWEEP_AT) {
+            table.locks.retain(|_, lock| lock.strong_count() > 0);
+            table.sweep_at = table.locks.len() * 2;
         }
-        let turns = Arc::default();
-        asked.turns.insert(name, Arc::downgrade(&turns));
-        turns
+        let lock = Arc::default();
+        table.locks.insert(name, Arc::downgrade(&lock));
+        lock
     }
 }
 
@@ -75,21 +75,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_order_has_one_turn_at_a_time() {
+    async fn an_order_is_locked_by_one_request_at_a_time() {
         let orders = OrderLocks::default();
         let merchant = MerchantId::new("acme").unwrap();
-        let turn = |number| {
+        let lock = |number| {
             let (orders, merchant) = (&orders, &merchant);
             async move {
                 let deadline = RequestDeadline::after(Duration::from_secs(1));
-                orders.turn(merchant, Direction::Payin, &order(number), deadline).await
+                orders.lock(merchant, Direction::Payin, &order(number), deadline).await
             }
         };
-        let first = turn(1).await.unwrap();
-        assert!(matches!(turn(1).await, Err(ApiError::EngineTimeout)));
-        turn(2).await.unwrap();
+        let first = lock(1).await.unwrap();
+        assert!(matches!(lock(1).await, Err(ApiError::EngineTimeout)));
+        lock(2).await.unwrap();
         drop(first);
-        turn(1).await.unwrap();
+        lock(1).await.unwrap();
     }
 
     #[tokio::test]
@@ -97,14 +97,14 @@ mod tests {
         let orders = OrderLocks::default();
         let merchant = MerchantId::new("acme").unwrap();
         let deadline = RequestDeadline::after(Duration::from_mins(1));
-        let kept = orders.turn(&merchant, Direction::Payin, &order(0), deadline).await.unwrap();
-        for number in 1..5 * FEW {
-            orders.turn(&merchant, Direction::Payin, &order(number), deadline).await.unwrap();
+        let kept = orders.lock(&merchant, Direction::Payin, &order(0), deadline).await.unwrap();
+        for number in 1..5 * FIRST_SWEEP_AT {
+            orders.lock(&merchant, Direction::Payin, &order(number), deadline).await.unwrap();
         }
-        let held = |orders: &OrderLocks| orders.0.lock().unwrap().turns.len();
-        assert!(held(&orders) <= FEW, "{}", held(&orders));
+        let held = |orders: &OrderLocks| orders.0.lock().unwrap().locks.len();
+        assert!(held(&orders) <= FIRST_SWEEP_AT, "{}", held(&orders));
         let soon = RequestDeadline::after(Duration::from_millis(1));
-        assert!(orders.turn(&merchant, Direction::Payin, &order(0), soon).await.is_err(), "it is still taken");
+        assert!(orders.lock(&merchant, Direction::Payin, &order(0), soon).await.is_err(), "it is still taken");
         drop(kept);
     }
 }

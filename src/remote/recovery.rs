@@ -148,7 +148,7 @@ impl Remote {
         let create = &entry.create;
         let deadline = self.deadline();
         // A repeat of the create, or a status request, is resolving it already.
-        let Ok(_turn) = self.parts.orders.turn(&create.merchant, create.direction, &create.order_id, deadline).await
+        let Ok(_guard) = self.parts.orders.lock(&create.merchant, create.direction, &create.order_id, deadline).await
         else {
             return Ok(Recovered::Unknown(ApiError::EngineTimeout));
         };

@@ -64,13 +64,13 @@ impl Remote {
         create: PendingCreate,
         deadline: RequestDeadline,
     ) -> Result<CreateReply, CreateError> {
-        let _turn = self.parts.orders.turn(&create.merchant, create.direction, &create.order_id, deadline).await?;
+        let _guard = self.parts.orders.lock(&create.merchant, create.direction, &create.order_id, deadline).await?;
         for _ in 0..ROUNDS {
             match self.journal().record_create(create.clone()).await? {
                 JournalOutcome::Written(id) => {
                     let entry = JournalEntry { id, create, progress: EntryProgress::Open };
-                    return match self.sent(caller, entry, true, deadline).await? {
-                        Resolution::Made(entry) => Ok(made(*entry)?),
+                    return match self.resolve_as(caller, entry, true, deadline).await? {
+                        Resolution::Made(entry) => Ok(reply_of(*entry)?),
                         Resolution::Declined(declined) => Err(refused(declined)),
                     };
                 }
@@ -84,7 +84,7 @@ impl Remote {
                     // A refusal applies to the same key and the same body.
                     let same_request = entry.create.body == create.body && entry.create.api_key == create.api_key;
                     match self.answered(caller, *entry, deadline).await? {
-                        Resolution::Made(entry) if same => return Ok(made(*entry)?),
+                        Resolution::Made(entry) if same => return Ok(reply_of(*entry)?),
                         Resolution::Made(entry) => {
                             return Err(CreateError::OtherBody(Box::new(earlier(*entry)?)));
                         }
@@ -109,7 +109,7 @@ impl Remote {
     ) -> Result<Option<CreateReply>, CreateError> {
         let merchant = &caller.merchant().id;
         let deadline = self.deadline();
-        let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
+        let _guard = self.parts.orders.lock(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
             return match self.parts.store.order_home(merchant, direction, external_id).await? {
                 Some(home @ OrderHome::Legacy) => Err(CreateError::Reserved(home)),
@@ -124,7 +124,7 @@ impl Remote {
             return Err(CreateError::Failed(ApiError::EngineTimeout));
         }
         match self.answered(caller, entry, deadline).await? {
-            Resolution::Made(entry) if same => Ok(Some(made(*entry)?)),
+            Resolution::Made(entry) if same => Ok(Some(reply_of(*entry)?)),
             Resolution::Made(entry) => Err(CreateError::OtherBody(Box::new(earlier(*entry)?))),
             Resolution::Declined(_) => Ok(None),
         }
@@ -157,7 +157,7 @@ impl Remote {
         if entry.is_answered() {
             return Ok(entry);
         }
-        let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
+        let _guard = self.parts.orders.lock(merchant, direction, external_id, deadline).await?;
         let entry = find().await?.ok_or(ApiError::NotFound)?;
         if !entry.is_answered() && self.is_old(&entry) {
             return Err(ApiError::EngineTimeout);
@@ -195,11 +195,13 @@ impl Remote {
     ) -> Result<Resolution, ApiError> {
         match entry.progress {
             EntryProgress::Answered(_) => Ok(Resolution::Made(Box::new(entry))),
-            EntryProgress::Open | EntryProgress::InDoubt { .. } => self.sent(caller, entry, false, deadline).await,
+            EntryProgress::Open | EntryProgress::InDoubt { .. } => {
+                self.resolve_as(caller, entry, false, deadline).await
+            }
         }
     }
 
-    async fn sent(
+    async fn resolve_as(
         &self,
         caller: &Caller,
         entry: JournalEntry,
@@ -279,7 +281,7 @@ pub fn shown(entry: JournalEntry) -> Result<OperationView, ApiError> {
     })
 }
 
-fn made(entry: JournalEntry) -> Result<CreateReply, ApiError> {
+fn reply_of(entry: JournalEntry) -> Result<CreateReply, ApiError> {
     let EngineAnswer { transaction_id, redirect_url } = passed(entry.progress)?.answer;
     Ok(CreateReply { transaction_id, order_id: entry.create.order_id, redirect_url })
 }

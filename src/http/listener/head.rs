@@ -484,7 +484,7 @@ mod tests {
 
     /// Finds the end of a head and checks it, as a connection does.
     fn check_head(bytes: &[u8]) -> Result<(), &'static str> {
-        let facts = match Scanner::default().scan(bytes) {
+        let refused = match Scanner::default().scan(bytes) {
             Scan::Complete(length) => match check(&bytes[..length]) {
                 Ok(_) => return Ok(()),
                 Err(refused) => refused,
@@ -492,7 +492,7 @@ mod tests {
             Scan::Partial => return Err("the head is not complete"),
             Scan::BareLineEnd => bare_line_end(),
         };
-        facts.violation.map_or(Ok(()), Err)
+        refused.violation.map_or(Ok(()), Err)
     }
 
     #[test]
@@ -661,8 +661,8 @@ mod tests {
             ("https://a/x", &many, Some(HeadError::TooLarge)),
             ("https://a/x", &[("x", &long)], Some(HeadError::TooLarge)),
         ] {
-            let facts = http2(uri, headers);
-            assert_eq!(facts.violation.map(|_| facts.fault), expected, "{uri} {}", headers.len());
+            let checked = http2(uri, headers);
+            assert_eq!(checked.violation.map(|_| checked.fault), expected, "{uri} {}", headers.len());
         }
     }
 

@@ -184,7 +184,7 @@ impl HeadGuard {
         self.resting && matches!(self.phase, Phase::Head { .. })
     }
 
-    /// Returns the head that is to be refused, if the connection came to one. Nothing behind it is read.
+    /// Returns the head that is to be refused, if the connection came to one. Nothing after it is read.
     pub(super) fn take_refused(&mut self) -> Option<RefusedHead> {
         match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Refused(refused) => Some(*refused),
@@ -240,8 +240,8 @@ impl HeadGuard {
                 Err(HeadCheck::violating(HeadError::Malformed, violation))
             }
             Scan::Complete(end) if end - ignored.len() <= self.head_limit => {
-                let (head, behind) = head.split_at(end - ignored.len());
-                head::check(head).map(|framing| end + self.begin_request(framing, behind))
+                let (head, rest) = head.split_at(end - ignored.len());
+                head::check(head).map(|framing| end + self.begin_request(framing, rest))
             }
             Scan::Partial if head.len() <= self.head_limit => {
                 self.began.get_or_insert_with(Stopwatch::start);
@@ -256,14 +256,14 @@ impl HeadGuard {
         })
     }
 
-    /// Begins a request whose head is good. Returns how many of the bytes behind it may be passed to hyper with it.
-    fn begin_request(&mut self, mut framing: Framing, behind: &[u8]) -> usize {
+    /// Begins a request whose head is good. Returns how many of the bytes after it may be passed to hyper with it.
+    fn begin_request(&mut self, mut framing: Framing, rest: &[u8]) -> usize {
         self.resting = false;
         self.serving = true;
         let took = self.began.take().map_or(0, |began| u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
         self.status.head_took.store(took, Ordering::Relaxed);
         // Of a body that the service leaves unread, hyper discards one piece: chunks must not look as if they were all read.
-        let taken = if framing.has_length() { framing.follow(behind).unwrap_or_default() } else { 0 };
+        let taken = if framing.has_length() { framing.follow(rest).unwrap_or_default() } else { 0 };
         if framing.is_done() {
             self.expect_head();
         } else {

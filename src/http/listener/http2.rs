@@ -160,13 +160,10 @@ impl<S: Service> Serving<S> {
             };
             let Some(accepted) = next else { return Ok(()) };
             let (request, respond) = accepted?;
-            let facts = head::check_http2(&request, self.head_limit);
+            let head_check = head::check_http2(&request, self.head_limit);
             let (request, wanted) = with_body(request);
-            let connection_info = ConnectionInfo {
-                peer: self.peer,
-                head_check: facts,
-                connection: Arc::clone(&self.activity.connection),
-            };
+            let connection_info =
+                ConnectionInfo { peer: self.peer, head_check, connection: Arc::clone(&self.activity.connection) };
             let open = OpenRequest::new(&self.activity);
             tokio::spawn(answer(request, connection_info, wanted, respond, open, Arc::clone(&self.shared)));
             if self.shared.is_leaving() {

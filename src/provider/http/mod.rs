@@ -18,7 +18,7 @@ use crate::rules::HttpProvider;
 use crate::wire::members::read_object;
 
 /// The longest response body, in bytes.
-const ANSWER_LIMIT: usize = 64 * 1024;
+const RESPONSE_LIMIT: usize = 64 * 1024;
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -78,10 +78,10 @@ pub(super) async fn send(
         spelled: &[],
         body: Some(Bytes::from(body)),
         timeout: provider.timeout,
-        answer: outbound::AnswerBody::Whole(ANSWER_LIMIT),
+        response_body: outbound::ResponseBody::Whole(RESPONSE_LIMIT),
         egress: outbound::EgressPolicy::Anywhere,
     };
-    match outbound.ask(request, now).await {
+    match outbound.send(request, now).await {
         Ok(answer) => interpret(&answer, operation),
         Err(error) => {
             ProviderAnswer::Unknown(Unknown { kind: kind(&error), cause: error.to_string(), retry_after: None })

@@ -73,11 +73,11 @@ fn open_as(
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
-    asked: OpenMode,
+    mode: OpenMode,
 ) -> Result<Opened<PostgresStore>, OpenError> {
     let thread = started(url, &random, metrics)?;
     let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));
-    let prepare = async move |node: Rc<PgNode>| schema::prepare(&node, &place, &keys, drawing, asked).await;
+    let prepare = async move |node: Rc<PgNode>| schema::prepare(&node, &place, &keys, drawing, mode).await;
     let PreparedStore { vault, holds } = on_thread(&thread, url, prepare)?;
     let start_batches = async |node: Rc<PgNode>| {
         tokio::task::spawn_local(batch::send_batches(Rc::clone(&node)));

@@ -65,10 +65,10 @@ pub(super) async fn prepare(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-    asked: OpenMode,
+    mode: OpenMode,
 ) -> Result<PreparedStore, OpenError> {
     let prepare =
-        async |transaction: &Transaction<'_>| prepare_in(transaction, url, keys, Arc::clone(&random), asked).await;
+        async |transaction: &Transaction<'_>| prepare_in(transaction, url, keys, Arc::clone(&random), mode).await;
     exclusively(node, url, prepare).await
 }
 
@@ -120,10 +120,10 @@ async fn prepare_in(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-    asked: OpenMode,
+    mode: OpenMode,
 ) -> Result<PreparedStore, OpenFailure> {
     let store = PathBuf::from(url.to_string());
-    match asked {
+    match mode {
         OpenMode::Serve => {
             migrate(transaction, MIGRATIONS, &store, known_version(transaction, &store).await?).await?;
         }
@@ -143,7 +143,7 @@ async fn prepare_in(
     })?;
     let misfit = |source| OpenFailure::Open(OpenError::Keys { path: store.clone(), source });
     if stored.is_empty() {
-        if holds.any() || asked == OpenMode::Beside {
+        if holds.any() || mode == OpenMode::Beside {
             return Err(misfit(VaultError::Incomplete));
         }
         stored = Vault::draw(&keys, &*random).map_err(misfit)?;

@@ -12,7 +12,7 @@ use crate::store::postgres::errors::PgError;
 use crate::store::postgres::transaction::get;
 
 /// The statements that create the schema. This check has to cover everything that a later migration alters.
-const MADE: &str = include_str!("../0001.sql");
+const SCHEMA: &str = include_str!("../0001.sql");
 
 const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull, \
     coalesce(l.collname = 'C', false) \
@@ -32,7 +32,7 @@ const CONSTRAINTS: &str = "SELECT conname::text, given.name FROM unnest($1::text
 
 /// Compares the schema with what this release creates.
 pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
-    let (tables, made) = made(MADE);
+    let (tables, made) = tables_of(SCHEMA);
     let mut found = columns(snapshot, &tables).await?;
     found.append(&mut indexes(snapshot, &tables).await?);
     let constraints = snapshot.query(CONSTRAINTS, &[&tables]).await?;
@@ -87,7 +87,7 @@ fn bare(sql: &str) -> String {
 }
 
 /// Returns the tables that SQL creates, with all their parts, in the form of [`columns`] and [`indexes`].
-fn made(sql: &str) -> (Vec<String>, SchemaParts) {
+fn tables_of(sql: &str) -> (Vec<String>, SchemaParts) {
     let code: Vec<_> = sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
     let (mut tables, mut parts) = (Vec::new(), SchemaParts::new());
     for statement in code.join("\n").split(';').map(str::trim) {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn migrations_create_what_is_expected() {
-        let (tables, parts) = made(MADE);
+        let (tables, parts) = tables_of(SCHEMA);
         assert!(tables.iter().any(|table| table == "callback_tries"));
         let count = |kind: &str| parts.keys().filter(|name| name.starts_with(kind)).count();
         assert_eq!(count("table "), tables.len());
