@@ -18,19 +18,19 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::auth::signatures::PageSecret;
-use crate::callback;
+use crate::callback::CallbackWorker;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
+use crate::deps::Deps;
 use crate::domain::Secret;
 use crate::engine::Engine;
 use crate::http::admin::Admin;
-use crate::http::gateway::{Gateway, GatewayDeps};
+use crate::http::gateway::{Gateway, GatewayServices};
 use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
-use crate::outbound::Outbound;
-use crate::provider::{ProviderDeps, ProviderWorker, Providers};
-use crate::remote::{self, Recovery, Remote};
+use crate::provider::{ProviderWorker, Providers};
+use crate::remote::{Recovery, Remote};
 use crate::rules::{
-    AdminListen, CurrentRules, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
+    AdminListen, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
 };
 use crate::service::V2Service;
 use crate::shadow::ShadowChecks;
@@ -106,10 +106,9 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
 
 /// The parts of a running process.
 struct Process {
+    deps: Deps,
     rules: Arc<LiveRules>,
-    store: Arc<dyn Store>,
     operations: Arc<Operations>,
-    outbound: Arc<Outbound>,
     checks: Arc<ShadowChecks>,
     listener: Handle,
     admin: AdminListen,
@@ -137,57 +136,30 @@ struct RunningService {
     work: Work,
 }
 
-/// The dependencies that background work shares.
-struct Shared {
-    store: Arc<dyn Store>,
-    rules: CurrentRules,
-    outbound: Arc<Outbound>,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
-    metrics: Arc<Metrics>,
-}
-
-impl Shared {
-    /// Builds the v2 service that the rules name, and the background work that belongs to it.
-    async fn service(&self, engine: Arc<Engine>, providers: Arc<Providers>) -> Result<RunningService, StartError> {
-        let (rules, outbound) = (Arc::clone(&self.rules), Arc::clone(&self.outbound));
-        let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
-        match self.rules.load().gateway.engine.clone() {
-            EngineRules::Embedded => {
-                let parts = ProviderDeps { engine: Arc::clone(&engine), rules, outbound, providers, clock, random };
-                Ok(RunningService {
-                    service: V2Service::Embedded(Arc::clone(&engine)),
-                    engine: Some(engine),
-                    remote: None,
-                    work: Work::Provider(ProviderWorker::new(parts)),
-                })
-            }
-            EngineRules::Remote(engine) => {
-                let (store, metrics) = (Arc::clone(&self.store), Arc::clone(&self.metrics));
-                let remote = Remote::new(remote::RemoteDeps { engine, store, outbound, clock, metrics });
-                // Before the first request, so that creates of this process are not taken for the last one's.
-                let recovery = remote.recovery(rules, random).await.map_err(StartError::other)?;
-                Ok(RunningService {
-                    service: V2Service::Remote(remote.clone()),
-                    engine: None,
-                    remote: Some(remote),
-                    work: Work::Recovery(recovery),
-                })
-            }
+/// Builds the v2 service that the rules name, and the background work that belongs to it.
+async fn v2_service(deps: &Deps, page_secret: PageSecret) -> Result<RunningService, StartError> {
+    match deps.rules.load().gateway.engine.clone() {
+        EngineRules::Embedded => {
+            let providers = Arc::new(Providers::default());
+            let engine = Arc::new(Engine::new(deps.clone(), providers.clone(), page_secret));
+            Ok(RunningService {
+                service: V2Service::Embedded(Arc::clone(&engine)),
+                work: Work::Provider(ProviderWorker::new(deps.clone(), Arc::clone(&engine), providers)),
+                engine: Some(engine),
+                remote: None,
+            })
         }
-    }
-
-    /// Builds the worker that delivers callbacks.
-    fn callbacks(&self, remote: Option<Remote>) -> callback::CallbackWorker {
-        callback::CallbackWorker::new(callback::CallbackDeps {
-            store: Arc::clone(&self.store),
-            remote,
-            rules: Arc::clone(&self.rules),
-            outbound: Arc::clone(&self.outbound),
-            clock: Arc::clone(&self.clock),
-            random: Arc::clone(&self.random),
-            metrics: Arc::clone(&self.metrics),
-        })
+        EngineRules::Remote(engine) => {
+            let remote = Remote::new(engine, deps.clone());
+            // Before the first request, so that creates of this process are not taken for the last one's.
+            let recovery = remote.recovery().await.map_err(StartError::other)?;
+            Ok(RunningService {
+                service: V2Service::Remote(remote.clone()),
+                work: Work::Recovery(recovery),
+                engine: None,
+                remote: Some(remote),
+            })
+        }
     }
 }
 
@@ -215,69 +187,33 @@ impl Process {
         metrics.reload(true, &current_rules.version);
         metrics.rules_loaded(current_rules.loaded_at);
 
-        let providers = Arc::new(Providers::default());
-        let engine = Arc::new(Engine::new(
-            Arc::clone(&store),
-            Arc::clone(&clock),
-            Arc::clone(&random),
-            providers.clone(),
-            page_secret,
-            Arc::clone(&metrics),
-        ));
-        let shared = Shared {
-            store: Arc::clone(&store),
-            rules: rules.shared(),
-            outbound: Arc::default(),
-            clock: Arc::clone(&clock),
-            random: Arc::clone(&random),
-            metrics: Arc::clone(&metrics),
-        };
-        let RunningService { service, engine, remote, work } = shared.service(engine, providers).await?;
-        let callbacks = shared.callbacks(remote);
-        let outbound = shared.outbound;
-        let checks = ShadowChecks::start(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics));
-        let checks = Arc::new(checks.map_err(StartError::other)?);
-        let gateway = Gateway::new(GatewayDeps {
-            rules: rules.shared(),
-            store: Arc::clone(&store),
-            engine,
-            outbound: Arc::clone(&outbound),
-            checks: Some(Arc::clone(&checks)),
-            service,
-            clock: Arc::clone(&clock),
-            random: Arc::clone(&random),
-            metrics: Arc::clone(&metrics),
-            access_log: start.access,
-        });
+        let deps = Deps { store, rules: rules.shared(), outbound: Arc::default(), clock, random, metrics };
+        let RunningService { service, engine, remote, work } = v2_service(&deps, page_secret).await?;
+        let callbacks = CallbackWorker::new(deps.clone(), remote);
+        let checks = Arc::new(ShadowChecks::start(deps.clone()).map_err(StartError::other)?);
+        let checked = Some(Arc::clone(&checks));
+        let services = GatewayServices { engine, checks: checked, service, access_log: start.access };
+        let gateway = Gateway::new(deps.clone(), services);
         let settings = ListenerSettings {
             rules: tls.settings(),
             clients,
-            metrics: Arc::clone(&metrics),
-            clock: Arc::clone(&clock),
+            metrics: Arc::clone(&deps.metrics),
+            clock: Arc::clone(&deps.clock),
             workers,
             trim_idle_after: listener::TRIM_IDLE_AFTER,
         };
         let listener = socket.serve(gateway, settings).map_err(StartError::other)?;
-        let operations = Arc::new(Operations::new(operations::OperationsDeps {
-            rules: Arc::clone(&rules),
-            tls,
-            clock,
-            random: Arc::clone(&random),
-            outbound: Arc::clone(&outbound),
-            store: Arc::clone(&store),
-            metrics,
-            slots: listener.slots(),
-        }));
+        let operations = Arc::new(Operations::new(deps.clone(), Arc::clone(&rules), tls, listener.slots()));
         operations.check_ids();
         operations.watch();
         let mut tasks = JoinSet::new();
         let admin_listen = admin.listen().clone();
-        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), admin_tls, random));
+        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), admin_tls, Arc::clone(&deps.random)));
         tasks.spawn(Arc::clone(&operations).check_each_minute());
         tasks.spawn(Arc::clone(&operations).record_history());
         let (workers, stop_workers) = start_workers(callbacks, work);
         let admin = admin_listen;
-        Ok(Self { rules, store, operations, outbound, checks, listener, admin, tasks, workers, stop_workers })
+        Ok(Self { deps, rules, operations, checks, listener, admin, tasks, workers, stop_workers })
     }
 
     /// Serves until a signal, then drains (contract section 1).
@@ -322,7 +258,7 @@ impl Process {
         // creates of a remote engine are left to the next start.
         self.stop_workers.clear();
         // Outgoing connections live on the listener's threads, which end only when all their tasks have ended.
-        self.outbound.retire();
+        self.deps.outbound.retire();
         let finish_workers = async {
             let all = async { while self.workers.join_next().await.is_some() {} };
             // An attempt that is cut off is repeated by the next start, though its receiver may have had it.
@@ -335,7 +271,7 @@ impl Process {
         let (drained, ()) = tokio::join!(self.listener.drain(server.shutdown_grace), finish_workers);
         self.tasks.shutdown().await;
         self.checks.close().await;
-        if let Err(error) = self.store.close().await {
+        if let Err(error) = self.deps.store.close().await {
             tracing::warn!(%error, "the store could not be closed cleanly; nothing that was acknowledged is lost");
         }
         if drained { Ended::Drained } else { Ended::Cut }
@@ -354,7 +290,7 @@ fn create_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, Start
 }
 
 /// Starts the background work. It stops when the returned senders are dropped.
-fn start_workers(callbacks: callback::CallbackWorker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
+fn start_workers(callbacks: CallbackWorker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
     let (stop_work, stop) = oneshot::channel();
     let (stop_callbacks, callbacks_stop) = oneshot::channel();
     let mut workers = JoinSet::new();

@@ -9,15 +9,13 @@ use bytes::Bytes;
 use http::Response;
 
 use crate::auth::SignedBody;
-use crate::clock::Clock;
+use crate::deps::Deps;
 use crate::domain::{Answer, Direction, OrderId};
 use crate::error::{ApiError, LegacyError};
 use crate::legacy::{Legacy, RequestHead};
-use crate::outbound::Outbound;
 use crate::rules::{LegacyRules, Mode, Share};
 use crate::shadow::{ForwardedCreate, LegacyOutcome, ShadowChecks};
-use crate::store::{HomeClaim, OrderHome, Store};
-use crate::telemetry::Metrics;
+use crate::store::{HomeClaim, OrderHome};
 use crate::v1::V1Frontend;
 use crate::v1::query::parameter;
 use crate::v2::ServiceCall;
@@ -25,26 +23,17 @@ use crate::wire::claimed::claimed_id;
 
 /// Knows where orders are at home, and reaches the old v1 service.
 pub struct Homes {
-    store: Arc<dyn Store>,
+    deps: Deps,
     legacy: Legacy,
     checks: Option<Arc<ShadowChecks>>,
-    clock: Arc<dyn Clock>,
-    metrics: Arc<Metrics>,
 }
 
 impl Homes {
-    /// Reads homes from `store`, and forwards with `outbound`. `checks`: checks the creates of merchants in mode `shadow`;
-    /// without it, nothing is checked.
+    /// Finds homes and forwards. `checks`: checks the creates of merchants in mode `shadow`; without it, nothing is
+    /// checked.
     #[must_use]
-    pub fn new(
-        store: Arc<dyn Store>,
-        outbound: Arc<Outbound>,
-        checks: Option<Arc<ShadowChecks>>,
-        clock: Arc<dyn Clock>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
-        let legacy = Legacy::new(outbound, Arc::clone(&metrics), store.fingerprint_key());
-        Self { store, legacy, checks, clock, metrics }
+    pub fn new(deps: Deps, checks: Option<Arc<ShadowChecks>>) -> Self {
+        Self { legacy: Legacy::new(&deps), deps, checks }
     }
 }
 
@@ -88,12 +77,12 @@ impl ByHome<'_> {
             self.count(OrderHome::Legacy);
             return self.forward_create(direction).await;
         };
-        let (store, merchant) = (&self.homes.store, &self.call.caller.merchant().id);
+        let (store, merchant) = (&self.homes.deps.store, &self.call.caller.merchant().id);
         let order = store.fingerprint_key().order_key(merchant, direction, &external_id);
         if share.contains(order) && store.ids_complete(merchant, direction).await? {
             return self.create_here(direction).await;
         }
-        let now = self.homes.clock.now();
+        let now = self.homes.deps.clock.now();
         let home = store.claim(merchant, direction, &external_id, HomeClaim::Legacy, now).await?;
         match home {
             OrderHome::Legacy => {
@@ -207,7 +196,7 @@ impl ByHome<'_> {
     async fn home(self, direction: Direction, external_id: Option<&OrderId>) -> Result<Option<OrderHome>, ApiError> {
         let Some(external_id) = external_id else { return Ok(None) };
         let merchant = &self.call.caller.merchant().id;
-        Ok(self.homes.store.order_home(merchant, direction, external_id).await?)
+        Ok(self.homes.deps.store.order_home(merchant, direction, external_id).await?)
     }
 
     fn mode(self) -> Mode {
@@ -217,7 +206,7 @@ impl ByHome<'_> {
     /// Counts a create by the mode and the home of its order.
     fn count(self, home: OrderHome) {
         let home = if home == OrderHome::Legacy { "legacy" } else { "here" };
-        self.homes.metrics.homes().create_by_home(self.mode().as_str(), home);
+        self.homes.deps.metrics.homes().create_by_home(self.mode().as_str(), home);
     }
 }
 

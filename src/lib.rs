@@ -21,6 +21,7 @@
 //! | [`v2`] | what calls of a v2 service have in common |
 //! | [`provider`] | payment providers: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide (pure), repeat, report, query, the next action of a customer: no HTTP, no SQL |
+//! | [`deps`] | what all services need of their process: store, rules, outbound, clock, random, metrics |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
 //! | [`wire`] | the JSON shapes of both API versions, and how their members are read |
 //! | [`certs`] | a local CA and a server pair |
@@ -107,6 +108,7 @@ pub mod cli;
 pub mod clock;
 mod connection_error;
 pub mod console;
+pub mod deps;
 pub mod domain;
 pub mod engine;
 pub mod error;

@@ -15,16 +15,15 @@ use super::incomplete_ids::IncompleteIds;
 use super::live_tls::{self, LiveTls};
 use super::reloads::{ReloadCause, Reloads};
 use crate::callback::{Sample, Sampled, sample};
-use crate::clock::{Clock, Random};
+use crate::clock::Random;
+use crate::deps::Deps;
 use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
 use crate::http::listener::ConnectionSlots;
-
-use crate::outbound::Outbound;
 use crate::rules::{LiveRules, Merchant, RuleSet, Watched, Watcher};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{Store, StoreError};
-use crate::telemetry::{History, HistorySnapshot, Metrics, POINT_INTERVAL};
+use crate::telemetry::{History, HistorySnapshot, POINT_INTERVAL};
 
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
@@ -34,15 +33,12 @@ const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The process as the admin listener, the signals and the file watcher see it.
 pub struct Operations {
+    deps: Deps,
     rules: Arc<LiveRules>,
     tls: Arc<LiveTls>,
     reloads: Reloads,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
-    outbound: Arc<Outbound>,
-    store: Arc<dyn Store>,
-    metrics: Arc<Metrics>,
     history: History,
+    /// The connection slots of the public listener.
     slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
@@ -54,19 +50,6 @@ pub struct Operations {
     runtime: Handle,
 }
 
-/// The dependencies of [`Operations`].
-pub struct OperationsDeps {
-    pub rules: Arc<LiveRules>,
-    pub tls: Arc<LiveTls>,
-    pub clock: Arc<dyn Clock>,
-    pub random: Arc<dyn Random>,
-    pub outbound: Arc<Outbound>,
-    pub store: Arc<dyn Store>,
-    pub metrics: Arc<Metrics>,
-    /// The connection slots of the public listener.
-    pub slots: Arc<ConnectionSlots>,
-}
-
 /// The result of the last probe of the store.
 struct Probed {
     at: Instant,
@@ -74,17 +57,13 @@ struct Probed {
 }
 
 impl Operations {
-    pub fn new(parts: OperationsDeps) -> Self {
-        let OperationsDeps { rules, tls, clock, random, outbound, store, metrics, slots } = parts;
+    pub fn new(deps: Deps, rules: Arc<LiveRules>, tls: Arc<LiveTls>, slots: Arc<ConnectionSlots>) -> Self {
+        let (clock, metrics) = (Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
         Self {
-            reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), Arc::clone(&clock), Arc::clone(&metrics)),
-            clock,
-            random,
-            outbound,
+            reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), clock, metrics),
+            deps,
             rules,
             tls,
-            store,
-            metrics,
             history: History::default(),
             slots,
             draining: AtomicBool::new(false),
@@ -148,7 +127,8 @@ impl Operations {
 
     /// Warns of lists of old ids that are not complete, soon.
     pub fn check_ids(&self) {
-        let (store, rules, ids) = (Arc::clone(&self.store), self.rules.current(), Arc::clone(&self.incomplete_ids));
+        let (store, rules, ids) =
+            (Arc::clone(&self.deps.store), self.rules.current(), Arc::clone(&self.incomplete_ids));
         self.runtime.spawn(async move { ids.warn(&*store, rules).await });
     }
 
@@ -179,7 +159,7 @@ impl Operations {
         points.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             points.tick().await;
-            self.history.record(&self.metrics, self.clock.now());
+            self.history.record(&self.deps.metrics, self.deps.clock.now());
         }
     }
 
@@ -193,7 +173,7 @@ impl Operations {
 
     /// Reports whether the store can commit, now or less than [`PROBE_MAX_AGE`] ago.
     pub async fn probe(&self) -> Result<(), String> {
-        probe_shared(&self.probed, &self.store).await
+        probe_shared(&self.probed, &self.deps.store).await
     }
 
     /// Records why the store cannot commit, for the status.
@@ -223,7 +203,7 @@ impl Operations {
             through: request.through,
             url: request.url.as_ref(),
         };
-        let sampled = sample(&rules, &self.outbound, &*self.clock, &*self.random, &wanted).await;
+        let sampled = sample(&rules, &self.deps.outbound, &*self.deps.clock, &*self.deps.random, &wanted).await;
         sampled.map_err(|error| error.to_string())
     }
 }
@@ -266,11 +246,11 @@ impl AdminSource for Arc<Operations> {
 
     fn metrics(&self) -> String {
         self.reloads.update_expiry_gauges();
-        self.metrics.render()
+        self.deps.metrics.render()
     }
 
     fn store(&self) -> &dyn Store {
-        &*self.store
+        &*self.deps.store
     }
 
     fn history(&self) -> HistorySnapshot {
@@ -278,7 +258,7 @@ impl AdminSource for Arc<Operations> {
     }
 
     fn open_circuits(&self) -> (usize, Vec<String>) {
-        self.metrics.open_circuits()
+        self.deps.metrics.open_circuits()
     }
 
     fn rules_directory(&self) -> String {
@@ -290,7 +270,7 @@ impl AdminSource for Arc<Operations> {
     }
 
     fn random(&self) -> &dyn Random {
-        &*self.random
+        &*self.deps.random
     }
 
     fn sample(&self, request: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
@@ -300,16 +280,16 @@ impl AdminSource for Arc<Operations> {
     fn readiness(&self, merchants: Vec<Arc<Merchant>>) -> Pending<'_, Result<Readiness, StoreError>> {
         Box::pin(async move {
             let rules = self.rules.current();
-            read_readiness(&*self.store, &rules, &merchants, Minimums::default(), self.clock.now()).await
+            read_readiness(&*self.deps.store, &rules, &merchants, Minimums::default(), self.deps.clock.now()).await
         })
     }
 
     fn now(&self) -> UnixMillis {
-        self.clock.now()
+        self.deps.clock.now()
     }
 
     fn monotonic(&self) -> std::time::Instant {
-        self.clock.monotonic()
+        self.deps.clock.monotonic()
     }
 }
 
@@ -320,7 +300,7 @@ mod tests {
 
     use super::*;
     use crate::certs;
-    use crate::clock::{SystemClock, SystemRandomness};
+    use crate::clock::{Clock as _, SystemClock, SystemRandomness};
     use crate::domain::Secret;
     use crate::rules::{LoadOptions, Loader};
     use crate::store::open_store;
@@ -346,18 +326,9 @@ mod tests {
         certs::ensure(&rules.gateway.tls, &names, SystemClock.now()).unwrap();
         let tls = Arc::new(LiveTls::new(&rules.gateway, 100).unwrap());
         let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
-        let (store, clock, random) = (store(directory), Arc::new(SystemClock), SystemRandomness::default());
+        let deps = Deps::over(store(directory), live.current(), Arc::new(SystemClock));
         let slots = ConnectionSlots::new(tls.settings(), Arc::default());
-        Arc::new(Operations::new(OperationsDeps {
-            rules: live,
-            tls,
-            clock,
-            random: Arc::new(random),
-            outbound: Arc::default(),
-            store,
-            metrics: Arc::default(),
-            slots,
-        }))
+        Arc::new(Operations::new(deps, live, tls, slots))
     }
 
     #[tokio::test]
@@ -383,7 +354,7 @@ mod tests {
         assert!(!operations.stale(), "a file that these rules name for the first time was stamped before it was read");
         fs::rename(certs.join("ca.pem"), certs.join("gone.pem")).unwrap();
         assert!(operations.stale(), "the file is gone");
-        operations.store.close().await.unwrap();
+        operations.deps.store.close().await.unwrap();
     }
 
     #[tokio::test]
@@ -399,7 +370,7 @@ mod tests {
             assert!(Instant::now() < until, "never found");
             std::thread::sleep(Duration::from_millis(10));
         }
-        operations.store.close().await.unwrap();
+        operations.deps.store.close().await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,34 +1,30 @@
 //! Processes one claimed callback: sends it, or checks the result with a remote engine, and schedules the next attempt.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::message::{self, Unsendable};
 use super::send::{SentCallback, send};
 use super::targets::ProbeResult;
 use crate::backoff;
-use crate::clock::{Clock, ClockJumps, Random};
+use crate::clock::ClockJumps;
+use crate::deps::Deps;
 use crate::domain::UnixMillis;
 use crate::error::ApiError;
-use crate::outbound::{Outbound, on_behalf_of};
+use crate::outbound::on_behalf_of;
 use crate::remote::{EngineCallback, Remote, is_final};
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
-    CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, JournalEntry, ResultChange, Store,
-    StoreError, TryOutcome,
+    CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, JournalEntry, ResultChange, StoreError,
+    TryOutcome,
 };
-use crate::telemetry::{LogThrottle, Metrics};
+use crate::telemetry::LogThrottle;
 
 /// The dependencies of callback jobs.
 pub(super) struct WorkerContext {
-    pub store: Arc<dyn Store>,
+    pub deps: Deps,
     /// Set if the engine is remote: queries the status of operations whose results it announced.
     pub remote: Option<Remote>,
-    pub outbound: Arc<Outbound>,
-    pub clock: Arc<dyn Clock>,
     pub jumps: ClockJumps,
-    pub random: Arc<dyn Random>,
-    pub metrics: Arc<Metrics>,
     /// Throttles log lines, for each target and kind of failure.
     pub throttle: LogThrottle<(CallbackTarget, &'static str)>,
 }
@@ -42,7 +38,7 @@ impl WorkerContext {
             }
             // The result is known by now: the callback moves to the merchant's own queue.
             ResultChange::Entry(_) if job.target.is_engine() => {
-                (ProbeResult::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
+                (ProbeResult::Nothing, self.deps.store.callback_ready(job.id, self.deps.clock.now()).await)
             }
             ResultChange::Entry(_) | ResultChange::Operation(_) => self.deliver(rules, &job).await,
         }
@@ -59,10 +55,10 @@ impl WorkerContext {
             Some(remote) => remote.announced(rules, entry).await.map_err(|failure| query_failure(&failure)),
             None => Err((ProbeResult::Nothing, "the engine is embedded now".to_owned())),
         };
-        let now = self.clock.now();
+        let now = self.deps.clock.now();
         match update {
-            Ok(EngineCallback::Known) => (ProbeResult::Lives, self.store.callback_ready(job.id, now).await),
-            Ok(EngineCallback::Gone) => (ProbeResult::Lives, self.store.drop_callback(job.lease()).await),
+            Ok(EngineCallback::Known) => (ProbeResult::Lives, self.deps.store.callback_ready(job.id, now).await),
+            Ok(EngineCallback::Gone) => (ProbeResult::Lives, self.deps.store.drop_callback(job.lease()).await),
             Ok(EngineCallback::Pending) => (ProbeResult::Lives, self.query_again(rules, job, None).await),
             Err((probe, cause)) => {
                 if self.throttle.due((job.target.clone(), "engine")).is_some() {
@@ -77,36 +73,36 @@ impl WorkerContext {
     /// dropped; if the engine gave no usable reply, the callback is marked failed. The cause is recorded like a
     /// delivery attempt.
     async fn query_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
-        let now = self.clock.now();
+        let now = self.deps.clock.now();
         let times = self.times(&rules.gateway.callbacks, now);
-        let due = next_time(&rules.gateway.callbacks, job.lease(), None, times, self.random.number());
+        let due = next_time(&rules.gateway.callbacks, job.lease(), None, times, self.deps.random.number());
         let Some(cause) = cause else {
             return match due {
-                Some(due) => self.store.postpone_callback(job.lease(), due).await,
-                None => self.store.drop_callback(job.lease()).await,
+                Some(due) => self.deps.store.postpone_callback(job.lease(), due).await,
+                None => self.deps.store.drop_callback(job.lease()).await,
             };
         };
-        self.metrics.callback_try("engine");
+        self.deps.metrics.callback_try("engine");
         let tried = CallbackTry { at: now, duration: Duration::ZERO, outcome: TryOutcome::Error(cause.into()) };
         let next = due.map_or(CallbackNext::Failed, CallbackNext::RetryAt);
-        self.store.callback_tried(job.lease(), tried, next).await
+        self.deps.store.callback_tried(job.lease(), tried, next).await
     }
 
     /// Sends a callback.
     async fn deliver(&self, rules: &RuleSet, job: &CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         let callbacks = &rules.gateway.callbacks;
         let id = job.id.to_string();
-        let sent = match message::compose(rules, &id, &job.change, self.clock.now()) {
+        let sent = match message::compose(rules, &id, &job.change, self.deps.clock.now()) {
             Ok(message) => {
-                let sending = send(&self.outbound, callbacks, message, &*self.clock);
+                let sending = send(&self.deps.outbound, callbacks, message, &*self.deps.clock);
                 on_behalf_of(job.target.merchant(), sending).await
             }
             Err(unsendable) => self.not_sent(&unsendable),
         };
-        let now = self.clock.now();
-        let next = next(callbacks, job.lease(), &sent, self.times(callbacks, now), self.random.number());
+        let now = self.deps.clock.now();
+        let next = next(callbacks, job.lease(), &sent, self.times(callbacks, now), self.deps.random.number());
         self.count(job, &sent, next);
-        (sent.probe, self.store.callback_tried(job.lease(), sent.tried, next).await)
+        (sent.probe, self.deps.store.callback_tried(job.lease(), sent.tried, next).await)
     }
 
     fn times(&self, rules: &CallbackRules, now: UnixMillis) -> Times {
@@ -115,15 +111,15 @@ impl WorkerContext {
 
     fn not_sent(&self, unsendable: &Unsendable) -> SentCallback {
         let outcome = TryOutcome::Error(unsendable.to_string().into());
-        let tried = CallbackTry { at: self.clock.now(), duration: Duration::ZERO, outcome };
+        let tried = CallbackTry { at: self.deps.clock.now(), duration: Duration::ZERO, outcome };
         SentCallback { tried, retry_after: None, probe: ProbeResult::Nothing, label: "unsendable" }
     }
 
     /// Counts an attempt and logs it, throttled for each target and kind of failure.
     fn count(&self, job: &CallbackJob, sent: &SentCallback, next: CallbackNext) {
-        self.metrics.callback_try(sent.label);
+        self.deps.metrics.callback_try(sent.label);
         if sent.probe != ProbeResult::Nothing {
-            self.metrics.callback_sent(sent.tried.duration);
+            self.deps.metrics.callback_sent(sent.tried.duration);
         }
         let (receiver, attempts) = (job.target.origin(), job.attempts.saturating_add(1));
         let merchant = match &job.change {
@@ -145,7 +141,7 @@ impl WorkerContext {
                 }
             }
             CallbackNext::Failed => {
-                self.metrics.callbacks_given_up(1);
+                self.deps.metrics.callbacks_given_up(1);
                 if self.throttle.due((job.target.clone(), "given up")).is_some() {
                     tracing::warn!(callback = %job.id, merchant, receiver, attempts, outcome,
                         "a callback failed, and others to this target may have: see `paybridge callbacks list`");

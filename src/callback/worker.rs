@@ -13,15 +13,15 @@ use super::job::WorkerContext;
 use super::queues::{ListedQueues, QueueReader};
 use super::targets::{Backoff, Capacity, CircuitChange, ProbeResult, TargetHealth, Targets};
 use crate::backoff;
-use crate::clock::{Clock, ClockJumps, DatedWaits, Random};
+use crate::clock::{ClockJumps, DatedWaits};
+use crate::deps::Deps;
 use crate::domain::UnixMillis;
-use crate::outbound::Outbound;
 use crate::remote::Remote;
-use crate::rules::{CurrentRules, EngineRules, RuleSet};
+use crate::rules::{EngineRules, RuleSet};
 use crate::store::{
-    CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Misdated, MisdatedWaits, Store, StoreError, TaskKind,
+    CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Misdated, MisdatedWaits, StoreError, TaskKind,
 };
-use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
+use crate::telemetry::{LogThrottle, Stopwatch};
 
 /// How long a callback is leased, in addition to the time-out of its request.
 const LEASE: Duration = Duration::from_secs(10);
@@ -46,28 +46,9 @@ const NAMED_CIRCUITS: usize = 20;
 /// The interval between two log lines about one kind of failure of a target.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The dependencies of a [`CallbackWorker`].
-pub struct CallbackDeps {
-    /// Holds the outbox.
-    pub store: Arc<dyn Store>,
-    /// Set if the engine is remote: queries the results that it announced.
-    pub remote: Option<Remote>,
-    /// Returns the rules in force.
-    pub rules: CurrentRules,
-    /// Sends requests to merchants.
-    pub outbound: Arc<Outbound>,
-    /// Decides when callbacks are due.
-    pub clock: Arc<dyn Clock>,
-    /// Randomizes retries.
-    pub random: Arc<dyn Random>,
-    /// Counts attempts and callbacks.
-    pub metrics: Arc<Metrics>,
-}
-
 /// Sends this process's share of the callbacks.
 pub struct CallbackWorker {
     context: Arc<WorkerContext>,
-    rules: CurrentRules,
     queues: QueueReader,
     targets: Targets,
     /// The target of each running task, and its health when the task started.
@@ -85,15 +66,12 @@ pub struct CallbackWorker {
 type Done = (ProbeResult, Result<(), StoreError>);
 
 impl CallbackWorker {
-    /// Creates a worker for the outbox of a store.
+    /// Creates a worker for the outbox of the store. `remote`: the engine, if it is remote.
     #[must_use]
-    pub fn new(deps: CallbackDeps) -> Self {
-        let CallbackDeps { store, remote, rules, outbound, clock, random, metrics } = deps;
-        let (jumps, throttle) = (ClockJumps::new(Arc::clone(&clock)), LogThrottle::new(LOG_INTERVAL));
-        let context = WorkerContext { store, remote, outbound, clock, jumps, random, metrics, throttle };
+    pub fn new(deps: Deps, remote: Option<Remote>) -> Self {
+        let (jumps, throttle) = (ClockJumps::new(Arc::clone(&deps.clock)), LogThrottle::new(LOG_INTERVAL));
         Self {
-            context: Arc::new(context),
-            rules,
+            context: Arc::new(WorkerContext { deps, remote, jumps, throttle }),
             queues: QueueReader::default(),
             targets: Targets::default(),
             tasks: HashMap::new(),
@@ -122,7 +100,7 @@ impl CallbackWorker {
                 LONGEST_WAIT
             });
             if !wait.is_zero() {
-                let store = Arc::clone(&self.context.store);
+                let store = Arc::clone(&self.context.deps.store);
                 // Any of them may wake it; the next round reads the outbox anyway.
                 tokio::select! {
                     _ = &mut stop => break,
@@ -139,8 +117,8 @@ impl CallbackWorker {
     /// Claims and starts the callbacks that are due, as far as there is capacity. Returns how long until more can
     /// start; zero if there may be more now.
     async fn round(&mut self, in_flight: &mut JoinSet<Done>) -> Result<Duration, StoreError> {
-        let rules = self.rules.load_full();
-        let now = self.context.clock.now();
+        let rules = self.context.deps.rules.load_full();
+        let now = self.context.deps.clock.now();
         // A failure of maintenance must not keep callbacks from being sent.
         if let Err(error) = self.maintain(&rules, now).await {
             self.maintained_at = Some(Instant::now());
@@ -149,7 +127,7 @@ impl CallbackWorker {
             }
         }
         let watch = Stopwatch::start();
-        let listed = self.queues.read(&*self.context.store).await?;
+        let listed = self.queues.read(&*self.context.deps.store).await?;
         self.scan = watch.elapsed();
         if self.correct_waits(&rules, &listed.queues).await? {
             return Ok(Duration::ZERO);
@@ -163,7 +141,7 @@ impl CallbackWorker {
             shares.iter().map(|(target, _, health)| (target.clone(), *health)).collect();
         let shares = shares.into_iter().map(|(target, count, _)| (target, count)).collect();
         let lease_until = now.plus(lease(&rules));
-        let jobs = self.context.store.claim_callbacks(CallbackClaim { shares, now, lease_until }).await?;
+        let jobs = self.context.deps.store.claim_callbacks(CallbackClaim { shares, now, lease_until }).await?;
         let claimed = !jobs.is_empty();
         for job in jobs {
             let (context, rules, target) = (Arc::clone(&self.context), Arc::clone(&rules), job.target.clone());
@@ -179,7 +157,7 @@ impl CallbackWorker {
     async fn correct_waits(&self, rules: &RuleSet, queues: &[CallbackQueue]) -> Result<bool, StoreError> {
         let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
         // Read now: the clock may have been set back since the round began.
-        let now = self.context.clock.now();
+        let now = self.context.deps.clock.now();
         let latest = now.plus(rules.gateway.callbacks.max_retry.max(lease(rules)).max(LONGEST_OTHER_WAIT));
         let waits = match doubtful {
             DatedWaits::QueuedAfter(after, _) => MisdatedWaits::QueuedAfter(after),
@@ -188,7 +166,7 @@ impl CallbackWorker {
             }
         };
         let misdated = Misdated { kind: TaskKind::Callback, now, waits, limit: CORRECTED_AT_ONCE };
-        let corrected = if queues.is_empty() { 0 } else { self.context.store.make_due(misdated).await? };
+        let corrected = if queues.is_empty() { 0 } else { self.context.deps.store.make_due(misdated).await? };
         if corrected > 0 {
             tracing::warn!(corrected, "callbacks are due now: a wrong clock had them wait for too long");
         }
@@ -202,7 +180,7 @@ impl CallbackWorker {
     fn shares(&self, listed: ListedQueues, now: UnixMillis) -> (Vec<(CallbackTarget, usize, TargetHealth)>, Duration) {
         let mut wait = if listed.is_partial() { LONGEST_SCAN_PAUSE } else { LONGEST_WAIT };
         let mut shares = Vec::new();
-        let monotonic = self.context.clock.monotonic();
+        let monotonic = self.context.deps.clock.monotonic();
         let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
         let mut due: Vec<CallbackQueue> = Vec::new();
         for queue in listed.queues {
@@ -239,10 +217,10 @@ impl CallbackWorker {
             }
         };
         let Some((target, health)) = self.tasks.remove(&id) else { return };
-        let callbacks = &self.rules.load_full().gateway.callbacks;
+        let callbacks = &self.context.deps.rules.load_full().gateway.callbacks;
         let backoff = Backoff { first: callbacks.first_retry, longest: callbacks.max_retry };
-        let now = self.context.clock.monotonic();
-        match self.targets.finished((&target, health), probe, backoff, now, self.context.random.number()) {
+        let now = self.context.deps.clock.monotonic();
+        match self.targets.finished((&target, health), probe, backoff, now, self.context.deps.random.number()) {
             Some(CircuitChange::Opened) => {
                 tracing::warn!(
                     merchant = target.merchant(),
@@ -261,7 +239,7 @@ impl CallbackWorker {
 
     fn report_circuits(&self) {
         let (open, named) = self.targets.open_origins(NAMED_CIRCUITS);
-        self.context.metrics.callback_circuits(open, &named);
+        self.context.deps.metrics.callback_circuits(open, &named);
     }
 
     /// Does periodic maintenance: expires callbacks that have waited too long for a dead target, deletes old ones, and
@@ -280,7 +258,7 @@ impl CallbackWorker {
         let expired = match jumps.began_until(lifetime, grace) {
             Some(queued_until) if !targets.is_empty() => {
                 let expiry = ExpireRequest { targets, queued_until, reason, limit: EXPIRED_AT_ONCE };
-                self.context.store.expire_callbacks(expiry).await?
+                self.context.deps.store.expire_callbacks(expiry).await?
             }
             _ => 0,
         };
@@ -289,14 +267,14 @@ impl CallbackWorker {
                 expired,
                 "callbacks to targets that do not answer have failed: see `paybridge callbacks list`"
             );
-            self.context.metrics.callbacks_given_up(expired);
+            self.context.deps.metrics.callbacks_given_up(expired);
         }
         let forgotten = match jumps.began_until(callbacks.forget_after, grace) {
-            Some(until) => self.context.store.forget_callbacks(until, DELETED_AT_ONCE).await?,
+            Some(until) => self.context.deps.store.forget_callbacks(until, DELETED_AT_ONCE).await?,
             None => 0,
         };
-        let size = self.context.store.outbox_size().await?;
-        self.context.metrics.outbox(size.pending, size.failed, size.oldest.map(|oldest| oldest.until(now)));
+        let size = self.context.deps.store.outbox_size().await?;
+        self.context.deps.metrics.outbox(size.pending, size.failed, size.oldest.map(|oldest| oldest.until(now)));
         self.report_circuits();
         let done = expired < EXPIRED_AT_ONCE && forgotten < DELETED_AT_ONCE;
         self.maintained_at = done.then(Instant::now);

@@ -2,12 +2,11 @@
 
 use std::sync::Mutex;
 
-use arc_swap::ArcSwap;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::clock::SystemRandomness;
+use crate::clock::Clock as _;
 use crate::domain::Direction;
 use crate::engine::tests::{START, World, id};
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, Resent, TryOutcome};
@@ -98,31 +97,21 @@ struct Fixture {
     world: World,
     worker: CallbackWorker,
     in_flight: JoinSet<Done>,
-    rules: CurrentRules,
 }
 
 impl Fixture {
     fn new() -> Self {
         let world = World::with(&[("gateway.toml", CALLBACKS), ("merchants/acme.toml", ACME)]);
-        let rules = Arc::new(ArcSwap::new(world.rules()));
-        let worker = Self::worker(&world, &rules);
-        Self { world, worker, in_flight: JoinSet::new(), rules }
+        let worker = Self::worker(&world);
+        Self { world, worker, in_flight: JoinSet::new() }
     }
 
-    fn worker(world: &World, rules: &CurrentRules) -> CallbackWorker {
-        CallbackWorker::new(CallbackDeps {
-            store: Arc::clone(world.engine.store()),
-            remote: None,
-            rules: Arc::clone(rules),
-            outbound: Arc::default(),
-            clock: Arc::clone(&world.clock) as Arc<dyn Clock>,
-            random: Arc::new(SystemRandomness::default()),
-            metrics: Arc::default(),
-        })
+    fn worker(world: &World) -> CallbackWorker {
+        CallbackWorker::new(world.deps.clone(), None)
     }
 
     fn reload(&self) {
-        self.rules.store(self.world.rules());
+        self.world.deps.rules.store(self.world.rules());
     }
 
     /// Creates an operation that fails at once, with a callback to this address.
@@ -292,7 +281,7 @@ async fn a_callback_interrupted_before_it_is_recorded_is_resent_with_its_id() {
     }
     // As if the process died here.
     fixture.in_flight.shutdown().await;
-    fixture.worker = Fixture::worker(&fixture.world, &fixture.rules);
+    fixture.worker = Fixture::worker(&fixture.world);
     receiver.set_reply(OK);
     fixture.run().await;
     assert_eq!(fixture.state(id).await, (CallbackState::Pending, 0), "it is still leased");
@@ -335,7 +324,7 @@ async fn a_stopped_worker_finishes_callbacks_in_flight() {
     let (fixture, receiver) = (Fixture::new(), Receiver::start(OK).await);
     let id = fixture.failed("o-1", &receiver.url).await;
     let (stop, stopped) = oneshot::channel();
-    let running = tokio::spawn(Fixture::worker(&fixture.world, &fixture.rules).run(stopped));
+    let running = tokio::spawn(Fixture::worker(&fixture.world).run(stopped));
     while receiver.received().is_empty() {
         tokio::task::yield_now().await;
     }
@@ -369,7 +358,7 @@ async fn a_clock_that_was_ahead_delays_no_callback() {
             assert_eq!(fixture.state(id).await, (CallbackState::Pending, 1));
             fixture.world.clock.set_ahead(-ahead);
             if restarted {
-                fixture.worker = Fixture::worker(&fixture.world, &fixture.rules);
+                fixture.worker = Fixture::worker(&fixture.world);
             }
             receiver.set_reply(OK);
             fixture.run().await;

@@ -67,7 +67,7 @@ impl Engine {
         let (draft, failure) = self.draft(caller, request, accepted, v1);
         let (id, reply) = (draft.operation.id, CreateReply::from(&draft.operation));
         let (may_be_first, has_job) = (draft.opening.is_some(), draft.provider_job.is_some());
-        match self.store.create(draft).await? {
+        match self.deps.store.create(draft).await? {
             InsertOutcome::Created(outcome) => {
                 if may_be_first {
                     self.openings.confirmed(&caller.merchant().id);
@@ -96,7 +96,7 @@ impl Engine {
         accepted: decide::AcceptedRequest,
         v1: Option<&V1Request>,
     ) -> (NewOperation, Option<FailureCause>) {
-        let now = self.clock.now();
+        let now = self.deps.clock.now();
         let (merchant, direction) = (caller.merchant(), request.kind.direction());
         let v1_members = self.v1_members(request, &accepted, v1);
         let decide::AcceptedRequest { shop, kept, fields, failure, .. } = accepted;
@@ -111,9 +111,9 @@ impl Engine {
         let fingerprint = match v1 {
             // Repeats are compared by the v1 body, never by the v2 request that it was translated to.
             Some(v1) => v1.fingerprint,
-            None => repeat::fingerprint(self.store.fingerprint_key(), request, &kept),
+            None => repeat::fingerprint(self.deps.store.fingerprint_key(), request, &kept),
         };
-        let id = TransactionId::compose(now, merchant.bucket, self.random.number());
+        let id = TransactionId::compose(now, merchant.bucket, self.deps.random.number());
         let operation = Operation {
             id,
             merchant: merchant.id.clone(),
@@ -159,7 +159,7 @@ impl Engine {
         let mut members = v1.members.clone();
         if accepted.drops_fields
             && let Some(short) =
-                request.fields.dropped(self.store.fingerprint_key(), request.kind.direction(), &accepted.kept)
+                request.fields.dropped(self.deps.store.fingerprint_key(), request.kind.direction(), &accepted.kept)
         {
             members.add(MemberFingerprints::PAYMENT_DATA, short);
         }
@@ -175,7 +175,7 @@ impl Engine {
         id: TransactionId,
         cause: FailureCause,
     ) {
-        self.metrics.created_failed(direction, cause.as_str());
+        self.deps.metrics.created_failed(direction, cause.as_str());
         // Without the customer's address and account, which are personal data.
         tracing::info!(transaction_id = %id, merchant = caller.merchant().id.as_str(), shop = shop.code.as_str(),
             direction = direction.as_str(), cause = cause.as_str(), "an operation was created FAILED");

@@ -51,13 +51,13 @@ impl Engine {
         if status != Status::Pending {
             return Ok(NextAction::Finished(status));
         }
-        if let Some(preparation) = self.store.preparation(operation.id).await? {
+        if let Some(preparation) = self.deps.store.preparation(operation.id).await? {
             return Ok(preparation.into());
         }
         let Some(provider) = provider.filter(|provider| provider.kind() == operation.provider) else {
             return Ok(NextAction::Stopped);
         };
-        let reported = self.provider.next_action(provider, operation, self.clock.now());
+        let reported = self.provider.next_action(provider, operation, self.deps.clock.now());
         Ok(reported.unwrap_or(NextAction::Preparing))
     }
 

@@ -13,12 +13,11 @@ pub(crate) mod tests;
 use std::sync::Arc;
 
 use crate::auth::signatures::PageSecret;
-use crate::clock::{Clock, Random};
+use crate::deps::Deps;
 use crate::domain::{Operation, UnixMillis};
 use crate::error::{ApiError, RequestError};
 use crate::rules::ProviderRules;
 use crate::store::{OpeningBalances, OrderHome, Store, StoreError};
-use crate::telemetry::Metrics;
 
 pub use customer::NextAction;
 pub use decide::{AcceptedRequest, FailureCause, RefusingRule, RuleRefusal, check_rules};
@@ -27,39 +26,23 @@ pub use report::{Report, Reported};
 
 /// The embedded v2 engine.
 pub struct Engine {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    random: Arc<dyn Random>,
+    deps: Deps,
     provider: Arc<dyn Provider>,
     page_secret: PageSecret,
-    metrics: Arc<Metrics>,
     openings: OpeningBalances,
 }
 
 impl Engine {
-    /// An engine over a store. `page_secret` signs links where the rules name no secret of their own.
+    /// Creates an engine. `page_secret` signs links where the rules name no secret of their own.
     #[must_use]
-    pub fn new(
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        random: Arc<dyn Random>,
-        provider: Arc<dyn Provider>,
-        page_secret: PageSecret,
-        metrics: Arc<Metrics>,
-    ) -> Self {
-        Self { store, clock, random, provider, page_secret, metrics, openings: OpeningBalances::default() }
+    pub fn new(deps: Deps, provider: Arc<dyn Provider>, page_secret: PageSecret) -> Self {
+        Self { deps, provider, page_secret, openings: OpeningBalances::default() }
     }
 
     /// The store behind it.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
-    }
-
-    /// The process's metrics.
-    #[must_use]
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
+        &self.deps.store
     }
 }
 

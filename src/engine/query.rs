@@ -14,7 +14,7 @@ impl Engine {
     /// # Errors
     /// [`ApiError::NotFound`] for every other id.
     pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<StatusRecord, ApiError> {
-        self.store.v2_status(merchant, id).await?.ok_or(ApiError::NotFound)
+        self.deps.store.v2_status(merchant, id).await?.ok_or(ApiError::NotFound)
     }
 
     /// Reads the operation that a v1 request of this merchant created, by its `external_id`.
@@ -27,7 +27,7 @@ impl Engine {
         direction: Direction,
         external_id: &OrderId,
     ) -> Result<OperationView, ApiError> {
-        self.store.v1_status(merchant, direction, external_id).await?.ok_or(ApiError::NotFound)
+        self.deps.store.v1_status(merchant, direction, external_id).await?.ok_or(ApiError::NotFound)
     }
 
     /// Lists a page of the operations that v1 requests of a merchant created, newest first.
@@ -35,7 +35,7 @@ impl Engine {
     /// # Errors
     /// The store could not answer.
     pub async fn v1_history(&self, query: HistoryQuery) -> Result<Page<Operation>, ApiError> {
-        Ok(self.store.history(query).await?)
+        Ok(self.deps.store.history(query).await?)
     }
 
     /// Reads a merchant's balances, by currency; currencies without any entry are absent. Opening balances that no operation
@@ -45,14 +45,14 @@ impl Engine {
     /// The store could not answer.
     pub async fn balances(&self, merchant: &Merchant) -> Result<Vec<(Currency, Balance)>, ApiError> {
         self.open_ledger(merchant).await?;
-        Ok(self.store.balances(&merchant.id).await?)
+        Ok(self.deps.store.balances(&merchant.id).await?)
     }
 
     /// Posts the opening balances. A merchant without any is not noted as done: a later change of its rules may add some.
     async fn open_ledger(&self, merchant: &Merchant) -> Result<(), ApiError> {
         let opening = self.openings.offered(&merchant.id, &merchant.balance.opening);
         if let Some(opening) = opening.filter(|opening| !opening.is_empty()) {
-            self.store.open_ledger(&merchant.id, opening, self.clock.now()).await?;
+            self.deps.store.open_ledger(&merchant.id, opening, self.deps.clock.now()).await?;
             self.openings.confirmed(&merchant.id);
         }
         Ok(())

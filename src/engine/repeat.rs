@@ -59,7 +59,7 @@ impl Engine {
         order_id: &OrderId,
         sent: Compared<'_>,
     ) -> Result<Option<CreateReply>, CreateError> {
-        match self.store.by_order(merchant, direction, order_id).await? {
+        match self.deps.store.by_order(merchant, direction, order_id).await? {
             OrderLookup::Free => Ok(None),
             OrderLookup::Reserved => Err(self.reserved(merchant, direction, order_id).await),
             OrderLookup::Operation(stored) => self.answer_from(*stored, sent).await.map(Some),
@@ -73,7 +73,7 @@ impl Engine {
         direction: Direction,
         order_id: &OrderId,
     ) -> CreateError {
-        match self.store.order_home(merchant, direction, order_id).await {
+        match self.deps.store.order_home(merchant, direction, order_id).await {
             // A claim that was taken back a moment ago was the old service's.
             Ok(home) => CreateError::Reserved(home.unwrap_or(OrderHome::Legacy)),
             Err(error) => error.into(),
@@ -85,7 +85,7 @@ impl Engine {
         let fingerprint = match (sent, &stored.v1) {
             (Compared::V1Body(fingerprint), Some(_)) => fingerprint,
             (Compared::V2Request(request), None) => {
-                fingerprint(self.store.fingerprint_key(), request, &stored.comparison.kept)
+                fingerprint(self.deps.store.fingerprint_key(), request, &stored.comparison.kept)
             }
             // Switching the API version is not a way to retry (promise P246), even with the same data.
             (Compared::V1Body(_), None) | (Compared::V2Request(_), Some(_)) => {
@@ -98,7 +98,7 @@ impl Engine {
         match sent {
             Compared::V1Body(_) => Err(CreateError::OtherBody(Box::new(self.earlier_request(stored).await?))),
             Compared::V2Request(request) => {
-                let fields = self.store.fields(stored.operation.id).await?;
+                let fields = self.deps.store.fields(stored.operation.id).await?;
                 let sent_fields = fields.as_ref().map_or("{}", |fields| &fields.sent);
                 let paths = differences(request, &stored, sent_fields);
                 Err(CreateError::OtherData { transaction_id: stored.operation.id.digits().as_str().into(), paths })
@@ -109,7 +109,7 @@ impl Engine {
     /// Returns the v1 request that created an operation, as far as the operation holds it.
     async fn earlier_request(&self, stored: Stored) -> Result<EarlierRequest, StoreError> {
         let Stored { operation, comparison, v1, .. } = stored;
-        let fields = self.store.fields(operation.id).await?.unwrap_or_default();
+        let fields = self.deps.store.fields(operation.id).await?.unwrap_or_default();
         let (return_url, card_number) = match operation.kind {
             Kind::Deposit(deposit) => (Some(deposit.success_url), None),
             Kind::Withdrawal(withdrawal) => (None, Some(withdrawal.account_number)),

@@ -42,7 +42,7 @@ impl Engine {
         id: TransactionId,
         report: Report,
     ) -> Result<Reported, StoreError> {
-        let stored = self.store.by_id(id).await?;
+        let stored = self.deps.store.by_id(id).await?;
         let own = |operation: &Operation| operation.shop == *shop && operation.provider == provider;
         let Some(stored) = stored.filter(|stored| own(&stored.operation)) else { return Ok(Reported::Unknown) };
         let status = stored.operation.state.status();
@@ -52,7 +52,7 @@ impl Engine {
             Report::Prepared(_) if stored.operation.direction() == Direction::Payout => self.end_job(id).await,
             Report::Pending => self.end_job(id).await,
             Report::Prepared(preparation) => {
-                let kept = self.store.prepare(id, preparation).await?;
+                let kept = self.deps.store.prepare(id, preparation).await?;
                 Ok(if kept { Reported::Taken } else { Reported::Repeated })
             }
         }
@@ -60,7 +60,7 @@ impl Engine {
 
     /// Ends the provider's job: there is nothing to store.
     async fn end_job(&self, id: TransactionId) -> Result<Reported, StoreError> {
-        self.store.end_provider_job(id).await.map(|()| Reported::Taken)
+        self.deps.store.end_provider_job(id).await.map(|()| Reported::Taken)
     }
 
     async fn finish(
@@ -70,7 +70,7 @@ impl Engine {
         id: TransactionId,
         outcome: Outcome,
     ) -> Result<Reported, StoreError> {
-        match self.store.complete(id, outcome, self.clock.now()).await? {
+        match self.deps.store.complete(id, outcome, self.deps.clock.now()).await? {
             CompletionOutcome::Completed => Ok(Reported::Taken),
             CompletionOutcome::AlreadyCompleted => Ok(Reported::Repeated),
             CompletionOutcome::Unknown => Ok(Reported::Unknown),

@@ -22,7 +22,8 @@ use super::{Engine, NextAction, Report, Reported};
 use crate::auth::callers::{Interface, KnownKey};
 use crate::auth::signatures::PageSecret;
 use crate::auth::{Caller, SignedBody, signatures};
-use crate::clock::{Clock as _, ManualClock, SystemClock, SystemRandomness};
+use crate::clock::{Clock as _, ManualClock};
+use crate::deps::Deps;
 use crate::domain::{
     Answer, CreateReply, Direction, MerchantId, OrderId, ProviderKind, Secret, ShopCode, Status, TransactionId,
     UnixMillis,
@@ -32,9 +33,8 @@ use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, load};
 use crate::service::V2Service;
 use crate::store::{
-    CallbackClaim, CallbackId, CallbackNext, CallbackTarget, CallbackTry, Reservations, Store, TryOutcome, open_store,
+    CallbackClaim, CallbackId, CallbackNext, CallbackTarget, CallbackTry, Reservations, Store, TryOutcome,
 };
-use crate::telemetry::Metrics;
 use crate::v1::V1Frontend;
 use crate::v2::{ForwardedHeaders, ServiceCall};
 
@@ -79,7 +79,8 @@ pub(crate) struct World {
     directory: tempfile::TempDir,
     pub engine: Arc<Engine>,
     pub clock: Arc<ManualClock>,
-    metrics: Arc<Metrics>,
+    /// Its rules are those from the start.
+    pub deps: Deps,
 }
 
 impl World {
@@ -105,25 +106,14 @@ impl World {
         for (path, text) in changed {
             put(directory.path(), &format!("rules/{path}"), text);
         }
-        let rules = rules(directory.path());
-        let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
-        let store = open_store(&rules.gateway.store, Arc::new(SystemClock), random.clone(), Arc::clone(&metrics))
-            .unwrap()
-            .store;
         let clock = Arc::new(ManualClock::at(START));
-        let page_secret = PageSecret::new(Secret::new(b"pages"));
-        let providers = Arc::new(Providers::default());
-        let engine = Arc::new(Engine::new(store, clock.clone(), random, providers, page_secret, Arc::clone(&metrics)));
-        Self { directory, engine, clock, metrics }
+        let deps = Deps::open(rules(directory.path()), clock.clone());
+        Self { directory, engine: engine(&deps), clock, deps }
     }
 
     /// The same store under another engine.
     fn restarted(self) -> Self {
-        let (store, clock, metrics) = (Arc::clone(self.store()), self.clock.clone(), Arc::clone(&self.metrics));
-        let random = Arc::new(SystemRandomness::default());
-        let page_secret = PageSecret::new(Secret::new(b"pages"));
-        let providers = Arc::new(Providers::default());
-        Self { engine: Arc::new(Engine::new(store, clock, random, providers, page_secret, metrics)), ..self }
+        Self { engine: engine(&self.deps), ..self }
     }
 
     /// Changes a rule file; callers made afterwards see it.
@@ -197,7 +187,7 @@ impl World {
 
     /// The v1 front before it.
     fn frontend(&self) -> V1Frontend {
-        V1Frontend::new(self.service(), self.store().fingerprint_key().clone(), Arc::clone(&self.metrics))
+        V1Frontend::new(self.service(), self.store().fingerprint_key().clone(), Arc::clone(&self.deps.metrics))
     }
 
     pub(crate) async fn deposit(&self, members: &str) -> Result<String, String> {
@@ -251,11 +241,15 @@ impl World {
     /// How many operations were created FAILED, by the metrics.
     fn created_failed(&self) -> Vec<String> {
         const NAME: &str = "paybridge_operations_created_failed_total";
-        let page = self.metrics.render();
+        let page = self.deps.metrics.render();
         let mut lines: Vec<_> = page.lines().filter_map(|line| line.strip_prefix(NAME)).map(str::to_owned).collect();
         lines.sort();
         lines
     }
+}
+
+fn engine(deps: &Deps) -> Arc<Engine> {
+    Arc::new(Engine::new(deps.clone(), Arc::<Providers>::default(), PageSecret::new(Secret::new(b"pages"))))
 }
 
 fn acme() -> MerchantId {

@@ -26,6 +26,7 @@ use super::{ByHome, Homes};
 use crate::auth::signatures::{PageSecret, sign_v2};
 use crate::auth::{Caller, Interface, KnownKey, SignedBody};
 use crate::clock::{Random as _, SystemClock, SystemRandomness};
+use crate::deps::Deps;
 use crate::domain::{Direction, MerchantId, OrderId, Secret, UnixMillis};
 use crate::engine::Engine;
 use crate::legacy::RequestHead;
@@ -33,7 +34,6 @@ use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, load};
 use crate::service::V2Service;
 use crate::store::{OrderLookup, Store, open_store, postgres};
-use crate::telemetry::Metrics;
 use crate::v1::V1Frontend;
 use crate::v2::{ForwardedHeaders, ServiceCall};
 
@@ -140,21 +140,14 @@ struct Node {
 }
 
 impl Node {
-    fn on(store: &Arc<dyn Store>) -> Self {
-        let metrics = Arc::<Metrics>::default();
-        let engine = Engine::new(
-            Arc::clone(store),
-            Arc::new(SystemClock),
-            Arc::new(SystemRandomness::default()),
-            Arc::<Providers>::default(),
-            PageSecret::new(Secret::new(b"pages")),
-            Arc::clone(&metrics),
-        );
+    fn on(store: Arc<dyn Store>, rules: &Arc<RuleSet>) -> Self {
+        let deps = Deps::over(store, Arc::clone(rules), Arc::new(SystemClock));
+        let page_secret = PageSecret::new(Secret::new(b"pages"));
+        let engine = Engine::new(deps.clone(), Arc::<Providers>::default(), page_secret);
         let service = V2Service::Embedded(Arc::new(engine));
-        let (clock, key) = (Arc::new(SystemClock), store.fingerprint_key().clone());
-        let homes = Homes::new(Arc::clone(store), Arc::default(), None, clock, Arc::clone(&metrics));
-        let frontend = V1Frontend::new(service.clone(), key, metrics);
-        Self { frontend, homes, service }
+        let key = deps.store.fingerprint_key().clone();
+        let frontend = V1Frontend::new(service.clone(), key, Arc::clone(&deps.metrics));
+        Self { frontend, homes: Homes::new(deps, None), service }
     }
 }
 
@@ -199,7 +192,8 @@ impl World {
         for direction in [Direction::Payin, Direction::Payout] {
             store.mark_complete(&merchant, direction, UnixMillis(0)).await.unwrap();
         }
-        Self { nodes: stores.iter().map(Node::on).collect(), store, rules: all, merchant, old }
+        let nodes = stores.into_iter().map(|store| Node::on(store, &all[0])).collect();
+        Self { nodes, store, rules: all, merchant, old }
     }
 
     /// Runs random steps for one order.

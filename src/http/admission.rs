@@ -134,7 +134,7 @@ impl GatewayState {
         no_query_on_post(head)?;
         let (segment, query) = (segment.into(), head.uri.query().map(Into::into));
         let signature = v2_signature(head);
-        let forwarded = match self.deps.engine {
+        let forwarded = match self.services.engine {
             Some(_) if !may_be_forwarded => ForwardedHeaders::default(),
             Some(_) | None => forwarded_headers(&context.request_id, &head.headers),
         };
@@ -159,7 +159,7 @@ impl GatewayState {
         let signature = report_signature(&head.headers)?;
         // Counted like a wrong signature, so that guessing shop codes is throttled.
         let unknown = || self.count_failure(AdmissionError::UnknownPath, address, &rules);
-        let engine = self.deps.engine.as_ref().ok_or_else(unknown)?;
+        let engine = self.services.engine.as_ref().ok_or_else(unknown)?;
         let (shop, provider) = events::provider_of(&rules, shop).ok_or_else(unknown)?;
 
         context.stage_begins();
@@ -186,7 +186,7 @@ impl GatewayState {
     {
         let rules = Arc::clone(&context.rules);
         let limits = &rules.gateway.limits;
-        let engine = self.deps.engine.as_ref().ok_or(AdmissionError::UnknownPath)?;
+        let engine = self.services.engine.as_ref().ok_or(AdmissionError::UnknownPath)?;
         let uri = head.uri.path_and_query().map_or("", |uri| uri.as_str());
         let mut page = PageRequest::verified(engine, &rules, kind, uri, self.deps.clock.now())?;
         if decides {

@@ -21,20 +21,18 @@ use super::request_ids::{request_id_of, trace_id};
 use super::router;
 use crate::auth::callers::client_address;
 use crate::auth::{Interface, PerAddress};
-use crate::clock::{Clock, Random};
+use crate::deps::Deps;
 use crate::domain::{Answer, CallbackSignature, UnixMillis, wide};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
 use crate::homes::Homes;
-use crate::outbound::Outbound;
 use crate::pages::PageReply;
 use crate::reply_room::{ReplyRoom, ReservedRoom};
-use crate::rules::{CurrentRules, Merchant, RuleSet};
+use crate::rules::{Merchant, RuleSet};
 use crate::service::V2Service;
 use crate::shadow::ShadowChecks;
-use crate::store::Store;
 use crate::telemetry::access::loggable;
-use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Metrics, Stage, Stopwatch};
+use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Stage, Stopwatch};
 use crate::v1::V1Frontend;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -42,34 +40,24 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The most bytes of a customer's page beside its logo.
 const PAGE_BYTES: usize = 16 * 1024;
 
-/// What a gateway needs.
+/// The services behind a gateway.
 #[derive(Clone)]
-pub struct GatewayDeps {
-    /// The rules. A request reads them once.
-    pub rules: CurrentRules,
-    /// Finds what relayed callbacks are about.
-    pub store: Arc<dyn Store>,
+pub struct GatewayServices {
     /// Takes providers' reports and serves customers' pages; `None` when the engine is remote, which has its own.
     pub engine: Option<Arc<Engine>>,
-    /// Reaches the old v1 service.
-    pub outbound: Arc<Outbound>,
     /// Checks the creates of merchants in mode `shadow`; `None`: nothing is checked.
     pub checks: Option<Arc<ShadowChecks>>,
     /// Serves native v2 requests and translated v1 ones.
     pub service: V2Service,
-    /// Decides whether v1 timestamps and links are in time.
-    pub clock: Arc<dyn Clock>,
-    /// Draws request ids.
-    pub random: Arc<dyn Random>,
-    /// The process's metrics.
-    pub metrics: Arc<Metrics>,
     /// Takes a line for each request.
     pub access_log: Arc<dyn AccessLog>,
 }
 
 /// What all requests of a gateway share.
 pub(super) struct GatewayState {
-    pub(super) deps: GatewayDeps,
+    /// A request loads the rules once.
+    pub(super) deps: Deps,
+    pub(super) services: GatewayServices,
     pub(super) v1: V1Frontend,
     pub(super) homes: Homes,
     /// As at the start: a change of `[clients]` needs a restart.
@@ -90,17 +78,11 @@ pub(super) struct GatewayState {
 
 impl GatewayState {
     /// Reads `[clients]` and `[engine]` now; everything else is read with each request.
-    pub(super) fn new(deps: GatewayDeps) -> Self {
-        let rules = deps.rules.load_full();
+    pub(super) fn new(deps: Deps, services: GatewayServices) -> Self {
+        let (rules, fingerprint_key) = (deps.rules.load_full(), deps.store.fingerprint_key().clone());
         Self {
-            v1: V1Frontend::new(deps.service.clone(), deps.store.fingerprint_key().clone(), Arc::clone(&deps.metrics)),
-            homes: Homes::new(
-                Arc::clone(&deps.store),
-                Arc::clone(&deps.outbound),
-                deps.checks.clone(),
-                Arc::clone(&deps.clock),
-                Arc::clone(&deps.metrics),
-            ),
+            v1: V1Frontend::new(services.service.clone(), fingerprint_key, Arc::clone(&deps.metrics)),
+            homes: Homes::new(deps.clone(), services.checks.clone()),
             trusted_proxies: rules.gateway.clients.trusted_proxies.clone(),
             callback_signature: rules.gateway.callback_signature.clone(),
             failed_authentications: PerAddress::new(rules.gateway.limits.unauthenticated_per_ip),
@@ -109,6 +91,7 @@ impl GatewayState {
             legacy_failures: LogThrottle::default(),
             unavailable: LogThrottle::default(),
             deps,
+            services,
         }
     }
 }
@@ -317,7 +300,7 @@ impl RequestContext {
             gateway.deps.metrics.refused(reason);
         }
         self.count_for_merchant(refused, time);
-        gateway.deps.access_log.line(&AccessLine {
+        gateway.services.access_log.line(&AccessLine {
             request_id: self.request_id.to_str().unwrap_or_default(),
             merchant: self.merchant.as_ref().map(|merchant| merchant.id.as_str()),
             route: self.route,

@@ -20,6 +20,7 @@ use super::listener::{ConnectionInfo, Inbound, Service};
 use super::reply::Reply;
 use super::router::MerchantRoute;
 use crate::callback::relay;
+use crate::deps::Deps;
 use crate::domain::{Answer, Direction};
 use crate::error::ApiError;
 use crate::homes::{ByHome, V1Reply};
@@ -28,7 +29,7 @@ use crate::rules::{Endpoint, Mode};
 use crate::telemetry::Stage;
 use crate::v2::ServiceCall;
 
-pub use super::context::GatewayDeps;
+pub use super::context::GatewayServices;
 
 /// The most bytes of a page of v1's history, as the default dialect writes it.
 const HISTORY_BYTES: usize = 256 * 1024;
@@ -40,8 +41,8 @@ pub struct Gateway(Arc<GatewayState>);
 impl Gateway {
     /// Creates a gateway; `[clients]` and `[engine]` are read now, everything else with each request.
     #[must_use]
-    pub fn new(deps: GatewayDeps) -> Self {
-        Self(Arc::new(GatewayState::new(deps)))
+    pub fn new(deps: Deps, services: GatewayServices) -> Self {
+        Self(Arc::new(GatewayState::new(deps, services)))
     }
 
     /// Answers a request.
@@ -145,8 +146,8 @@ impl GatewayState {
         let call = ServiceCall { caller: &caller, forwarded: &forwarded };
         let query = query.as_deref();
         let done = match route {
-            MerchantRoute::V2Create(direction) => self.deps.service.create(call, direction, &body, signature).await,
-            MerchantRoute::V2Status => self.deps.service.status(call, &segment, signature).await,
+            MerchantRoute::V2Create(direction) => self.services.service.create(call, direction, &body, signature).await,
+            MerchantRoute::V2Status => self.services.service.status(call, &segment, signature).await,
             MerchantRoute::V1(Endpoint::Payin) => self.v1.create(call, Direction::Payin, &body).await,
             MerchantRoute::V1(Endpoint::Payout) => self.v1.create(call, Direction::Payout, &body).await,
             MerchantRoute::V1(Endpoint::PayinStatus) => self.v1.status(call, Direction::Payin, query).await,

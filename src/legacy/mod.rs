@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
-use crate::domain::{FingerprintInput, FingerprintKey, MerchantId};
+use crate::deps::Deps;
+use crate::domain::{FingerprintInput, MerchantId};
 use crate::error::LegacyError;
 use crate::outbound::{Outbound, OutboundError, RequestPlaces};
 use crate::rules::LegacyRules;
@@ -46,12 +47,13 @@ pub struct Legacy {
 }
 
 impl Legacy {
-    /// Forwards with `outbound`. The name in `Via` is made from the store's `fingerprint_key`: all nodes of a gateway have
-    /// the same one.
+    /// Creates a client of the old service. The name in `Via` is made from the store's fingerprint key: all nodes of a
+    /// gateway have the same one.
     #[must_use]
-    pub fn new(outbound: Arc<Outbound>, metrics: Arc<Metrics>, fingerprint_key: &FingerprintKey) -> Self {
-        let hash = fingerprint_key.fingerprint(&FingerprintInput::of("via"));
+    pub fn new(deps: &Deps) -> Self {
+        let hash = deps.store.fingerprint_key().fingerprint(&FingerprintInput::of("via"));
         let pseudonym = format!("paybridge-{}", &hex::encode(hash.0)[..16]).into();
+        let (outbound, metrics) = (Arc::clone(&deps.outbound), Arc::clone(&deps.metrics));
         Self { outbound, metrics, places: RequestPlaces::new(IN_FLIGHT), pseudonym }
     }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::http::{self, ProviderAnswer, ProviderBody, Unknown};
 use super::withdrawal_result;
 use crate::backoff;
-use crate::clock::{Clock, ClockJumps, Random};
+use crate::clock::ClockJumps;
+use crate::deps::Deps;
 use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
 use crate::engine::{Engine, Report, Reported};
-use crate::outbound::Outbound;
-use crate::rules::{CurrentRules, HttpProvider, ProviderRules, RuleSet};
-use crate::store::{ProviderJob, Store, StoreError};
-use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
+use crate::rules::{HttpProvider, ProviderRules, RuleSet};
+use crate::store::{ProviderJob, StoreError};
+use crate::telemetry::{LogThrottle, Stopwatch};
 
 /// How long a job waits if the rules in force have no matching provider for its shop.
 pub(super) const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
@@ -42,12 +42,10 @@ impl JobHandler {
 
 /// The dependencies of provider jobs.
 pub(super) struct JobContext {
+    pub deps: Deps,
+    /// Records results.
     pub engine: Arc<Engine>,
-    pub rules: CurrentRules,
-    pub outbound: Arc<Outbound>,
-    pub clock: Arc<dyn Clock>,
     pub jumps: ClockJumps,
-    pub random: Arc<dyn Random>,
     /// Throttles log lines, for each shop and kind of failure.
     pub throttle: LogThrottle<(ShopCode, &'static str)>,
     /// Shops whose provider was logged as giving no result.
@@ -55,16 +53,8 @@ pub(super) struct JobContext {
 }
 
 impl JobContext {
-    pub(super) fn store(&self) -> &dyn Store {
-        &**self.engine.store()
-    }
-
     fn silent(&self) -> MutexGuard<'_, HashSet<ShopCode>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn metrics(&self) -> &Metrics {
-        self.engine.metrics()
     }
 
     /// Does a job and counts the outcome. If the store fails, the job is done again after its lease.
@@ -74,7 +64,7 @@ impl JobContext {
             JobHandler::Http(provider) => self.http(job, provider).await?,
             JobHandler::Missing => self.postpone(job).await?,
         };
-        self.metrics().provider_job(outcome);
+        self.deps.metrics.provider_job(outcome);
         Ok(())
     }
 
@@ -89,15 +79,15 @@ impl JobContext {
 
     async fn http(&self, job: &ProviderJob, provider: &HttpProvider) -> Result<&'static str, StoreError> {
         let (operation, shop) = (&job.operation, &job.operation.shop);
-        let fields = self.store().fields(operation.id).await?;
+        let fields = self.deps.store.fields(operation.id).await?;
         let fields = fields.ok_or_else(|| StoreError::Corrupt(format!("operation {} has no fields", operation.id)))?;
-        let rules = self.rules.load_full();
+        let rules = self.deps.rules.load_full();
         let public_url = &rules.gateway.server.public_url;
         let return_url = self.return_url(&rules, operation);
         let body = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
         let watch = Stopwatch::start();
-        let answer = http::send(&self.outbound, provider, body, self.clock.now()).await;
-        self.metrics().provider_request(shop.as_str(), answer.outcome(), watch.elapsed());
+        let answer = http::send(&self.deps.outbound, provider, body, self.deps.clock.now()).await;
+        self.deps.metrics.provider_request(shop.as_str(), answer.outcome(), watch.elapsed());
         match answer {
             ProviderAnswer::Reported(report) => {
                 if self.silent().remove(shop) {
@@ -131,7 +121,7 @@ impl JobContext {
             Reported::Unknown => "unknown",
         };
         // The operation has its result already, or does not exist: the job is done.
-        self.store().end_provider_job(id).await?;
+        self.deps.store.end_provider_job(id).await?;
         Ok(label)
     }
 
@@ -141,7 +131,7 @@ impl JobContext {
         provider: &HttpProvider,
         unknown: &Unknown,
     ) -> Result<&'static str, StoreError> {
-        let (id, shop, now) = (job.operation.id, &job.operation.shop, self.clock.now());
+        let (id, shop, now) = (job.operation.id, &job.operation.shop, self.deps.clock.now());
         let (shop_code, cause) = (shop.as_str(), &unknown.cause);
         tracing::debug!(transaction_id = %id, shop = shop_code, attempts = attempts(job), %cause,
             "a provider gave no result");
@@ -155,9 +145,10 @@ impl JobContext {
             tracing::warn!(shop = shop_code, %cause,
                 "a provider gives no result; its operations stay PENDING and will be retried");
         }
-        let wait = backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.random.number());
+        let wait =
+            backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.deps.random.number());
         let due = backoff::due(now, wait, created_at.plus(*give_up_after));
-        self.store().postpone_provider_job(id, due).await?;
+        self.deps.store.postpone_provider_job(id, due).await?;
         Ok("retried")
     }
 
@@ -167,17 +158,18 @@ impl JobContext {
         let (id, shop) = (job.operation.id, &job.operation.shop);
         tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = attempts(job), %cause,
             "gave up: the provider returned no result; the operation stays PENDING until the provider reports one");
-        let unprepared = job.operation.direction() == Direction::Payin && self.store().preparation(id).await?.is_none();
-        if !unprepared || !self.store().prepare(id, Preparation::Stopped).await? {
-            self.store().end_provider_job(id).await?;
+        let unprepared =
+            job.operation.direction() == Direction::Payin && self.deps.store.preparation(id).await?.is_none();
+        if !unprepared || !self.deps.store.prepare(id, Preparation::Stopped).await? {
+            self.deps.store.end_provider_job(id).await?;
         }
         Ok("given_up")
     }
 
     async fn postpone(&self, job: &ProviderJob) -> Result<&'static str, StoreError> {
-        let now = self.clock.now();
+        let now = self.deps.clock.now();
         self.log_missing_provider(&job.operation.shop, job.operation.provider);
-        self.store().postpone_provider_job(job.operation.id, now.plus(UNTIL_RULES_CHANGE)).await?;
+        self.deps.store.postpone_provider_job(job.operation.id, now.plus(UNTIL_RULES_CHANGE)).await?;
         Ok("postponed")
     }
 

@@ -13,11 +13,11 @@ use tokio::task::{JoinError, JoinSet};
 use super::Providers;
 use super::in_flight::InFlightLimiter;
 use super::job::{JobContext, JobHandler, UNTIL_RULES_CHANGE};
-use crate::clock::{Clock, ClockJumps, DatedWaits, Random};
+use crate::clock::{ClockJumps, DatedWaits};
+use crate::deps::Deps;
 use crate::domain::{ShopCode, UnixMillis};
 use crate::engine::Engine;
-use crate::outbound::Outbound;
-use crate::rules::{CurrentRules, ProviderRules, RuleSet};
+use crate::rules::{ProviderRules, RuleSet};
 use crate::store::{Claim, Misdated, MisdatedWaits, ProviderQueue, StoreError, TaskKind};
 use crate::telemetry::LogThrottle;
 
@@ -32,22 +32,6 @@ const CORRECTED_AT_ONCE: usize = 1000;
 /// The interval between two log lines about one kind of failure of a shop.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
-/// The dependencies of a [`ProviderWorker`].
-pub struct ProviderDeps {
-    /// Records results; its store holds the queue.
-    pub engine: Arc<Engine>,
-    /// Returns the rules in force.
-    pub rules: CurrentRules,
-    /// Sends requests to HTTP providers.
-    pub outbound: Arc<Outbound>,
-    /// The providers that the engine notifies when it stores a job.
-    pub providers: Arc<Providers>,
-    /// Decides when jobs are due.
-    pub clock: Arc<dyn Clock>,
-    /// Randomizes retries.
-    pub random: Arc<dyn Random>,
-}
-
 /// Does this process's share of the provider jobs.
 pub struct ProviderWorker {
     context: Arc<JobContext>,
@@ -61,13 +45,13 @@ pub struct ProviderWorker {
 type InFlightJobs = JoinSet<Result<(), StoreError>>;
 
 impl ProviderWorker {
-    /// Creates a worker for the queue of the engine's store.
+    /// Creates a worker for the queue of the store. `engine` records results, and notifies `providers` when it stores
+    /// a job.
     #[must_use]
-    pub fn new(deps: ProviderDeps) -> Self {
-        let ProviderDeps { engine, rules, outbound, providers, clock, random } = deps;
+    pub fn new(deps: Deps, engine: Arc<Engine>, providers: Arc<Providers>) -> Self {
         let throttle = LogThrottle::new(BETWEEN_LINES);
-        let jumps = ClockJumps::new(Arc::clone(&clock));
-        let context = JobContext { engine, rules, outbound, clock, jumps, random, throttle, silent: Mutex::default() };
+        let jumps = ClockJumps::new(Arc::clone(&deps.clock));
+        let context = JobContext { deps, engine, jumps, throttle, silent: Mutex::default() };
         let round_failures = LogThrottle::default();
         Self { context: Arc::new(context), providers, limiter: InFlightLimiter::default(), round_failures }
     }
@@ -103,9 +87,9 @@ impl ProviderWorker {
 
     /// Claims and starts the jobs that are due. Returns how long until more can start; zero if there may be more now.
     async fn round(&self, in_flight: &mut InFlightJobs) -> Result<Duration, StoreError> {
-        let rules = self.context.rules.load_full();
-        let now = self.context.clock.now();
-        let queues = self.context.store().provider_queues().await?;
+        let rules = self.context.deps.rules.load_full();
+        let now = self.context.deps.clock.now();
+        let queues = self.context.deps.store.provider_queues().await?;
         if self.correct_waits(&rules, &queues).await? {
             return Ok(Duration::ZERO);
         }
@@ -137,14 +121,14 @@ impl ProviderWorker {
     async fn correct_waits(&self, rules: &RuleSet, queues: &[ProviderQueue]) -> Result<bool, StoreError> {
         let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
         // Read now: the clock may have been set back since the round began.
-        let now = self.context.clock.now();
+        let now = self.context.deps.clock.now();
         let latest = |queue: &ProviderQueue| (queue.shop.as_str().into(), now.plus(longest_wait(rules, &queue.shop)));
         let waits = match doubtful {
             DatedWaits::QueuedAfter(after, _) => MisdatedWaits::QueuedAfter(after),
             DatedWaits::Overlong => MisdatedWaits::Overlong(queues.iter().map(latest).collect()),
         };
         let misdated = Misdated { kind: TaskKind::ProviderJob, now, waits, limit: CORRECTED_AT_ONCE };
-        let corrected = if queues.is_empty() { 0 } else { self.context.store().make_due(misdated).await? };
+        let corrected = if queues.is_empty() { 0 } else { self.context.deps.store.make_due(misdated).await? };
         if corrected > 0 {
             tracing::warn!(corrected, "provider jobs are due now: a wrong clock had them wait for too long");
         }
@@ -172,7 +156,7 @@ impl ProviderWorker {
             return Ok(0);
         }
         let claim = Claim { shop: shop.clone(), now, lease_until: now.plus(lease), limit };
-        let jobs = self.context.store().claim_provider_jobs(claim).await?;
+        let jobs = self.context.deps.store.claim_provider_jobs(claim).await?;
         let count = jobs.len();
         for job in jobs {
             let (context, handler) = (Arc::clone(&self.context), JobHandler::of(rules, &job));

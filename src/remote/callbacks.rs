@@ -46,7 +46,7 @@ impl Remote {
         entry: JournalEntry,
         deadline: RequestDeadline,
     ) -> Result<JournalEntry, ApiError> {
-        self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
+        self.journal().sent_again(entry.id, self.parts.deps.clock.now()).await?;
         let Delivered { outcome, .. } = self.deliver(signer.key(), &entry, deadline).await;
         match outcome {
             Ok(answer) => self.keep(entry, answer).await,

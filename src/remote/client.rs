@@ -5,38 +5,22 @@ use std::sync::Arc;
 use super::orders::OrderLocks;
 use super::outages::OutageLog;
 use super::refresher::StatusRefresher;
-use crate::clock::{Clock, ClockJumps};
-use crate::outbound::{Outbound, RequestPlaces};
+use crate::clock::ClockJumps;
+use crate::deps::Deps;
+use crate::outbound::RequestPlaces;
 use crate::rules::RemoteEngine;
-use crate::store::{Journal, Store};
+use crate::store::Journal;
 use crate::telemetry::Metrics;
 use crate::v2::{ForwardedHeaders, ServiceCall};
 
 /// The most requests to the engine at once.
 const IN_FLIGHT: usize = 2048;
 
-/// What a remote v2 service needs.
-pub struct RemoteDeps {
-    /// The engine's address and limits.
-    pub engine: RemoteEngine,
-    /// Holds the journal and the `order_id`s that are reserved for v1.
-    pub store: Arc<dyn Store>,
-    /// Sends the requests.
-    pub outbound: Arc<Outbound>,
-    /// Dates the journal's entries.
-    pub clock: Arc<dyn Clock>,
-    /// The process's metrics.
-    pub metrics: Arc<Metrics>,
-}
-
 /// What all calls share.
 pub(super) struct RemoteState {
     pub(super) engine: RemoteEngine,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) outbound: Arc<Outbound>,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) deps: Deps,
     pub(super) jumps: ClockJumps,
-    pub(super) metrics: Arc<Metrics>,
     pub(super) places: RequestPlaces,
     pub(super) orders: OrderLocks,
     pub(super) outages: OutageLog,
@@ -52,25 +36,13 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Creates the service; its calls carry no request's headers.
+    /// Creates the service of an engine with this address and limits; its calls carry no request's headers.
     #[must_use]
-    pub fn new(parts: RemoteDeps) -> Self {
-        let RemoteDeps { engine, store, outbound, clock, metrics } = parts;
+    pub fn new(engine: RemoteEngine, deps: Deps) -> Self {
         let (orders, outages, refresher) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
-        let jumps = ClockJumps::new(Arc::clone(&clock));
+        let jumps = ClockJumps::new(Arc::clone(&deps.clock));
         let places = RequestPlaces::new(IN_FLIGHT);
-        let parts = Arc::new(RemoteState {
-            engine,
-            store,
-            outbound,
-            clock,
-            jumps,
-            metrics,
-            places,
-            orders,
-            outages,
-            refresher,
-        });
+        let parts = Arc::new(RemoteState { engine, deps, jumps, places, orders, outages, refresher });
         Self { parts, forwarded: ForwardedHeaders::default() }
     }
 
@@ -80,10 +52,10 @@ impl Remote {
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
-        &self.parts.metrics
+        &self.parts.deps.metrics
     }
 
     pub(super) fn journal(&self) -> &dyn Journal {
-        &*self.parts.store
+        &*self.parts.deps.store
     }
 }

@@ -164,7 +164,7 @@ impl Remote {
         let trust = &self.parts.engine.trust;
         let (response_body, egress) = (ResponseBody::Whole(RESPONSE_LIMIT), EgressPolicy::Anywhere);
         let request = OutboundRequest { url, trust, headers, spelled: &[], body, timeout, response_body, egress };
-        let response = self.parts.outbound.send(request, self.parts.clock.now()).await;
+        let response = self.parts.deps.outbound.send(request, self.parts.deps.clock.now()).await;
         self.metrics().engine_request(outcome(&response), watch.elapsed());
         response
     }

@@ -22,6 +22,6 @@ mod tests;
 mod v1;
 
 pub use callbacks::EngineCallback;
-pub use client::{Remote, RemoteDeps};
+pub use client::Remote;
 pub use recovery::Recovery;
 pub use v1::{is_final, shown};

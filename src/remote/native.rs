@@ -53,11 +53,11 @@ impl Remote {
         };
         // A body without an order id is for the engine to refuse.
         let Some(order_id) = order_id else { return Ok(()) };
-        let (store, merchant) = (&self.parts.store, caller.merchant());
+        let (store, merchant) = (&self.parts.deps.store, caller.merchant());
         let home = match merchant.v1.mode {
             Mode::Translate => store.order_home(&merchant.id, direction, &order_id).await?,
             Mode::Legacy | Mode::Shadow | Mode::Staged(_) => {
-                let now = self.parts.clock.now();
+                let now = self.parts.deps.clock.now();
                 Some(store.claim(&merchant.id, direction, &order_id, HomeClaim::Native, now).await?)
             }
         };

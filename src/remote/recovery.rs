@@ -13,9 +13,8 @@ use super::client::Remote;
 use super::deadline::RequestDeadline;
 use super::resolve::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
-use crate::clock::Random;
 use crate::error::ApiError;
-use crate::rules::{CurrentRules, RuleSet};
+use crate::rules::RuleSet;
 use crate::store::{EntryId, EntryProgress, JournalEntry, StoreError};
 
 /// The most creates sent at once.
@@ -30,8 +29,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// that are unknown: their callers got a 504, and a payout must not be made long after its caller has given it up.
 pub struct Recovery {
     remote: Remote,
-    rules: CurrentRules,
-    random: Arc<dyn Random>,
     newest: Option<EntryId>,
     /// The number of entries left, as far as is known.
     left: AtomicUsize,
@@ -50,7 +47,7 @@ impl Remote {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn recovery(&self, rules: CurrentRules, random: Arc<dyn Random>) -> Result<Recovery, StoreError> {
+    pub async fn recovery(&self) -> Result<Recovery, StoreError> {
         let (mut newest, mut left) = (None, 0);
         loop {
             let page = self.journal().open_entries(newest, PAGE).await?;
@@ -58,7 +55,7 @@ impl Remote {
             (newest, left) = (Some(last.id), left + page.len());
         }
         self.metrics().journal_recovering(left);
-        Ok(Recovery { remote: self.clone(), rules, random, newest, left: AtomicUsize::new(left) })
+        Ok(Recovery { remote: self.clone(), newest, left: AtomicUsize::new(left) })
     }
 }
 
@@ -89,7 +86,8 @@ impl Recovery {
                 }
                 Err(error) => tracing::warn!(%error, "recovery is waiting for the store"),
             }
-            let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, rounds, None, recovery.random.number());
+            let random = recovery.remote.parts.deps.random.number();
+            let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, rounds, None, random);
             tokio::select! {
                 _ = &mut stop => return,
                 () = tokio::time::sleep(wait) => {}
@@ -114,7 +112,7 @@ impl Recovery {
     }
 
     async fn page(self: Arc<Self>, page: Vec<JournalEntry>) -> Result<Vec<ApiError>, StoreError> {
-        let rules = self.rules.load_full();
+        let rules = self.remote.parts.deps.rules.load_full();
         let mut unknown = Vec::new();
         let mut sending = JoinSet::new();
         let mut waiting = page.into_iter();
@@ -164,7 +162,7 @@ impl Remote {
         entry: JournalEntry,
         deadline: RequestDeadline,
     ) -> Result<Recovered, StoreError> {
-        let (id, now) = (entry.id, self.parts.clock.now());
+        let (id, now) = (entry.id, self.parts.deps.clock.now());
         let signer = Signer::of(rules, &entry.create).filter(|_| !self.is_old_by_itself(&entry));
         let Some(signer) = signer else {
             warn(&entry, "it is too old to be sent again, or its merchant has no key to sign it with");

@@ -86,7 +86,7 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<Resolution, ApiError> {
         if !first && entry.progress == EntryProgress::Open {
-            self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
+            self.journal().sent_again(entry.id, self.parts.deps.clock.now()).await?;
         }
         let Delivered { outcome, unsure } = self.deliver(signer.key(), &entry, deadline).await;
         match outcome {
@@ -110,7 +110,7 @@ impl Remote {
 
     /// Stores the engine's response to an entry.
     pub(super) async fn keep(&self, entry: JournalEntry, answer: EngineAnswer) -> Result<JournalEntry, ApiError> {
-        let (id, now) = (entry.id, self.parts.clock.now());
+        let (id, now) = (entry.id, self.parts.deps.clock.now());
         let create = &entry.create;
         let order = (create.merchant.clone(), create.direction, create.order_id.clone());
         match self.journal().answer(entry, answer).await? {
@@ -145,7 +145,7 @@ impl Remote {
         let (jumps, time) = (&self.parts.jumps, self.parts.engine.timeout * UNDER_WAY);
         match entry.progress {
             // A clock was ahead then. It is unknown when that was, but it was before the start, or the jump back.
-            EntryProgress::InDoubt { since } if since > self.parts.clock.now().plus(time) => {
+            EntryProgress::InDoubt { since } if since > self.parts.deps.clock.now().plus(time) => {
                 jumps.began_until(time, time).is_some()
             }
             EntryProgress::InDoubt { since } => {
@@ -159,7 +159,9 @@ impl Remote {
     async fn mark_unknown(&self, entry: &JournalEntry, again: bool) -> Result<(), ApiError> {
         let since = match entry.progress {
             EntryProgress::InDoubt { since } if !again => since,
-            EntryProgress::Open | EntryProgress::InDoubt { .. } | EntryProgress::Answered(_) => self.parts.clock.now(),
+            EntryProgress::Open | EntryProgress::InDoubt { .. } | EntryProgress::Answered(_) => {
+                self.parts.deps.clock.now()
+            }
         };
         Ok(self.journal().mark_unknown(entry.id, since).await?)
     }

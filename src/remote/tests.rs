@@ -1,7 +1,6 @@
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Remote, RemoteDeps};
+use super::Remote;
 use crate::clock::Clock as _;
 use crate::domain::{Amount, Currency, Direction, Fingerprint, MemberFingerprints, MerchantId, OrderId, UnixMillis};
 use crate::engine::tests::{START, World};
@@ -31,17 +30,8 @@ pub(super) fn entry(order_id: &str) -> JournalEntry {
 const HOUR: i64 = 3_600_000;
 
 fn remote(world: &World) -> Remote {
-    Remote::new(RemoteDeps {
-        engine: RemoteEngine {
-            base: "https://engine.example".into(),
-            trust: [].into(),
-            timeout: Duration::from_secs(10),
-        },
-        store: Arc::clone(world.engine.store()),
-        outbound: Arc::default(),
-        clock: world.clock.clone(),
-        metrics: Arc::default(),
-    })
+    let (base, timeout) = ("https://engine.example".into(), Duration::from_secs(10));
+    Remote::new(RemoteEngine { base, trust: [].into(), timeout }, world.deps.clone())
 }
 
 #[test]

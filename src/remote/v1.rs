@@ -53,7 +53,7 @@ impl Remote {
             v1_members: v1.members,
             callback_url: v1.sender.relayed_to().cloned(),
             body: body.as_ref().into(),
-            created_at: self.parts.clock.now(),
+            created_at: self.parts.deps.clock.now(),
         };
         self.record_create(caller, create, self.deadline()).await
     }
@@ -111,7 +111,7 @@ impl Remote {
         let deadline = self.deadline();
         let _guard = self.parts.orders.lock(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
-            return match self.parts.store.order_home(merchant, direction, external_id).await? {
+            return match self.parts.deps.store.order_home(merchant, direction, external_id).await? {
                 Some(home @ OrderHome::Legacy) => Err(CreateError::Reserved(home)),
                 Some(OrderHome::Operation | OrderHome::Native) => Err(CreateError::OtherVersion(None)),
                 // An entry that was cancelled or made a moment ago.
@@ -175,7 +175,7 @@ impl Remote {
 
     /// Reports whether an entry is only sent when its caller repeats the create.
     pub(super) fn is_old(&self, entry: &JournalEntry) -> bool {
-        self.parts.clock.now() >= entry.create.created_at.plus(MAX_AGE_TO_SEND)
+        self.parts.deps.clock.now() >= entry.create.created_at.plus(MAX_AGE_TO_SEND)
     }
 
     /// Like [`Remote::is_old`], but a jump of the clock since the start makes no entry old: recovery would not return to

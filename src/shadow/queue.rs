@@ -14,10 +14,10 @@ use super::counter::{CheckedCreate, Counter, LegacyOutcome};
 use super::sample::sample;
 use super::verdict::{CreateVerdict, verdict};
 use crate::auth::Caller;
-use crate::clock::Clock;
+use crate::deps::Deps;
 use crate::domain::Direction;
-use crate::store::{CheckCount, Store};
-use crate::telemetry::{LogThrottle, Metrics, Stopwatch};
+use crate::store::CheckCount;
+use crate::telemetry::{LogThrottle, Stopwatch};
 
 /// The most creates that wait, each with its body.
 const QUEUE: usize = 256;
@@ -46,8 +46,7 @@ pub struct ShadowChecks {
     queue: Mutex<Option<SyncSender<ForwardedCreate>>>,
     counter: Arc<Mutex<Counter>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    clock: Arc<dyn Clock>,
-    metrics: Arc<Metrics>,
+    deps: Deps,
 }
 
 impl ShadowChecks {
@@ -55,23 +54,21 @@ impl ShadowChecks {
     ///
     /// # Errors
     /// The system cannot start a thread.
-    pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
+    pub fn start(deps: Deps) -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().build()?;
         let (queue, waiting) = sync_channel(QUEUE);
         let counter = Arc::<Mutex<Counter>>::default();
         let worker = Worker {
             waiting,
             counter: Arc::clone(&counter),
-            store,
-            clock: Arc::clone(&clock),
-            metrics: Arc::clone(&metrics),
+            deps: deps.clone(),
             runtime,
             unstored: Vec::new(),
             failures: LogThrottle::default(),
         };
         let thread = std::thread::Builder::new().name("shadow".to_owned()).spawn(move || worker.run())?;
         let (queue, thread) = (Mutex::new(Some(queue)), Mutex::new(Some(thread)));
-        Ok(Self { queue, counter, thread, clock, metrics })
+        Ok(Self { queue, counter, thread, deps })
     }
 
     /// Queues a create for its check. Never waits.
@@ -86,7 +83,7 @@ impl ShadowChecks {
             None => Some(create),
         };
         if let Some(create) = left {
-            not_checked(&mut locked(&self.counter), &create, &*self.clock, &self.metrics);
+            not_checked(&mut locked(&self.counter), &create, &self.deps);
         }
     }
 
@@ -104,9 +101,7 @@ impl ShadowChecks {
 struct Worker {
     waiting: Receiver<ForwardedCreate>,
     counter: Arc<Mutex<Counter>>,
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    metrics: Arc<Metrics>,
+    deps: Deps,
     /// Waits for the store.
     runtime: Runtime,
     /// Counts that the store could not take.
@@ -155,13 +150,14 @@ impl Worker {
         }));
         let Ok((verdict, sample)) = checked else {
             tracing::error!(merchant = merchant.id.as_str(), "the check of a create panicked");
-            return not_checked(&mut locked(&self.counter), create, &*self.clock, &self.metrics);
+            return not_checked(&mut locked(&self.counter), create, &self.deps);
         };
-        self.metrics.homes().shadow_check(class(&verdict, *legacy));
+        self.deps.metrics.homes().shadow_check(class(&verdict, *legacy));
         let of_rules = merchant.rules_fingerprint;
         if !locked(&self.counter).knows_members(&merchant.id, of_rules) {
             // Without the store, this process begins its own: rather a few names more than a check that waits.
-            let stored = self.runtime.block_on(self.store.check_counts(&merchant.id, of_rules)).unwrap_or_default();
+            let stored =
+                self.runtime.block_on(self.deps.store.check_counts(&merchant.id, of_rules)).unwrap_or_default();
             locked(&self.counter).learn_members(&merchant.id, of_rules, stored);
         }
         locked(&self.counter).record(&CheckedCreate {
@@ -171,7 +167,7 @@ impl Worker {
             verdict: &verdict,
             legacy: *legacy,
             sample: &sample,
-            at: self.clock.now(),
+            at: self.deps.clock.now(),
         });
     }
 
@@ -184,7 +180,7 @@ impl Worker {
             if self.unstored.is_empty() {
                 return true;
             }
-            let stored = self.store.add_check_counts(self.unstored.clone(), self.clock.now());
+            let stored = self.deps.store.add_check_counts(self.unstored.clone(), self.deps.clock.now());
             if let Err(error) = self.runtime.block_on(stored) {
                 if let Some(left_out) = self.failures.due(()) {
                     tracing::warn!(%error, left_out, "counts of shadow checks cannot be stored yet");
@@ -196,10 +192,10 @@ impl Worker {
     }
 }
 
-fn not_checked(counter: &mut Counter, create: &ForwardedCreate, clock: &dyn Clock, metrics: &Metrics) {
+fn not_checked(counter: &mut Counter, create: &ForwardedCreate, deps: &Deps) {
     let merchant = create.caller.merchant();
-    metrics.homes().shadow_check("not_checked");
-    counter.not_checked(&merchant.id, merchant.rules_fingerprint, "", create.direction, clock.now());
+    deps.metrics.homes().shadow_check("not_checked");
+    counter.not_checked(&merchant.id, merchant.rules_fingerprint, "", create.direction, deps.clock.now());
 }
 
 /// Returns the class of a check in metrics.

@@ -8,7 +8,6 @@ use std::sync::{LazyLock, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use governor::RateLimiter;
 use http::request::Builder;
 use http::{HeaderMap, Method};
@@ -17,14 +16,14 @@ use http_body_util::BodyExt as _;
 
 use super::*;
 use crate::auth::signatures::{PageSecret, V1Input, sign_v1, sign_v2};
-use crate::clock::{Clock, ManualClock, Random, SystemClock, SystemRandomness};
+use crate::clock::{ManualClock, Random};
 use crate::domain::{Secret, UnixMillis};
 use crate::engine::Engine;
 use crate::http::listener::{ConnectionInfo, HeadCheck, Peer, Protocol};
 use crate::provider::Providers;
 use crate::rules::{KeyEntry, LoadOptions, RuleSet, load};
 use crate::service::V2Service;
-use crate::store::{Store, StoreUrl, open_store};
+use crate::store::{Store, StoreUrl};
 use crate::telemetry::{AccessLine, AccessLog, Metrics};
 
 pub(super) const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
@@ -224,33 +223,19 @@ impl Fixture {
         let directory = tempfile::tempdir().unwrap();
         let mut rules = rules_in(directory.path());
         change(&mut rules);
-        let rules = Arc::new(rules);
-        let (lines, metrics) = (Arc::<LogLines>::default(), Arc::<Metrics>::default());
+        let lines = Arc::<LogLines>::default();
         let (clock, random) = (Arc::new(ManualClock::at(NOW)), Arc::<Counting>::default());
-        let keys = Arc::new(SystemRandomness::default());
-        let system = Arc::new(SystemClock);
-        let store = open_store(&rules.gateway.store, system, keys, Arc::clone(&metrics)).unwrap().store;
-        let engine = Arc::new(Engine::new(
-            Arc::clone(&store),
-            Arc::clone(&clock) as Arc<dyn Clock>,
-            Arc::clone(&random) as Arc<dyn Random>,
-            Arc::<Providers>::default(),
-            PageSecret::new(Secret::new(b"the-page-secret")),
-            Arc::clone(&metrics),
-        ));
-        let gateway = Gateway::new(GatewayDeps {
-            rules: Arc::new(ArcSwap::new(rules)),
-            store: Arc::clone(&store),
-            outbound: Arc::default(),
+        let deps = Deps { random: random.clone(), ..Deps::open(rules, clock.clone()) };
+        let page_secret = PageSecret::new(Secret::new(b"the-page-secret"));
+        let engine = Arc::new(Engine::new(deps.clone(), Arc::<Providers>::default(), page_secret));
+        let services = GatewayServices {
             checks: None,
             service: V2Service::Embedded(Arc::clone(&engine)),
             engine: Some(engine),
-            clock: Arc::clone(&clock) as Arc<dyn Clock>,
-            random: Arc::clone(&random) as Arc<dyn Random>,
-            metrics: Arc::clone(&metrics),
-            access_log: Arc::clone(&lines) as Arc<dyn AccessLog>,
-        });
-        Self { gateway, store, lines, metrics, clock, random, directory }
+            access_log: lines.clone(),
+        };
+        let gateway = Gateway::new(deps.clone(), services);
+        Self { gateway, store: deps.store, lines, metrics: deps.metrics, clock, random, directory }
     }
 
     /// A gateway whose store can answer nothing any more.

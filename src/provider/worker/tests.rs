@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -13,11 +12,9 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::auth::callers::{Interface, KnownKey};
 use crate::auth::signatures::{PageSecret, sign_v2};
-use crate::clock::{ManualClock, SystemClock, SystemRandomness};
+use crate::clock::{Clock as _, ManualClock};
 use crate::domain::{Direction, Preparation, Secret, Status, TransactionId};
 use crate::rules::{LoadOptions, load};
-use crate::store::open_store;
-use crate::telemetry::Metrics;
 use crate::wire::v2::read_create;
 
 const START: UnixMillis = UnixMillis(1_780_000_000_000);
@@ -70,7 +67,7 @@ impl Fake {
 
 struct World {
     directory: tempfile::TempDir,
-    rules: CurrentRules,
+    deps: Deps,
     clock: Arc<ManualClock>,
     engine: Arc<Engine>,
     worker: ProviderWorker,
@@ -88,54 +85,27 @@ impl World {
         );
         put("rules/shops/card.toml", &format!("currency = \"EUR\"\n[provider]\n{provider}"));
         put("rules/shops/other.toml", &format!("currency = \"EUR\"\n[provider]\n{SANDBOX}"));
-        let rules = Arc::new(ArcSwap::new(read(directory.path())));
-        let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
-        let store_rules = rules.load().gateway.store.clone();
-        let store =
-            open_store(&store_rules, Arc::new(SystemClock), random.clone(), Arc::clone(&metrics)).unwrap().store;
         let clock = Arc::new(ManualClock::at(START));
-        let providers = Arc::new(Providers::default());
-        let page_secret = PageSecret::new(Secret::new(b"pages"));
-        let provider_interface = Arc::clone(&providers) as Arc<dyn crate::engine::Provider>;
-        let engine = Arc::new(Engine::new(
-            store,
-            Arc::clone(&clock) as _,
-            random.clone(),
-            provider_interface,
-            page_secret,
-            metrics,
-        ));
-        let worker = ProviderWorker::new(ProviderDeps {
-            engine: Arc::clone(&engine),
-            rules: Arc::clone(&rules),
-            outbound: Arc::default(),
-            providers,
-            clock: Arc::clone(&clock) as _,
-            random,
-        });
-        Self { directory, rules, clock, engine, worker }
+        let deps = Deps::open(read(directory.path()), clock.clone());
+        let (providers, page_secret) = (Arc::<Providers>::default(), PageSecret::new(Secret::new(b"pages")));
+        let engine = Arc::new(Engine::new(deps.clone(), providers.clone(), page_secret));
+        let worker = ProviderWorker::new(deps.clone(), Arc::clone(&engine), providers);
+        Self { directory, deps, clock, engine, worker }
     }
 
     /// Makes another worker over the same store, as a new process would.
     fn restart(&mut self) {
-        self.worker = ProviderWorker::new(ProviderDeps {
-            engine: Arc::clone(&self.engine),
-            rules: Arc::clone(&self.rules),
-            outbound: Arc::default(),
-            providers: Arc::default(),
-            clock: Arc::clone(&self.clock) as _,
-            random: Arc::new(SystemRandomness::default()),
-        });
+        self.worker = ProviderWorker::new(self.deps.clone(), Arc::clone(&self.engine), Arc::default());
     }
 
     /// Gives the shop another provider.
     fn provider(&self, provider: &str) {
         put(self.directory.path(), "rules/shops/card.toml", &format!("currency = \"EUR\"\n[provider]\n{provider}"));
-        self.rules.store(read(self.directory.path()));
+        self.deps.rules.store(Arc::new(read(self.directory.path())));
     }
 
     async fn create(&self, direction: Direction, order_id: &str) -> TransactionId {
-        let rules = self.rules.load_full();
+        let rules = self.deps.rules.load_full();
         let sign = |body: &[u8]| sign_v2(&Secret::new(b"s"), body);
         let key = KnownKey::find(&rules, Interface::V2, "k").unwrap().admit("127.0.0.1".parse().unwrap()).unwrap();
         let (caller, _) = key.verify_v2(Bytes::new(), sign(b"").as_bytes()).unwrap();
@@ -183,9 +153,8 @@ fn put(directory: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn read(directory: &Path) -> Arc<RuleSet> {
-    let rules = load(&directory.join("rules"), START, None, LoadOptions::default());
-    Arc::new(rules.unwrap_or_else(|problems| panic!("{problems}")))
+fn read(directory: &Path) -> RuleSet {
+    load(&directory.join("rules"), START, None, LoadOptions::default()).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 #[tokio::test]
@@ -235,7 +204,7 @@ async fn the_jobs_of_a_removed_shop_wait_for_it() {
     let text = fs::read_to_string(&merchant).unwrap();
     fs::write(&merchant, text.replace("[shops.card]\n", "").replace("\"card\"", "\"other\"")).unwrap();
     fs::remove_file(world.directory.path().join("rules/shops/card.toml")).unwrap();
-    world.rules.store(read(world.directory.path()));
+    world.deps.rules.store(Arc::new(read(world.directory.path())));
     world.round().await;
     assert_eq!((world.status(id).await, world.due_in().await), (Status::Pending, Some(60_000)));
 }
