@@ -4,6 +4,8 @@
 //! process goes by the monotonic clock, and [`ClockJumps`] reports how far stored times can be relied on.
 
 mod jumps;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -300,6 +300,7 @@ mod tests {
 
     use super::*;
     use crate::certs;
+    use crate::clock::testing::until;
     use crate::clock::{Clock as _, SystemClock, SystemRandomness};
     use crate::domain::Secret;
     use crate::rules::{LoadOptions, Loader};
@@ -365,11 +366,7 @@ mod tests {
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
         operations.watch();
         fs::write(directory.path().join("other.pem"), "half").unwrap();
-        let until = Instant::now() + Duration::from_secs(30);
-        while operations.reloads.info().certificate.error.is_none() {
-            assert!(Instant::now() < until, "never found");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until("it is found", || operations.reloads.info().certificate.error.is_some()).await;
         operations.deps.store.close().await.unwrap();
     }
 

@@ -170,10 +170,11 @@ fn allowed(egress: EgressPolicy, name: &Name, mut found: Vec<SocketAddr>) -> Res
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-    use std::time::Duration;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::clock::testing::until;
     use crate::outbound::on_behalf_of;
 
     fn name(text: &str) -> Name {
@@ -217,22 +218,13 @@ mod tests {
         }
     }
 
-    /// Waits until the condition holds; lookups run on threads of their own.
-    async fn until(mut condition: impl FnMut() -> bool) {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    }
-
     #[tokio::test]
     async fn a_silent_name_server_holds_few_threads() {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
-        static ANSWERS: AtomicBool = AtomicBool::new(false);
+        static ANSWERS: OnceLock<()> = OnceLock::new();
         fn silent(_: &str) -> io::Result<Vec<SocketAddr>> {
             STARTED.fetch_add(1, Ordering::SeqCst);
-            while !ANSWERS.load(Ordering::SeqCst) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            ANSWERS.wait();
             fake("both.example")
         }
         const OF_A_MERCHANT: usize = LOOKUPS / 2;
@@ -240,22 +232,23 @@ mod tests {
         let find = |host: String| tokio::spawn(on_behalf_of("acme", Arc::clone(&lookups).find(name(&host))));
         let waiting: Vec<_> = (0..LOOKUPS + 9).map(|number| find(format!("{number}.example"))).collect();
         let again: Vec<_> = (0..20).map(|_| find("0.example".to_owned())).collect();
-        until(|| STARTED.load(Ordering::SeqCst) == OF_A_MERCHANT && lookups.running().len() == LOOKUPS + 9).await;
+        let started = || STARTED.load(Ordering::SeqCst);
+        until("lookups wait", || started() == OF_A_MERCHANT && lookups.running().len() == LOOKUPS + 9).await;
         // Other merchants' names, and those of the rules, find permits.
         let beta = tokio::spawn(on_behalf_of("beta", Arc::clone(&lookups).find(name("beta.example"))));
         let of_rules = tokio::spawn(Arc::clone(&lookups).find(name("rules.example")));
-        until(|| STARTED.load(Ordering::SeqCst) == OF_A_MERCHANT + 2).await;
+        until("others are looked up", || started() == OF_A_MERCHANT + 2).await;
         // A caller that leaves frees no thread, and its name is not looked up if the lookup has not begun.
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
         for gone in waiting {
             assert!(gone.await.unwrap_err().is_cancelled());
         }
         assert_eq!(lookups.permits.in_use(), OF_A_MERCHANT + 2);
-        ANSWERS.store(true, Ordering::SeqCst);
+        ANSWERS.set(()).unwrap();
         for found in again.into_iter().chain([beta, of_rules]) {
             assert!(found.await.unwrap().is_ok());
         }
-        until(|| lookups.running().is_empty() && lookups.permits.in_use() == 0).await;
-        assert_eq!(STARTED.load(Ordering::SeqCst), OF_A_MERCHANT + 2);
+        until("all end", || lookups.running().is_empty() && lookups.permits.in_use() == 0).await;
+        assert_eq!(started(), OF_A_MERCHANT + 2);
     }
 }

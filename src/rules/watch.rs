@@ -495,6 +495,7 @@ mod tests {
         reload_after(&[(0, REMOVED, FILE), (300, CREATED, FILE)], 400);
         reload_after(&[(0, REMOVED, FILE), (10, WRITTEN, FILE), (20, CLOSED, FILE)], 120);
         reload_after(&[(0, REMOVED, FILE), (310, REMOVED, "tls.crt")], 500);
+        reload_after(&[(0, RENAMED_AWAY, FILE), (150, CREATED, FILE), (151, WRITTEN, FILE), (152, CLOSED, FILE)], 252);
     }
 
     #[test]

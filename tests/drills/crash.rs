@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Balance, Currency, MerchantId, UnixMillis};
@@ -61,8 +60,7 @@ async fn nothing_acknowledged_is_lost_to_kill_9() {
     let mut before: Vec<Order> = Vec::new();
     let mut transactions: HashMap<String, (bool, String)> = HashMap::new();
     for round in 0..rounds {
-        let pause = Duration::from_millis(50 + chance.next(700));
-        let orders = load_and_kill(&mut gateway, MIXED, round, pause).await;
+        let orders = load_and_kill(&mut gateway, MIXED, round, 1 + chance.next(800)).await;
         let acknowledged = orders.iter().filter(|order| order.acknowledged.is_some()).count();
         assert!(acknowledged > 0, "seed {seed}, round {round}: the load never got going");
         gateway.restart();
@@ -108,8 +106,8 @@ struct Load {
 
 const MIXED: Load = Load { kinds: &CREATES, amount: |number| 1000 + number * 5 % 90_000 };
 
-/// Lets 16 callers create without pause and kills the gateway in the middle of it.
-async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, after: Duration) -> Vec<Order> {
+/// Lets 16 callers create without pause and kills the gateway after so many replies.
+async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, replies: u64) -> Vec<Order> {
     let orders = Arc::new(Mutex::new(Vec::new()));
     let answered = Arc::new(AtomicU64::new(0));
     let callers: Vec<_> = (0..16)
@@ -133,8 +131,7 @@ async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, after: Dur
             })
         })
         .collect();
-    eventually("a first reply", async || (answered.load(Ordering::Relaxed) > 0).then_some(())).await;
-    tokio::time::sleep(after).await;
+    eventually("replies", async || (answered.load(Ordering::Relaxed) >= replies).then_some(())).await;
     gateway.kill();
     for caller in callers {
         caller.await.unwrap();
@@ -211,8 +208,7 @@ async fn the_books_are_right_after_kill_9() {
     let mut gateway = Gateway::start(&rules);
     let mut orders = Vec::new();
     for round in 0..rounds {
-        let pause = Duration::from_millis(20 + chance.next(300));
-        orders.extend(load_and_kill(&mut gateway, MONEY, round, pause).await);
+        orders.extend(load_and_kill(&mut gateway, MONEY, round, 1 + chance.next(400)).await);
         gateway.restart();
     }
     let client = gateway.client();

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::crash::{Chance, seed};
 use crate::support::bodies::with;
+use crate::support::client::connect_any;
 use crate::support::postgres::server;
 use crate::support::receiver::{Play, Receiver};
 use crate::support::request::ACME;
@@ -65,11 +66,8 @@ struct Load {
 /// Creates orders that other callers create, too, at any gateway that answers.
 async fn call(load: Arc<Load>, mut chance: Chance, round: u64) {
     while !load.stop.load(Ordering::Relaxed) {
-        let number = usize::try_from(chance.next(load.clients.len() as u64)).unwrap();
-        let Some(mut connection) = load.clients[number].try_connect().await else {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            continue;
-        };
+        let choose = || usize::try_from(chance.next(load.clients.len() as u64)).unwrap();
+        let mut connection = connect_any(&load.clients, choose).await;
         for _ in 0..4 {
             // Sometimes an order of an earlier round.
             let of = round - chance.next(2).min(round);
@@ -107,8 +105,8 @@ async fn drill(gateways: &mut [Gateway], old: &Receiver) {
         });
         let callers: Vec<_> =
             (0..CALLERS).map(|_| tokio::spawn(call(load.clone(), Chance::new(chance.next(u64::MAX)), round))).collect();
-        eventually("the load gets going", async || (load.answered.load(Ordering::Relaxed) > 30).then_some(())).await;
-        tokio::time::sleep(Duration::from_millis(chance.next(400))).await;
+        let answered = 30 + usize::try_from(chance.next(200)).unwrap();
+        eventually("the load goes on", async || (load.answered.load(Ordering::Relaxed) > answered).then_some(())).await;
         let killed = usize::try_from(chance.next(gateways.len() as u64)).unwrap();
         let gateway = &mut gateways[killed];
         gateway.kill();

@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -291,14 +290,7 @@ async fn slow_and_silent_clients_are_closed() {
 
     let request = Request::status(&ACME, "1").bytes();
     let mut slow = client.connect().await;
-    let mut bytes = request.chunks(1);
-    let stated = loop {
-        tokio::select! {
-            stated = slow.rest() => break stated,
-            () = tokio::time::sleep(Duration::from_millis(50)) => {}
-        }
-        slow.write(bytes.next().expect("a deadline for the whole head")).await;
-    };
+    let stated = slow.drip(&request).await;
     assert!(stated.iter().all(|reply| reply.status == 408), "{stated:?}");
     let line = eventually("its line in the log", async || {
         gateway.log().lines().find(|line| line.contains(" status=408 ")).map(str::to_owned)

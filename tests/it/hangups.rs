@@ -13,7 +13,7 @@ use crate::support::receiver::{Identity, Manner, Play, Receiver};
 use crate::support::reply::assert_same;
 use crate::support::request::{ACME, BETA};
 use crate::support::stored::Create;
-use crate::support::{self, Client, Gateway, Request, Rules, text};
+use crate::support::{self, Client, Gateway, Request, Rules, text, within};
 
 const KINDS: [(Create, &str); 2] = [(Create::Payin, "payin"), (Create::Payout, "payout")];
 
@@ -154,6 +154,7 @@ async fn take_nothing(client: Client, request: Request) {
     }
     while let Ok((_, mut small)) = connection.start("localhost", &Request::new("GET", "/nope", ""), true).await {
         small.send_reset(h2::Reason::CANCEL);
+        // So few resets a second are no attack, for which the connection would end.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     connection.closed_by_peer().await;
@@ -209,10 +210,11 @@ async fn callers_who_take_no_reply_use_little_memory_and_are_gone_soon() {
         let before = resident(&gateway);
         let callers: Vec<_> = (0..20).map(|_| tokio::spawn(take_nothing(client.clone(), request.clone()))).collect();
         let mut most = before;
-        while !callers.iter().all(tokio::task::JoinHandle::is_finished) {
+        let gone = within(Duration::from_mins(2), async || {
             most = most.max(resident(&gateway));
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            callers.iter().all(tokio::task::JoinHandle::is_finished).then_some(())
+        });
+        assert!(gone.await.is_some(), "{}: a caller is still there", request.target);
         for caller in callers {
             caller.await.unwrap();
         }

@@ -4,10 +4,9 @@
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
+use crate::support::eventually_blocking;
 use crate::support::postgres::{self, Database, Server};
-use tokio::time::Instant;
 
 /// Where the process that is to be killed says which server it started.
 const PLACE: &str = "PAYBRIDGE_TEST_PLACE";
@@ -42,7 +41,7 @@ fn committed_rows_survive_a_crash_and_an_end_at_once() {
     for (rows, end) in ends.into_iter().enumerate() {
         database.sql("INSERT INTO kept VALUES (1)");
         let mut busy = busy_client(&database);
-        eventually("a connection", || server.backends() == 1);
+        eventually_blocking("a connection", || server.backends() == 1);
         end(&mut server);
         assert!(!busy.wait().unwrap().success(), "its connection broke");
         assert!(!is_open(port(&database.url())), "nobody listens");
@@ -70,14 +69,14 @@ fn no_server_outlives_the_process_that_started_it() {
         .spawn()
         .unwrap();
     let read = || std::fs::read_to_string(&stated).unwrap_or_default();
-    eventually("a server", || read().ends_with('\n'));
+    eventually_blocking("a server", || read().ends_with('\n'));
     let stated = read();
     let (url, data) = stated.trim().split_once(' ').unwrap();
     assert!(is_open(port(url)) && Path::new(data).exists());
     starter.kill().unwrap();
     starter.wait().unwrap();
-    eventually("nobody listens", || !is_open(port(url)));
-    eventually("the directory is gone", || !Path::new(data).parent().unwrap().exists());
+    eventually_blocking("nobody listens", || !is_open(port(url)));
+    eventually_blocking("the directory is gone", || !Path::new(data).parent().unwrap().exists());
 }
 
 #[test]
@@ -103,13 +102,4 @@ fn port(url: &str) -> u16 {
 
 fn is_open(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
-}
-
-/// Polls until the condition holds, for at most 30 s.
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !condition() {
-        assert!(Instant::now() < deadline, "never happened: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -12,7 +12,9 @@ use tokio::task::JoinSet;
 use crate::support::request::ACME;
 use crate::support::rules::write_file;
 use crate::support::stored::Create;
-use crate::support::{self, Connection, Gateway, Request, Rules, deposit, eventually, payin, within};
+use crate::support::{
+    self, Connection, Gateway, Request, Rules, deposit, eventually, eventually_blocking, payin, within,
+};
 
 /// A request whose body is half sent.
 async fn in_flight(gateway: &Gateway, id: &str) -> (Connection, Vec<u8>) {
@@ -351,14 +353,7 @@ fn fails_to_start(gateway: &Gateway) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-    while child.try_wait().unwrap().is_none() {
-        if tokio::time::Instant::now() > deadline {
-            child.kill().unwrap();
-            panic!("still running");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    eventually_blocking("it ends", || child.try_wait().unwrap().is_some());
     child.wait_with_output().unwrap()
 }
 

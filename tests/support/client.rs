@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -147,6 +148,18 @@ impl Client {
     }
 }
 
+/// Connects to the chosen client's gateway, and chooses again until one answers.
+pub async fn connect_any(clients: &[Client], mut choose: impl FnMut() -> usize) -> Connection {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(connection) = clients[choose()].try_connect().await {
+            return connection;
+        }
+        assert!(Instant::now() < deadline, "no gateway answers");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// A connection that speaks HTTP/1.1.
 pub struct Connection {
     stream: TlsStream<TcpStream>,
@@ -230,6 +243,20 @@ impl Connection {
             replies.push(reply);
         }
         replies
+    }
+
+    /// Writes single bytes, slowly, until the other side closes, which has to come before the last of them; gives every
+    /// reply.
+    pub async fn drip(&mut self, bytes: &[u8]) -> Vec<Reply> {
+        let mut bytes = bytes.chunks(1);
+        loop {
+            tokio::select! {
+                replies = self.rest() => return replies,
+                // The pace of the client: each byte comes well before any deadline of a single read.
+                () = tokio::time::sleep(Duration::from_millis(50)) => {}
+            }
+            self.write(bytes.next().expect("a deadline for the whole, not for every read")).await;
+        }
     }
 
     /// Waits until the other side closes, without a reply.

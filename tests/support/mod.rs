@@ -40,6 +40,16 @@ pub async fn eventually<T>(what: &str, condition: impl AsyncFnMut() -> Option<T>
     within(Duration::from_secs(30), condition).await.unwrap_or_else(|| panic!("never happened: {what}"))
 }
 
+/// Polls until the condition holds, for at most 30 s, and blocks the thread meanwhile.
+#[track_caller]
+pub fn eventually_blocking(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !condition() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Polls until the condition holds; `None` when it does not in this time.
 pub async fn within<T>(span: Duration, mut condition: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + span;

@@ -184,8 +184,8 @@ impl State {
         let _ = self.let_go.subscribe().wait_for(|go| *go).await;
     }
 
-    /// Remembers a request and tells what to do with it.
-    pub fn play(&self, received: &Received) -> Play {
+    /// Remembers a request and tells what to do with it, late if it is to be answered late.
+    pub async fn play(&self, received: &Received) -> Play {
         let before = {
             let mut counts = self.counts.lock().unwrap();
             self.received.lock().unwrap().push(received.clone());
@@ -193,7 +193,14 @@ impl State {
             *count += 1;
             *count - 1
         };
-        (self.script)(received, before)
+        match (self.script)(received, before) {
+            Play::Late(status, after) => {
+                // A slow receiver: this time is what the gateway has to bear.
+                tokio::time::sleep(after).await;
+                Play::Say(status)
+            }
+            play => play,
+        }
     }
 }
 

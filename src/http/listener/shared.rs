@@ -455,8 +455,6 @@ impl Drop for Slot {
 
 #[cfg(test)]
 mod tests {
-    use std::thread::sleep;
-
     use super::super::ConnectionRules;
     use super::*;
     use crate::domain::UnixMillis;
@@ -472,65 +470,66 @@ mod tests {
         ConnectionSlots::new(Arc::new(ArcSwap::from_pointee(rules)), Arc::default())
     }
 
-    /// Longer than the resolution of idle times, which is a millisecond.
-    const A_MOMENT: Duration = Duration::from_millis(2);
+    /// Lets more time pass than the resolution of idle times, which is a millisecond.
+    async fn a_moment() {
+        tokio::time::advance(Duration::from_millis(2)).await;
+    }
 
     fn is_evicted(slot: &Slot) -> bool {
         slot.state().bits.load(Ordering::Acquire) == EVICTED
     }
 
-    #[test]
-    fn the_longest_idle_is_evicted_first_and_unauthenticated_before_authenticated() {
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_is_evicted_first_and_unauthenticated_before_authenticated() {
         let slots = slots(4);
-        let take = || {
-            sleep(A_MOMENT);
+        let take = async || {
+            a_moment().await;
             slots.take().unwrap()
         };
-        let (kept, other, silent, unauthenticated) = (take(), take(), take(), take());
+        let (kept, other, silent, unauthenticated) = (take().await, take().await, take().await, take().await);
         for (slot, authenticated) in [(&other, true), (&kept, true), (&unauthenticated, false)] {
-            sleep(A_MOMENT);
+            a_moment().await;
             slot.state().begin_request();
             if authenticated {
                 slot.state().authenticate();
             }
             slot.state().end_request();
         }
-        let newer = take();
+        let newer = take().await;
         assert!(is_evicted(&silent), "it never sent a request");
         newer.state().authenticate();
         newer.state().end_request();
         drop(silent);
-        let newest = take();
+        let newest = take().await;
         assert!(is_evicted(&unauthenticated), "nothing on it was authenticated");
         newest.state().authenticate();
-        let another = take();
+        let another = take().await;
         assert!(is_evicted(&other), "idle for longer than the first one");
         another.state().authenticate();
-        let last = take();
+        let last = take().await;
         assert!(is_evicted(&kept) && !is_evicted(&newer) && !is_evicted(&newest));
         assert!(slots.check().is_ok());
         drop((another, last));
         assert_eq!(slots.table().open(), 2);
     }
 
-    #[test]
-    fn idle_authenticated_connections_leave_an_eighth_to_newcomers() {
+    #[tokio::test(start_paused = true)]
+    async fn idle_authenticated_connections_leave_an_eighth_to_newcomers() {
         let slots = slots(16);
         let held: Vec<_> = (0..16).map(|_| slots.take().unwrap()).collect();
         let is_busy = |index: usize| index == 0 || index == 15;
         for (index, slot) in held.iter().enumerate() {
-            sleep(A_MOMENT);
+            a_moment().await;
             slot.state().authenticate();
             if !is_busy(index) {
                 slot.state().end_request();
             }
         }
-        let newcomers: Vec<_> = (0..4)
-            .map(|_| {
-                sleep(A_MOMENT);
-                slots.take().unwrap()
-            })
-            .collect();
+        let mut newcomers = Vec::new();
+        for _ in 0..4 {
+            a_moment().await;
+            newcomers.push(slots.take().unwrap());
+        }
         let evicted = |slots: &[Slot]| slots.iter().map(is_evicted).collect::<Vec<_>>();
         assert_eq!(evicted(&held)[..4], [false, true, true, false], "those that were idle longest give way");
         assert_eq!(evicted(&held).iter().filter(|evicted| **evicted).count(), 2, "no more than their excess");
@@ -571,20 +570,19 @@ mod tests {
         assert!(slots.check().is_err());
     }
 
-    #[test]
-    fn a_candidate_whose_slot_was_reused_is_skipped() {
+    #[tokio::test(start_paused = true)]
+    async fn a_candidate_whose_slot_was_reused_is_skipped() {
         let slots = slots(4);
         let mut held: Vec<_> = (0..4).map(|_| slots.take().unwrap()).collect();
         held.push(slots.take().unwrap());
         assert!(is_evicted(&held[0]), "the rest of the first four are chosen to be the next");
         let oldest = held.pop().unwrap();
         held.clear();
-        let newer: Vec<_> = (0..3)
-            .map(|_| {
-                sleep(A_MOMENT);
-                slots.take().unwrap()
-            })
-            .collect();
+        let mut newer = Vec::new();
+        for _ in 0..3 {
+            a_moment().await;
+            newer.push(slots.take().unwrap());
+        }
         let _newest = slots.take().unwrap();
         assert!(is_evicted(&oldest) && !newer.iter().any(is_evicted));
     }

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::clock::testing::eventually;
 use crate::domain::ShopCode;
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
@@ -257,18 +257,6 @@ fn external_files_are_read_again() {
     assert!(loader.is_stale(LATER));
     assert!(loader.load(LATER, Some(&second)).unwrap_err().to_string().contains("does not exist"));
     assert!(loader.external_files().contains(&rules.0.path().join("two.key")), "the missing file is watched");
-}
-
-/// Waits until `holds` returns true; panics after a time much longer than it ever takes.
-#[track_caller]
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if holds() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("never: {what}");
 }
 
 fn watched(rules: &Rules) -> (Arc<LiveRules>, Arc<AtomicUsize>, Watcher) {

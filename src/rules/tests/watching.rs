@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{MERCHANT, Rules, SHOP};
 use crate::clock::ManualClock;
+use crate::clock::testing::eventually;
 use crate::domain::UnixMillis;
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
@@ -99,14 +99,21 @@ fn file(rules: &Rules) -> PathBuf {
     rules.path().join("merchants/m.toml")
 }
 
-/// Waits until `holds` returns true; panics after a time much longer than it ever takes.
-#[track_caller]
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < until, "never: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
+/// Returns when another watcher has reported a change that is made now. By then, a watcher has reported every earlier
+/// change that it is ever going to: it waits longest for a file that vanished.
+fn settle() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, reported) = (directory.path().join("later.toml"), Arc::new(AtomicBool::new(false)));
+    fs::write(&path, "").unwrap();
+    let (watched, noted) = (path.clone(), Arc::clone(&reported));
+    let _watcher = Watcher::start(Watched {
+        paths: Box::new(move || vec![watched.clone()]),
+        stale: Box::new(|| false),
+        on_change: Box::new(move || noted.store(true, Ordering::SeqCst)),
+    })
+    .unwrap();
+    fs::remove_file(&path).unwrap();
+    eventually("a later change", || reported.load(Ordering::SeqCst));
 }
 
 /// If a test is delayed this long between two steps, on a busy disk, the watcher may no longer treat them as one save.
@@ -130,7 +137,6 @@ fn vim_saves() {
     for round in ["first", "second"] {
         let absence = Instant::now();
         fs::rename(&file, &backup).unwrap();
-        thread::sleep(Duration::from_millis(150));
         fs::write(&file, named(round)).unwrap();
         let absence = absence.elapsed();
         fs::remove_file(&backup).unwrap();
@@ -146,11 +152,10 @@ fn temporary_files_of_editors_are_ignored() {
     let mut swap = File::create(merchants.join(".m.toml.swp")).unwrap();
     fs::write(merchants.join("4913"), "").unwrap();
     fs::write(merchants.join("m.toml~"), "").unwrap();
-    thread::sleep(Duration::from_millis(100));
     swap.write_all(b"b0VIM").unwrap();
     fs::remove_file(merchants.join("m.toml~")).unwrap();
-    // They would have been loaded by now, before the save.
-    thread::sleep(Duration::from_millis(500));
+    settle();
+    assert_eq!(watching.count(), 0);
     fs::write(file(&rules), named("saved")).unwrap();
     assert_eq!(watching.until("saved"), [Some("saved".into())]);
 }
@@ -168,8 +173,7 @@ fn files_beside_the_rules_cause_no_listing() {
         fs::write(path.join("access.json"), number.to_string()).unwrap();
         fs::remove_file(&lock).unwrap();
     }
-    // They would have been listed by now, before the save.
-    thread::sleep(Duration::from_millis(700));
+    settle();
     fs::write(file(&rules), named("saved")).unwrap();
     assert_eq!(watching.until("saved"), [Some("saved".into())]);
     assert_eq!(watching.follows.load(Ordering::SeqCst), 1, "the first listing");
@@ -199,7 +203,7 @@ fn half_a_file_is_never_served() {
         let mut saved = File::create(file(&rules)).unwrap();
         let absence = absence.elapsed();
         saved.write_all(half.replace("later", &format!("later {round}")).as_bytes()).unwrap();
-        thread::sleep(Duration::from_millis(1500));
+        settle();
         saved.write_all(rest.as_bytes()).unwrap();
         drop(saved);
         let reloads = watching.until(&format!("later {round}"));
@@ -215,7 +219,7 @@ fn half_a_new_file_is_never_served() {
     let watching = Watching::new(&rules, Detection::Notifications);
     let mut saved = File::create(rules.path().join("merchants/n.toml")).unwrap();
     saved.write_all(b"name = \"new\"\n").unwrap();
-    thread::sleep(Duration::from_millis(1500));
+    settle();
     assert_eq!(watching.count(), 0, "the file is not complete");
     saved.write_all(MERCHANT.replace("\"k\"", "\"l\"").as_bytes()).unwrap();
     drop(saved);
@@ -319,18 +323,16 @@ fn a_file_that_is_replaced_repeatedly_is_read_meanwhile() {
     let rules = Rules::small();
     let watching = Watching::new(&rules, Detection::Notifications);
     let next = rules.path().join("merchants/.next");
-    let (mut saves, until) = (0, Instant::now() + Duration::from_secs(2));
-    let mut meanwhile = 0;
-    while Instant::now() < until {
+    let began = Instant::now();
+    let mut saves = 0;
+    eventually("reloads while it is replaced", || {
         saves += 1;
         fs::write(&next, named(&saves.to_string())).unwrap();
         fs::rename(&next, file(&rules)).unwrap();
-        thread::sleep(Duration::from_millis(50));
-        meanwhile = watching.count();
-    }
-    assert!(meanwhile > 0, "no reload while the file was being replaced");
-    let reloads = watching.until(&saves.to_string());
-    assert!(reloads.len() <= 12, "{} reloads of {saves} saves", reloads.len());
+        watching.count() >= 3
+    });
+    let reloads = watching.until(&saves.to_string()).len();
+    assert!(reloads <= most_reloads(began), "{reloads} reloads of {saves} saves");
 }
 
 #[test]
@@ -347,12 +349,16 @@ fn a_change_during_a_reload_leads_to_another() {
     fs::write(file(&rules), named("second")).unwrap();
     fs::write(rules.path().join("merchants/.n"), MERCHANT.replace("\"k\"", "\"l\"")).unwrap();
     fs::rename(rules.path().join("merchants/.n"), rules.path().join("merchants/n.toml")).unwrap();
-    // Time for the file system's notifications.
-    thread::sleep(Duration::from_millis(300));
+    settle();
     assert_eq!(watching.count(), 1, "one at a time");
     *gate.0.lock().unwrap() = true;
     gate.1.notify_all();
     eventually("both", || name(&watching.live) == "second" && watching.live.current().merchants.len() == 2);
+}
+
+/// Returns how many reloads changes may have caused since then: two a second, and some at the end.
+fn most_reloads(began: Instant) -> usize {
+    10 + 2 * usize::try_from(began.elapsed().as_secs()).unwrap()
 }
 
 #[test]
@@ -368,9 +374,7 @@ fn many_changes_cause_few_reloads() {
     }
     fs::write(file(&rules), named("after the storm")).unwrap();
     eventually("all of it is read", || watching.live.current().version == rules.load().version);
-    // At most two a second, and some at the end.
-    let most = 10 + 2 * usize::try_from(began.elapsed().as_secs()).unwrap();
-    assert!(watching.count() <= most, "{} reloads of 9001 changes", watching.count());
+    assert!(watching.count() <= most_reloads(began), "{} reloads of 9001 changes", watching.count());
 }
 
 #[test]

@@ -225,12 +225,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_command_that_expired_is_answered_and_not_taken() {
         let queue = Queue::<u32, u32>::default();
-        let (first, second) = (queue.push(1, room()), async {
-            tokio::time::sleep(LIMIT / 2).await;
-            queue.push(2, room()).await
-        });
+        let first = queue.push(1, room());
+        tokio::time::advance(LIMIT / 2).await;
+        let second = queue.push(2, room());
+        tokio::time::advance(LIMIT / 2).await;
         let sending = async {
-            tokio::time::sleep(LIMIT).await;
             let batch = queue.next_batch(0).await;
             assert_eq!(commands(&batch), [2]);
             answer(batch.into_iter().map(|waiting| (waiting, Ok(7))));

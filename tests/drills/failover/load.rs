@@ -83,6 +83,7 @@ impl Load {
             }
             let reply = reply.expect(503);
             assert!(reply.header("retry-after").parse::<u32>().is_ok_and(|seconds| seconds > 0), "{reply:?}");
+            // A caller may not come again at once.
             tokio::time::sleep(PAUSE).await;
         }
     }

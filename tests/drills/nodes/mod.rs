@@ -9,12 +9,12 @@ mod trouble;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::bodies::with;
+use crate::support::client::connect_any;
 use crate::support::postgres::{Database, Server, server};
 use crate::support::receiver::{Receiver, trusting};
 use crate::support::request::{ACME, ACME_V2};
@@ -72,7 +72,8 @@ struct Load {
 async fn call(load: Arc<Load>, receiver: Arc<Receiver>, caller: usize) {
     const KINDS: [Create; 3] = [Create::Withdrawal, Create::Deposit, Create::Withdrawal];
     let kind = KINDS[caller % KINDS.len()];
-    let mut node = caller;
+    let mut nodes = (0..NODES).cycle().skip(caller);
+    let mut next = || nodes.next().unwrap();
     let mut connection = None;
     for number in 0.. {
         if load.stop.load(Ordering::Relaxed) {
@@ -84,24 +85,18 @@ async fn call(load: Arc<Load>, receiver: Arc<Receiver>, caller: usize) {
         let body = with(kind.body(&id), "amount", Some(serde_json::from_str(&amount).unwrap()));
         let body = with(body, "callback_url", Some(json!(receiver.url(&format!("/cb/{id}")))));
         loop {
-            if connection.is_none() {
-                connection = load.clients[node % NODES].try_connect().await;
-            }
-            let request = kind.request(&ACME, body.to_string());
-            let reply = match &mut connection {
-                Some(connection) => connection.try_send(&request).await,
-                None => None,
+            // Where its node was killed, nobody knows what became of the order: it is asked for at the next one.
+            let mut open = match connection.take() {
+                Some(open) => open,
+                None => connect_any(&load.clients, &mut next).await,
             };
-            if let Some(reply) = reply {
+            if let Some(reply) = open.try_send(&kind.request(&ACME, body.to_string())).await {
+                connection = Some(open);
                 let reply = reply.expect(200).json();
                 load.answered.fetch_add(1, Ordering::Relaxed);
                 load.orders.lock().unwrap().push(Order { id, kind, body, reply });
                 break;
             }
-            // Its node was killed: nobody knows what became of the order, and it is asked for at the next one.
-            connection = None;
-            node += 1;
-            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }

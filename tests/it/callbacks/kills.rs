@@ -14,7 +14,7 @@ use crate::callbacks::{create, path, rules, status, withdrawal};
 use crate::support::bodies::with;
 use crate::support::receiver::{Play, Receiver};
 use crate::support::request::{ACME, unix_now};
-use crate::support::{self, Gateway, Request, eventually, text, tools};
+use crate::support::{self, Gateway, Request, eventually, text, tools, within};
 
 /// A create, and its `transaction_id` when it was acknowledged.
 struct Order {
@@ -87,8 +87,8 @@ async fn every_result_is_reported_whenever_the_process_dies() {
     let mut gateway = Gateway::start(&rules(&[&receiver], keys).edit("shops/card-eur.toml", "0s", "60ms"));
     let mut orders = Vec::new();
     for round in 0..rounds {
-        let pause = Duration::from_millis(30 + mixed(seed + round) % 400);
-        orders.extend(load_and_kill(&mut gateway, &receiver, round, pause).await);
+        let replies = 1 + mixed(seed + round) % 400;
+        orders.extend(load_and_kill(&mut gateway, &receiver, round, replies).await);
         gateway.restart();
     }
     assert!(orders.iter().any(|order| order.acknowledged.is_some()), "seed {seed}: the load never got going");
@@ -98,8 +98,8 @@ async fn every_result_is_reported_whenever_the_process_dies() {
     assert!(check.status.success(), "seed {seed}: {}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// Lets callers create without pause, and kills the gateway in the middle of it.
-async fn load_and_kill(gateway: &mut Gateway, receiver: &Receiver, round: u64, after: Duration) -> Vec<Order> {
+/// Lets callers create without pause, and kills the gateway after so many replies.
+async fn load_and_kill(gateway: &mut Gateway, receiver: &Receiver, round: u64, replies: u64) -> Vec<Order> {
     let orders = Mutex::new(Vec::new());
     let answered = Arc::new(AtomicU64::new(0));
     let client = gateway.client();
@@ -120,8 +120,7 @@ async fn load_and_kill(gateway: &mut Gateway, receiver: &Receiver, round: u64, a
         }
     });
     let kill = async {
-        eventually("a first reply", async || (answered.load(Ordering::Relaxed) > 0).then_some(())).await;
-        tokio::time::sleep(after).await;
+        eventually("replies", async || (answered.load(Ordering::Relaxed) >= replies).then_some(())).await;
         gateway.kill();
     };
     tokio::join!(load, kill);
@@ -167,17 +166,13 @@ async fn settled<'a>(
 async fn reported(gateway: &Gateway, receiver: &Receiver, names: &HashMap<String, (&Order, String)>, seed: u64) {
     let book = Book::of(gateway);
     // There are tens of thousands after many rounds: they take as long as they take, while fewer and fewer wait.
-    let (mut fewest, mut since) = (u64::MAX, tokio::time::Instant::now());
-    loop {
-        let (waiting, failed) = book.sizes().await;
-        if (waiting, failed) == (0, 0) {
-            break;
-        }
-        if waiting < fewest {
-            (fewest, since) = (waiting, tokio::time::Instant::now());
-        }
-        assert!(since.elapsed() < Duration::from_mins(1), "seed {seed}: {waiting} wait, {failed} failed");
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    let mut sizes = (u64::MAX, 0);
+    while sizes != (0, 0) {
+        let fewer = within(Duration::from_mins(1), async || {
+            let now = book.sizes().await;
+            (now == (0, 0) || now.0 < sizes.0).then_some(now)
+        });
+        sizes = fewer.await.unwrap_or_else(|| panic!("seed {seed}: {sizes:?} wait and failed"));
     }
     let mut ids: HashMap<String, String> = HashMap::new();
     for received in receiver.received() {

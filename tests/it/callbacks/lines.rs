@@ -12,7 +12,7 @@ use crate::callbacks::verify::assert_v2;
 use crate::callbacks::{path, rules, withdraw, withdrawal};
 use crate::support::receiver::{Identity, Manner, Play, Receiver};
 use crate::support::request::ACME;
-use crate::support::{Client, Gateway, Request, eventually, text};
+use crate::support::{Client, Gateway, Request, eventually, text, within};
 
 /// How many callbacks wait for each dead target. `PAYBRIDGE_LONG=1` makes it thousands.
 fn backlog() -> usize {
@@ -86,15 +86,11 @@ async fn a_dead_target_delays_no_other() {
 
 /// Waits until every order was told, however long the line is.
 async fn drained(receiver: &Receiver, orders: &[Value]) {
-    let deadline = tokio::time::Instant::now() + Duration::from_mins(3);
-    loop {
+    let drained = within(Duration::from_mins(3), async || {
         let reported: HashSet<_> = receiver.received().into_iter().map(|one| one.target).collect();
-        if orders.iter().all(|order| reported.contains(&path(text(order, "order_id")))) {
-            return;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "{} of {} were told", reported.len(), orders.len());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        orders.iter().all(|order| reported.contains(&path(text(order, "order_id")))).then_some(())
+    });
+    assert!(drained.await.is_some(), "{} were told of {}", receiver.count(), orders.len());
 }
 
 /// One slow receiver in a row of quick ones, all of one merchant.

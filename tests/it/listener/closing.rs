@@ -45,6 +45,7 @@ fn a_slow_head_is_reported_so() {
         let mut head = b"GET /slow HTTP/1.1\r\nX: ".iter().chain(std::iter::repeat(&b'y'));
         while !enough.load(Ordering::Relaxed) {
             dripping.write_all(&[*head.next().unwrap()]).unwrap();
+            // Slowly enough that the deadline passes before the head is too large.
             thread::sleep(Duration::from_millis(5));
         }
     });

@@ -13,7 +13,7 @@ use super::{Play, Received, State, Stream, received_now};
 pub async fn http1(mut stream: Box<dyn Stream>, connection: usize, state: &State) {
     let mut buffer = Vec::new();
     while let Some(received) = take_request(&mut *stream, &mut buffer, connection).await {
-        let play = state.play(&received);
+        let play = state.play(&received).await;
         if !act(&mut *stream, play, state).await {
             return;
         }
@@ -23,17 +23,13 @@ pub async fn http1(mut stream: Box<dyn Stream>, connection: usize, state: &State
 /// Does what is to be done; whether the connection goes on.
 async fn act(stream: &mut dyn Stream, play: Play, state: &State) -> bool {
     match play {
-        Play::Say(status) => write(stream, answer(status, "").as_bytes()).await,
+        Play::Say(status) | Play::Late(status, _) => write(stream, answer(status, "").as_bytes()).await,
         Play::With(status, lines) => write(stream, answer(status, &lines).as_bytes()).await,
         Play::Bytes(bytes) => write(stream, &bytes).await,
         Play::LastBytes(bytes) => {
             write(stream, &bytes).await;
             let _ = stream.shutdown().await;
             false
-        }
-        Play::Late(status, after) => {
-            tokio::time::sleep(after).await;
-            write(stream, answer(status, "").as_bytes()).await
         }
         // A stream that is dropped ends without the farewell that TLS asks for.
         Play::Cut => false,
@@ -42,6 +38,7 @@ async fn act(stream: &mut dyn Stream, play: Play, state: &State) -> bool {
         Play::Drip => {
             let mut going = write(stream, b"HTTP/1.1 200 OK\r\nX-Slow: ").await;
             while going {
+                // Slower than any head is worth waiting for, and never silent for long.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 going = write(stream, b"z").await;
             }
@@ -156,12 +153,9 @@ async fn http2_request(
     let mut headers: Vec<_> = head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
     headers.push(("host".to_owned(), head.uri.authority().expect("an authority").to_string()));
     let (method, target) = (head.method.to_string(), head.uri.path_and_query().unwrap().to_string());
-    let status = match state.play(&Received { method, target, headers, body, ..received_now(connection, true) }) {
+    let received = Received { method, target, headers, body, ..received_now(connection, true) };
+    let status = match state.play(&received).await {
         Play::Say(status) => status,
-        Play::Late(status, after) => {
-            tokio::time::sleep(after).await;
-            status
-        }
         Play::Hang => return state.let_go().await,
         _ => return respond.send_reset(h2::Reason::INTERNAL_ERROR),
     };

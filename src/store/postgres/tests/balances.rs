@@ -2,17 +2,14 @@
 
 use super::crowds::held;
 use super::*;
+use crate::clock::testing::until;
 use crate::domain::LedgerAccount;
 use crate::store::conformance::{NOW, audited, created, deposit, merchant, withdrawal};
 use crate::store::postgres::ledger::{self, fold};
 use crate::store::postgres::transaction::PgTransaction;
 
 async fn until_folded(place: &Place) {
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
-    while place.0.sql("SELECT count(*) FROM balance_changes") != "0" {
-        assert!(tokio::time::Instant::now() < deadline, "never folded");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    until("all is folded", || place.0.sql("SELECT count(*) FROM balance_changes") == "0").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,11 +77,9 @@ async fn a_decision_does_not_block_folding_of_other_accounts() {
     pay("second").await;
     let left = "SELECT string_agg(merchant || account, ' ' ORDER BY merchant, account) FROM balance_changes";
     // Well before the wait for the lock would time out.
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(7);
-    while place.0.sql(left) != "acme2" {
-        assert!(tokio::time::Instant::now() < deadline, "{}", place.0.sql(left));
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let others_folded = until("the others are folded", || place.0.sql(left) == "acme2");
+    let in_time = tokio::time::timeout(std::time::Duration::from_secs(7), others_folded).await;
+    assert!(in_time.is_ok(), "{}", place.0.sql(left));
     let_go.notify_one();
     holding.await.unwrap();
     until_folded(&place).await;
@@ -127,10 +122,7 @@ async fn a_sum_that_no_balance_can_hold_keeps_no_other_from_being_folded() {
         "INSERT INTO balance_changes SELECT 7, CASE merchant WHEN 'acme' THEN 9223372036854775807 ELSE 1 END, 0, account, \
          merchant, currency FROM accounts WHERE account = 3",
     );
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
-    while place.0.sql("SELECT string_agg(merchant, ' ') FROM balance_changes") != "acme" {
-        assert!(tokio::time::Instant::now() < deadline, "bolt's is never folded");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let left = "SELECT string_agg(merchant, ' ') FROM balance_changes";
+    until("bolt's is folded", || place.0.sql(left) == "acme").await;
     assert_eq!(place.0.sql("SELECT balance FROM accounts WHERE merchant = 'bolt' AND account = 3"), "1051");
 }

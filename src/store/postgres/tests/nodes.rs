@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use super::*;
+use crate::clock::testing::until;
 use crate::store::conformance::{audited, created, deposit, merchant, withdrawal};
 use crate::store::{CreateOutcome, OrderLookup};
 
@@ -323,14 +323,6 @@ async fn assert_kept(store: &PostgresStore, place: &server::Database, load: &Loa
          GROUP BY x.direction, o.order_id HAVING count(*) > 1) AS d";
     assert_eq!(place.sql(doubled), "0");
     audited(store).await;
-}
-
-async fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
-    while !condition() {
-        assert!(tokio::time::Instant::now() < deadline, "never happened: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

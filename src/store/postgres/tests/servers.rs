@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::server::{humble_user, server};
 use super::*;
+use crate::clock::testing::eventually;
 use crate::store::conformance::{audited, created, deposit, withdrawal};
 
 fn node_at(url: &str) -> Result<PostgresStore, OpenError> {
@@ -84,11 +85,7 @@ impl Pooler {
         }
         let guard = guard.process_group(0).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let pooler = Self { guard, _directory: directory, port };
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            assert!(tokio::time::Instant::now() < deadline, "PgBouncer does not start");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        eventually("PgBouncer starts", || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok());
         Some(pooler)
     }
 

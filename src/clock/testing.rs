@@ -1,0 +1,29 @@
+//! Waits of tests for other threads and processes.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Longer than anything takes that a test waits for.
+const WAIT_LIMIT: Duration = Duration::from_mins(1);
+
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Blocks until the condition holds; panics if it never does.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + WAIT_LIMIT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Waits until the condition holds; panics if it never does.
+pub(crate) async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + WAIT_LIMIT;
+    while !condition() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
