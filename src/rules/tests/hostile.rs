@@ -9,9 +9,6 @@ use crate::json;
 use crate::rules::schema::{AllowedLists, FieldValue, SchemaProblem, given};
 use crate::rules::{FieldProblem, FieldsSchema};
 
-/// The default size limit of a body.
-const BODY: usize = 64 << 10;
-
 fn compiled(schema: &Value) -> Result<FieldsSchema, Vec<SchemaProblem>> {
     FieldsSchema::compile(schema, Direction::Payin, &AllowedLists::default())
 }
@@ -54,80 +51,10 @@ fn long_chains_of_references_are_refused() {
     refused(&nested, "nests deeper than 64 schemas");
 }
 
-/// Each definition refers twice to the next: compiling every occurrence would take exponential time.
 #[test]
-fn references_that_multiply_compile() {
-    let mut definitions: Map<String, Value> = (0..30)
-        .map(|n| {
-            let next = json!({ "$ref": format!("#/$defs/d{}", n + 1) });
-            (format!("d{n}"), json!({ "anyOf": [next, next] }))
-        })
-        .collect();
-    definitions.insert("d30".into(), json!({ "type": "string" }));
-    let schema = json!({ "properties": { "a": { "$ref": "#/$defs/d0" } }, "$defs": definitions });
-    assert!(check(&schema, &json!({ "a": "x" })).is_ok());
-}
-
-#[test]
-fn patterns_that_become_too_large_are_refused() {
-    refused(&with_member(json!({ "pattern": "([ab]{1000}){1000}" })), "not a usable JSON Schema");
-}
-
-#[test]
-fn large_schemas_load() {
-    let texts: Vec<String> = (0..50_000).map(|n| format!("value {n}")).collect();
-    assert!(check(&with_member(json!({ "enum": texts })), &json!({ "a": "value 49999" })).is_ok());
-    assert!(check(&with_member(json!({ "enum": texts })), &json!({ "a": "value" })).is_err());
-    let wide: Map<String, Value> = (0..5_000).map(|n| (format!("n{n}"), json!({ "type": "string" }))).collect();
-    assert!(check(&json!({ "properties": wide }), &json!({ "n4999": "x" })).is_ok());
-    // Each required name without a property is a problem; their number is limited.
-    let required: Vec<String> = (0..4_000).map(|n| format!("m{n}")).collect();
-    let problems = compiled(&json!({ "properties": wide, "required": required })).unwrap_err();
-    assert_eq!(problems.len(), 50);
-    let broken: Map<String, Value> = (0..20_000).map(|n| (format!("n{n}"), json!({ "requierd": [] }))).collect();
+fn the_number_of_reported_problems_is_limited() {
+    let broken: Map<String, Value> = (0..200).map(|n| (format!("n{n}"), json!({ "requierd": [] }))).collect();
     assert_eq!(compiled(&json!({ "properties": broken })).unwrap_err().len(), 50);
-    let unused: Map<String, Value> =
-        (0..20_000).map(|n| (format!("n{n}"), json!({ "pattern": "\\p{L}{100}" }))).collect();
-    assert!(compiled(&json!({ "$defs": unused })).is_ok(), "unused definitions are not compiled");
-}
-
-#[test]
-fn a_megabyte_of_schema_is_read_with_its_places() {
-    let deep = format!("{}1{}", "{\"default\":[".repeat(50), "]}".repeat(50));
-    let text = format!("{{\"$comment\":[{}],\"typ\":1}}", vec![deep.as_str(); 1_000].join(","));
-    assert!(text.len() > 700_000);
-    let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");
-    let at = text.find("\"typ\"").unwrap() + 1;
-    let rules = Rules::small().with("shops/s.toml", shop).with("shops/s.json", text);
-    rules.one_problem(&format!("shops/s.json:1:{at}"), "unknown keyword `typ`");
-}
-
-#[test]
-fn cheap_values_may_fill_a_body() {
-    let texts = ["type", "minLength", "maxLength"].map(|keyword| match keyword {
-        "type" => json!({ keyword: "string" }),
-        "minLength" => json!({ keyword: 1 }),
-        _ => json!({ keyword: BODY }),
-    });
-    for schema in texts.into_iter().chain([
-        json!({ "pattern": "^[a-z]*$" }),
-        json!({ "pattern": "^(a|aa)+$" }),
-        json!({ "pattern": "^[a-z]{2}[a-z0-9]{10,32}" }),
-    ]) {
-        assert!(check(&with_member(schema.clone()), &json!({ "a": "a".repeat(BODY) })).is_ok(), "{schema}");
-    }
-    let all_different: Vec<usize> = (0..BODY / 6).collect();
-    for schema in [
-        json!({ "items": { "type": "integer", "minimum": 0, "maximum": BODY, "multipleOf": 1 } }),
-        json!({ "uniqueItems": true }),
-        json!({ "contains": { "const": 7 }, "minContains": 1 }),
-        json!({ "anyOf": [{ "items": { "type": "string" } }, { "items": { "type": "integer" } }] }),
-    ] {
-        assert!(check(&with_member(schema.clone()), &json!({ "a": all_different })).is_ok(), "{schema}");
-    }
-    let problem =
-        check(&with_member(json!({ "uniqueItems": true })), &json!({ "a": [[1, []], 2, [1.0, []]] })).unwrap_err();
-    assert_eq!((problem.path.as_str(), problem.reason.as_str()), ("a", "must not hold an element twice"));
 }
 
 #[test]
@@ -241,20 +168,5 @@ proptest! {
             let verdict = check_given(&schema, &fields);
             prop_assert_eq!(verdict, check_read(&schema, &Value::Object(fields).to_string()), "from JSON values, and from text");
         }
-    }
-
-    #[test]
-    fn defaults_fill_in_what_is_absent_and_nothing_else(
-        fields in proptest::collection::btree_map("[a-d]", prop_oneof![Just(json!("x")), Just(json!("yy"))], 0..4),
-    ) {
-        let schema = compiled(&json!({ "properties": {
-            "a": { "type": "string", "default": "x" }, "b": { "default": "y" }, "c": { "type": "string" }, "d": {} },
-            "minProperties": 2 })).unwrap();
-        let mut fields: Map<String, Value> = fields.into_iter().collect();
-        let added = check_given(&schema, &fields).unwrap();
-        prop_assert!(added.keys().all(|name| !fields.contains_key(name)));
-        fields.extend(added);
-        prop_assert!(fields.contains_key("a") && fields.contains_key("b"));
-        prop_assert!(check_given(&schema, &fields).unwrap().is_empty(), "the second check adds nothing");
     }
 }

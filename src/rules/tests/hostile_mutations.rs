@@ -199,11 +199,6 @@ proptest! {
     }
 
     #[test]
-    fn no_text_replaces_the_current_rules(place in proptest::sample::select(PLACES.to_vec()), text in "\\PC{0,200}") {
-        prop_assert_eq!(put_in_place(place, text.into_bytes()), Ok(()));
-    }
-
-    #[test]
     fn no_broken_file_replaces_the_current_rules(
         file in any::<Index>(),
         place in proptest::option::of(proptest::sample::select(PLACES.to_vec())),
@@ -282,30 +277,4 @@ proptest! {
             prop_assert!(!shown.contains("TOPSECRET"), "{}\nof\n{}", shown, String::from_utf8_lossy(&broken));
         }
     }
-}
-
-/// A file that is cut anywhere is refused, or read as its beginning: about a third of all prefixes are valid, and a
-/// merchant may lose its last keys. The loader cannot detect this; the watcher waits until a file is completely
-/// written.
-#[test]
-fn truncated_files_are_read_or_refused() {
-    let (mut cut, mut valid) = (0_u32, 0_u32);
-    for (name, bytes) in shipped() {
-        let rules = copy_of_shipped();
-        // Dialects are slow to compile, so they are removed where another file is cut.
-        if !name.starts_with("dialects") {
-            fs::remove_dir_all(rules.path().join("dialects")).unwrap();
-        }
-        let mut loader = Loader::new(&rules.path(), without_secrets());
-        assert!(loader.load(UnixMillis(0), None).is_ok());
-        // A short file is cut at every byte, a long one at about a hundred places.
-        for end in (0..bytes.len()).step_by(bytes.len().div_ceil(100).max(1)) {
-            rules.put(&name, &bytes[..end]);
-            cut += 1;
-            valid += u32::from(loader.load(UnixMillis(0), None).is_ok());
-        }
-        rules.put(&name, &bytes);
-        assert!(loader.load(UnixMillis(i64::MAX), None).is_ok());
-    }
-    assert!(valid < cut, "{valid} of {cut} load");
 }

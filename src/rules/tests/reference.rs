@@ -1,6 +1,5 @@
 //! `docs/rule-keys.md` is generated from the types that read the rule files; the examples of `docs/rules.md` load.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -116,70 +115,6 @@ fn the_key_reference_is_up_to_date() {
         return;
     }
     assert!(page == KEYS, "docs/rule-keys.md is stale: PAYBRIDGE_WRITE_DOCS=1 cargo test --lib key_reference");
-}
-
-/// Converts the heading of a table to a path of keys: `[[api_keys]]` to `api_keys.*.`.
-fn path_of(table: &str) -> String {
-    let name = table.trim_matches(['[', ']']).replace("&lt;code&gt;", "*");
-    if table.starts_with("[[") { format!("{name}.*.") } else { format!("{name}.") }
-}
-
-/// Returns the default of every key on the page, by kind and path; empty for a key without one.
-fn listed() -> BTreeMap<(&'static str, String), &'static str> {
-    let mut listed = BTreeMap::new();
-    let titles = FileKind::ALL.map(|kind| file_schema(kind)["title"].as_str().unwrap().replace("Paybridge: ", ""));
-    for section in KEYS.split("\n## ").skip(1) {
-        let title = section.lines().next().unwrap();
-        let kind = FileKind::ALL[titles.iter().position(|known| escaped(known) == title).unwrap()];
-        for (number, table) in section.split("\n### ").enumerate() {
-            let heading = table.lines().next().unwrap();
-            let paths = heading.split(", ").map(|table| if number == 0 { String::new() } else { path_of(table) });
-            for path in paths {
-                for line in table.lines().filter(|line| line.starts_with("**`")) {
-                    let (key, absence) = line.trim_start_matches("**`").split_once("`**").unwrap();
-                    let default = absence.trim_start_matches(", ").trim_end();
-                    let known = listed.insert((kind.as_str(), format!("{path}{key}")), default);
-                    assert!(known.is_none(), "{path}{key} is listed twice");
-                }
-            }
-        }
-    }
-    listed
-}
-
-#[test]
-fn every_key_is_in_the_reference_with_its_default() {
-    let listed = listed();
-    let mut known = Vec::new();
-    for kind in FileKind::ALL {
-        let keys = described::keys(kind);
-        for (path, schema) in &keys {
-            known.push((kind.as_str(), path.clone()));
-            let Some(absence) = listed.get(&(kind.as_str(), path.clone())) else {
-                // Tables have headings of their own; tables that are one way to write a key are in the text of that key.
-                let is_heading = keys.keys().any(|other| {
-                    other.starts_with(&format!("{path}.")) && listed.contains_key(&(kind.as_str(), other.clone()))
-                });
-                let inline = ["payout.account.pattern", "v1.percent.payin", "v1.percent.payout"];
-                let is_inline =
-                    inline.into_iter().chain(["shops.*.v2.payin", "shops.*.v2.payout"]).any(|key| key == path)
-                        && ["`{ pattern = ", "`{ payin = "].iter().all(|table| KEYS.contains(table));
-                assert!(is_heading || is_inline, "docs/rule-keys.md does not have {path} ({})", kind.as_str());
-                continue;
-            };
-            let shown = absence.strip_prefix("default `").and_then(|rest| rest.strip_suffix('`'));
-            let shown = shown.map(|written| {
-                let document: toml::Table = format!("x = {written}").parse().unwrap();
-                to_json(document["x"].clone())
-            });
-            assert_eq!(shown.as_ref(), schema.get("default"), "the default of {path}: {absence}");
-            let required = schema["description"].as_str().is_some_and(|about| about.ends_with("\n\nRequired."));
-            assert_eq!(*absence == "required", required, "{path}: {absence}");
-        }
-    }
-    let stray: Vec<_> = listed.keys().filter(|row| !known.contains(row)).collect();
-    assert!(stray.is_empty(), "docs/rule-keys.md has keys that do not exist: {stray:?}");
-    assert!(listed.len() > 90, "the page is read: {}", listed.len());
 }
 
 #[test]

@@ -43,6 +43,7 @@ fn refusals_have_the_gateways_wording() {
         (json!({ "pattern": "^x$" }), json!("z"), "a", "must have the format agreed for this shop"),
         (json!({ "minLength": 2 }), json!("z"), "a", "must be at least 2 characters"),
         (json!({ "maxLength": 2 }), json!("zzz"), "a", "must be at most 2 characters"),
+        (json!({ "uniqueItems": true }), json!([[1, []], 2, [1.0, []]]), "a", "must not hold an element twice"),
         (json!({ "minimum": 2 }), json!(1), "a", "must be at least 2"),
         (json!({ "anyOf": [{ "type": "null" }] }), json!(1), "a", "must be as agreed for this shop"),
         (json!(false), json!(1), "a", "is not accepted by this shop"),
