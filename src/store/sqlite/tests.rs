@@ -127,21 +127,6 @@ fn files_are_made_for_their_owner_only() {
     assert!(!place.path().with_extension("db-wal").exists(), "closing leaves one file");
 }
 
-#[tokio::test]
-async fn a_missing_key_is_never_replaced() {
-    let place = Place::new();
-    let store = place.open_made().unwrap();
-    created(&store, deposit("acme", "1")).await;
-    drop(store);
-    let key = fs::read(place.key_file()).unwrap();
-    fs::remove_file(place.key_file()).unwrap();
-    let error = place.open_made().unwrap_err();
-    assert!(matches!(&error, OpenError::KeyMissing { path } if *path == place.key_file()), "{error}");
-    assert!(!place.key_file().exists());
-    fs::write(place.key_file(), key).unwrap();
-    assert!(place.open_made().is_ok());
-}
-
 #[test]
 fn a_new_store_needs_a_key_or_a_place_for_one() {
     let place = Place::new();
@@ -210,15 +195,6 @@ fn foreign_and_newer_files_are_refused_untouched() {
     fs::write(place.path(), "no database at all, but long enough to be opened as one".repeat(20)).unwrap();
     let error = place.open_with(&named(&[1])).unwrap_err().to_string();
     assert!(error.contains("paybridge.db") && !error.contains('\n'), "{error}");
-}
-
-#[test]
-fn an_unusable_path_is_one_clear_line() {
-    let place = Place::new();
-    fs::write(place.path().parent().unwrap(), "a file where the directory should be").unwrap();
-    let error = place.open_with(&named(&[1])).unwrap_err().to_string();
-    assert!(error.contains("data: cannot create the directory"), "{error}");
-    assert!(!error.contains('\n'));
 }
 
 #[tokio::test]

@@ -104,20 +104,6 @@ async fn an_audit_finds_another_structure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn problems_are_reported_up_to_a_bound() {
-    let Some((_database, store)) = opened() else { return };
-    for number in 0..150 {
-        created(&store, withdrawal("acme", &number.to_string())).await;
-    }
-    let audit = tampered(&store, "UPDATE operations SET sealed = '\\x01'").await;
-    assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
-    let usage = "INSERT INTO daily_usage SELECT 1, 1, number, 7, 0, 'acme', 'card-eur' \
-        FROM generate_series(1, 150) AS number";
-    let audit = tampered(&store, usage).await;
-    assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_audit_of_many_slices_reports_its_progress() {
     let Some((_database, store)) = opened() else { return };
     for number in 0..600 {

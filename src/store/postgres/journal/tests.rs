@@ -1,9 +1,9 @@
-//! The journal between nodes, and what only its rows show.
+//! The journal between nodes.
 
-use crate::domain::{CallbackUrl, Direction, Status, UnixMillis};
-use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, journaled, pending_create, status_update};
+use crate::domain::{CallbackUrl, UnixMillis};
+use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, journaled, pending_create};
 use crate::store::postgres::audit::tests::{node_of, opened};
-use crate::store::{EntryProgress, Journal, JournalOutcome, Outbox, Relayed, StoreError};
+use crate::store::{Journal, JournalOutcome, Outbox, Relayed};
 
 const ROUNDS: u64 = 20;
 
@@ -82,40 +82,4 @@ async fn a_request_that_is_sent_again_is_detected_with_any_clock() {
     one.sent_again(entry.id, DOUBTED_AT).await.unwrap();
     other.sent_again(entry.id, UnixMillis(DOUBTED_AT.0 - 60_000)).await.unwrap();
     assert!(!one.cancel(entry.id, Some(DOUBTED_AT)).await.unwrap());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
-    let Some((database, store)) = opened() else { return };
-    let mut open = Vec::new();
-    for number in 0..5 {
-        open.push(journaled(&store, pending_create("acme", &number.to_string())).await);
-    }
-    for (number, column) in [(0, "body"), (1, "fingerprint"), (3, "body")] {
-        database.sql(&format!("UPDATE journal SET {column} = '\\x01' WHERE order_id = '{number}'"));
-    }
-    let create = &open[0].create;
-    let error = store.entry(&create.merchant, Direction::Payin, &create.order_id).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is invalid")), "{error}");
-    for limit in 1..3 {
-        let expected: Vec<_> = [&open[2], &open[4]].into_iter().take(limit.into()).cloned().collect();
-        assert_eq!(store.open_entries(None, limit).await.unwrap(), expected);
-    }
-    assert_eq!(store.open_entries(Some(open[2].id), 9).await.unwrap(), open[4..]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn repeated_information_costs_no_commit() {
-    let Some((database, store)) = opened() else { return };
-    let entry = journaled(&store, pending_create("acme", "1")).await;
-    let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
-    store.update_status(entry.id, status_update(Status::Success, None)).await.unwrap();
-    let version = || database.sql("SELECT xmin, ctid FROM journal");
-    let before = version();
-    for stated in [Status::Pending, Status::Success, Status::Failed] {
-        store.update_status(entry.id, status_update(stated, None)).await.unwrap();
-    }
-    assert_eq!(version(), before, "nothing was written");
-    let known = store.entry(&entry.create.merchant, Direction::Payin, &entry.create.order_id).await.unwrap();
-    assert!(matches!(known.unwrap().progress, EntryProgress::Answered(passed) if passed.status == Status::Success));
 }
