@@ -239,19 +239,6 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_keeps_all_headers_but_those_of_its_connection() {
-        let sent = [("set-cookie", "a"), ("set-cookie", "b"), ("content-encoding", "gzip"), ("server", "old")];
-        let of_connection =
-            [("connection", "close, x-hop"), ("x-hop", "1"), ("transfer-encoding", "chunked"), ("alt-svc", "h3")];
-        let mut of = appended(&[&sent[..], &of_connection, &[("content-length", "3")]].concat());
-        remove_from_reply(&mut of, false);
-        assert_eq!(of, appended(&sent));
-        let mut of = headers(&[("content-length", "3")]);
-        remove_from_reply(&mut of, true);
-        assert_eq!(of, headers(&[("content-length", "3")]));
-    }
-
-    #[test]
     fn a_loop_is_recognized_by_its_name() {
         for (via, expected) in [
             ("1.1 paybridge-1", true),

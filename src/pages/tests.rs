@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::{Decision, LinkKind, PageReply, PageRequest, PageResponse};
-use crate::auth::signatures::{ENTRY, SANDBOX, sign_link};
+use crate::auth::signatures::{SANDBOX, sign_link};
 use crate::clock::Clock as _;
-use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, Secret, ShopCode};
-use crate::engine::tests::{START, World, id};
-use crate::engine::{Report, Reported};
+use crate::domain::Secret;
+use crate::engine::tests::{World, id};
 use crate::error::{AdmissionError, ApiError};
 use crate::rules::PageState;
 
@@ -77,27 +76,6 @@ fn entry_link(reply: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_sandbox_decides_by_amount_and_age() {
-    let world = World::new();
-    let mut replies = Vec::new();
-    for cents in 0..=5 {
-        replies.push(world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap());
-    }
-    let pages = async || {
-        let mut words = Vec::new();
-        for reply in &replies {
-            words.push(world.entry(reply).await);
-        }
-        words.join(" ")
-    };
-    assert_eq!(pages().await, "Preparing https://a.example/f Preparing Preparing Preparing Preparing");
-    world.later(SECOND);
-    assert_eq!(pages().await, "sandbox https://a.example/f Stopped Instructions Preparing sandbox");
-    world.later(9 * SECOND);
-    assert_eq!(pages().await, "sandbox https://a.example/f Stopped Instructions sandbox sandbox");
-}
-
-#[tokio::test]
 async fn waiting_pages_reload_by_themselves() {
     let world = World::new();
     for (cents, state, seconds) in
@@ -119,31 +97,6 @@ async fn waiting_pages_reload_by_themselves() {
 }
 
 #[tokio::test]
-async fn a_decision_is_recorded_once() {
-    let world = World::new();
-    for (decision, other, state, contradicting, destination, balance) in [
-        (Decision::Pay, Decision::Decline, "Success", "Success, contradicting", "https://a.example/s", "EUR 1000 0"),
-        (Decision::Decline, Decision::Pay, "Failed", "Failed, contradicting", "https://a.example/f", "EUR 1000 0"),
-    ] {
-        let reply = world.deposit(&format!("\"order_id\":\"{state}\"")).await.unwrap();
-        world.later(SECOND);
-        let link = world.hosted(&reply).await;
-        assert_eq!(world.sandbox(&link, None).await, "Sandbox");
-        assert_eq!(world.entry(&reply).await, "sandbox", "viewing decides nothing");
-        for _ in 0..3 {
-            assert_eq!(world.sandbox(&link, Some(decision)).await, state);
-        }
-        assert_eq!(world.sandbox(&link, Some(other)).await, contradicting);
-        assert_eq!(world.sandbox(&link, None).await, destination, "the form is gone");
-        assert_eq!(world.entry(&reply).await, destination);
-        assert_eq!(world.balances().await, [balance]);
-        let record: serde_json::Value = serde_json::from_str(&world.status(&reply).await).unwrap();
-        let payer = (state == "Success").then_some("411111******1111");
-        assert_eq!(record["account_number"].as_str(), payer);
-    }
-}
-
-#[tokio::test]
 async fn links_end_with_their_lifetimes_from_creation() {
     let world = World::new();
     let reply = world.deposit("\"amount\":1.02").await.unwrap();
@@ -160,48 +113,6 @@ async fn links_end_with_their_lifetimes_from_creation() {
 }
 
 #[tokio::test]
-async fn the_hosted_page_ends_with_the_entry_link_that_led_to_it() {
-    let world = World::new();
-    let reply = world.deposit("").await.unwrap();
-    world.later(30 * MINUTE - SECOND);
-    let link = world.hosted(&reply).await;
-    world.later(SECOND);
-    assert_eq!(world.sandbox(&link, None).await, "refused");
-    assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "refused");
-    assert!(world.status(&reply).await.contains("PENDING"));
-}
-
-#[tokio::test]
-async fn a_return_is_decided_by_the_status_of_that_moment() {
-    let world = World::new();
-    let reply = world.deposit("").await.unwrap();
-    let back = world.offered(&reply).await.unwrap();
-    assert_eq!(world.go_back(&back).await, "https://a.example/p");
-    assert!(world.status(&reply).await.contains("PENDING"));
-    world.later(SECOND);
-    let link = world.hosted(&reply).await;
-    world.sandbox(&link, Some(Decision::Pay)).await;
-    assert_eq!(world.go_back(&back).await, "https://a.example/s");
-}
-
-#[tokio::test]
-async fn a_shop_decides_whether_pages_offer_the_return() {
-    let world = World::new();
-    let reply = world.deposit("").await.unwrap();
-    let back = world.offered(&reply).await.unwrap();
-    world.replace("shops/card.toml", "[payin]", "[payin]\nbrowser_return = false");
-    assert_eq!(world.offered(&reply).await, None);
-    assert_eq!(world.go_back(&back).await, "https://a.example/p", "links already issued stay valid");
-    world.later(SECOND);
-    let link = world.hosted(&reply).await;
-    let PageResponse::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else {
-        panic!()
-    };
-    assert!(page.return_url.is_none() && page.refresh.is_none());
-    assert_eq!(world.entry(&reply).await, "https://a.example/s");
-}
-
-#[tokio::test]
 async fn a_shown_result_redirects_to_the_return_link() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
@@ -214,52 +125,6 @@ async fn a_shown_result_redirects_to_the_return_link() {
     assert_eq!(refresh.to.as_ref().unwrap().expose(), back.expose());
     assert_eq!(refresh.value(), format!("1; url={}", back.expose()));
     assert_eq!(world.go_back(back.expose()).await, "https://a.example/s");
-}
-
-#[tokio::test]
-async fn links_of_a_listed_secret_stay_valid() {
-    let world = World::with(&[("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = \"old\"\n"))]);
-    let reply = world.deposit("\"amount\":1.02").await.unwrap();
-    let back = world.offered(&reply).await.unwrap();
-    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\", \"old\"]\n"));
-    assert_eq!(world.entry(&reply).await, "Preparing");
-    assert_eq!(world.go_back(&back).await, "https://a.example/p");
-    let later = world.deposit("\"order_id\":\"later\",\"amount\":1.02").await.unwrap();
-    let new_back = world.offered(&later).await.unwrap();
-    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = \"new\"\n"));
-    assert_eq!((world.entry(&reply).await, world.go_back(&back).await), ("refused".into(), "refused".into()));
-    assert_eq!(world.deposit("\"amount\":1.02").await.unwrap(), reply, "the link stays the same");
-    assert_eq!(
-        (world.entry(&later).await.as_str(), world.go_back(&new_back).await.as_str()),
-        ("Preparing", "https://a.example/p")
-    );
-}
-
-#[tokio::test]
-async fn the_customer_is_sent_to_the_providers_preparation() {
-    let world = World::new();
-    let reply = world.deposit("").await.unwrap();
-    for (preparation, expected) in [
-        (Preparation::Page(BrowserUrl::new("https://p.example/1?a=b").unwrap()), "https://p.example/1?a=b"),
-        (Preparation::Instructions(Instructions::new(Some("Pay".into()), Vec::new()).unwrap()), "Instructions"),
-        (Preparation::Stopped, "Stopped"),
-    ] {
-        let shop = ShopCode::new("card").unwrap();
-        let taken = world.engine.report(ProviderKind::Sandbox, &shop, id(&reply), Report::Prepared(preparation)).await;
-        assert_eq!(taken.unwrap(), Reported::Taken);
-        assert_eq!(world.entry(&reply).await, expected);
-    }
-}
-
-#[tokio::test]
-async fn a_deposit_of_a_removed_shop_waits() {
-    let world = World::new();
-    let reply = world.deposit("\"method\":\"spare\"").await.unwrap();
-    world.replace("merchants/acme.toml", "[shops.spare]\npayin = true\npayout = true\n", "");
-    std::fs::remove_file(world.rules_directory().join("shops/spare.toml")).unwrap();
-    world.replace("merchants/other.toml", "[shops.spare]\npayin = true\npayout = true\n", "");
-    assert_eq!(world.entry(&reply).await, "Stopped");
-    assert!(world.offered(&reply).await.is_some());
 }
 
 #[tokio::test]
@@ -331,33 +196,4 @@ async fn links_of_the_default_secret_stay_valid_while_it_is_listed() {
     assert_eq!(world.entry(&reply).await, "Preparing");
     world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\"]\n"));
     assert_eq!(world.entry(&reply).await, "refused");
-}
-
-#[tokio::test]
-async fn an_id_that_names_no_deposit_is_refused_like_a_wrong_link() {
-    let world = World::new();
-    let withdrawal = world.withdraw("").await.unwrap();
-    for id in [id(&withdrawal).to_string(), "4711".to_owned()] {
-        let id = crate::domain::TransactionId::parse(&id).unwrap();
-        let expires = START.plus(Duration::from_millis(MINUTE)).seconds();
-        let link = sign_link(&Secret::new(b"pages"), "", ENTRY, id, expires);
-        assert_eq!(describe(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
-    }
-}
-
-#[tokio::test]
-async fn a_link_of_one_kind_is_none_of_another() {
-    let world = World::new();
-    let reply = world.deposit("\"amount\":1.02").await.unwrap();
-    let entry = entry_link(&reply);
-    let back = world.offered(&reply).await.unwrap();
-    for (kind, link) in
-        [(LinkKind::Return, &entry), (LinkKind::Sandbox, &entry), (LinkKind::Entry, &back), (LinkKind::Sandbox, &back)]
-    {
-        assert_eq!(describe(world.open(kind, link, None).await), "refused");
-        let renamed = link
-            .replace("/pay/", &format!("/{}/", kind.segment()))
-            .replace("/return/", &format!("/{}/", kind.segment()));
-        assert_eq!(describe(world.open(kind, &renamed, None).await), "refused");
-    }
 }

@@ -177,43 +177,6 @@ mod tests {
         Wanted::read(Some(query), &merchant(), &statuses).map_err(|error| error.to_string())
     }
 
-    /// Returns what an empty query requests, with a change.
-    fn wanted(change: impl FnOnce(&mut Wanted)) -> Wanted {
-        let history = HistoryQuery::newest(merchant(), 50);
-        let mut wanted = Wanted { external_id: None, place: PagePlace { page: 1, per_page: 50 }, history };
-        change(&mut wanted);
-        wanted
-    }
-
-    #[test]
-    fn every_parameter_is_read() {
-        assert_eq!(read(""), Ok(wanted(|_| ())));
-        for (query, change) in [
-            ("type=payin", (|wanted| wanted.history.direction = Some(Direction::Payin)) as fn(&mut Wanted)),
-            ("type=payout", |wanted| wanted.history.direction = Some(Direction::Payout)),
-            ("status=waiting", |wanted| wanted.history.status = Some(Status::Pending)),
-            ("status=done", |wanted| wanted.history.status = Some(Status::Success)),
-            ("status=no+luck", |wanted| wanted.history.status = Some(Status::Failed)),
-            ("shop_code=card-eur", |wanted| wanted.history.shop = ShopCode::new("card-eur").ok()),
-            ("currency=eUr", |wanted| wanted.history.currency = Currency::new("EUR").ok()),
-            ("external_id=a%26+b", |wanted| wanted.external_id = OrderId::new("a& b").ok()),
-            ("page=3", |wanted| {
-                wanted.place.page = 3;
-                wanted.history.skip = 100;
-            }),
-            ("per_page=200&page=2", |wanted| {
-                wanted.place = PagePlace { page: 2, per_page: 200 };
-                (wanted.history.skip, wanted.history.limit) = (200, 200);
-            }),
-            ("page=18446744073709551615", |wanted| {
-                wanted.place.page = u64::MAX;
-                wanted.history.skip = u64::MAX;
-            }),
-        ] {
-            assert_eq!(read(query), Ok(wanted(change)), "{query}");
-        }
-    }
-
     #[test]
     fn bounds_in_time_are_exact() {
         let bounds = |text: &str| {
@@ -250,39 +213,6 @@ mod tests {
                 "{text}"
             );
         }
-    }
-
-    #[test]
-    fn malformed_values_are_named() {
-        for (query, name) in [
-            ("type=Payin", "type"),
-            ("type=deposit", "type"),
-            ("status=PENDING", "status"),
-            ("status=Waiting", "status"),
-            ("status=waiting+", "status"),
-            ("shop_code=a+b", "shop_code"),
-            ("shop_code=.hidden", "shop_code"),
-            ("currency=EURO", "currency"),
-            ("currency=E1R", "currency"),
-            ("external_id=a%00b", "external_id"),
-            ("created_to=now", "created_to"),
-            ("page=0", "page"),
-            ("page=01", "page"),
-            ("page=-1", "page"),
-            ("page=%2B1", "page"),
-            ("page=1.0", "page"),
-            ("page=1e1", "page"),
-            ("page=%D9%A1", "page"),
-            ("page=18446744073709551616", "page"),
-            ("per_page=0", "per_page"),
-            ("per_page=201", "per_page"),
-            ("per_page=65586", "per_page"),
-            ("page=1&per_page=all", "per_page"),
-        ] {
-            let error = read(query).unwrap_err();
-            assert!(error.starts_with(&format!("{name}: must ")), "{query}: {error}");
-        }
-        assert!(read(&format!("external_id={}", "x".repeat(256))).unwrap_err().starts_with("external_id: "));
     }
 
     proptest! {

@@ -44,7 +44,7 @@ unauthenticated_per_ip = { per_second = 100000, burst = 100000 }
 pages_per_ip = { per_second = 100000, burst = 100000 }
 "#;
 
-/// Dialect `v1`, keys `acme-live`, `acme-far` (another network), `acme-slow` (one request an hour) and `acme-v2`.
+/// Dialect `v1`, keys `acme-live`, `acme-far` (another network) and `acme-slow` (one request an hour).
 const ACME: &str = r#"
 name = "Acme"
 default_shop = "card-eur"
@@ -64,10 +64,6 @@ v1_secret = ["a-newer-secret", "the-v1-secret"]
 v2_secret = ["a-newer-secret", "the-v2-secret"]
 allowed_ips = ["127.0.0.1"]
 rate_limit = { per_second = 1, burst = 1 }
-[[api_keys]]
-key = "acme-v2"
-v2_secret = ["a-newer-secret", "the-v2-secret"]
-allowed_ips = ["127.0.0.1"]
 [shops.card-eur]
 payin = true
 payout = true

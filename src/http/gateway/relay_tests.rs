@@ -1,12 +1,11 @@
 //! Admission of a v2 engine's callbacks: the same order as for merchants, with the order's address in a key's place.
 
-use http::{HeaderName, Method};
+use http::Method;
 
-use super::fixture::{Answered, BODY_LIMIT, Call, Fixture, NOW, V2_SECRET};
+use super::fixture::{Answered, BODY_LIMIT, Call, Fixture, NOW};
 use super::*;
 use crate::domain::{
-    Amount, CallbackUrl, Currency, Encoding, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId,
-    Quota, Secret, Segment,
+    Amount, CallbackUrl, Currency, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId, Quota,
 };
 use crate::rules::RuleSet;
 use crate::store::PendingCreate;
@@ -103,89 +102,6 @@ async fn the_first_fault_of_a_callback_wins_and_nothing_is_stored() {
     assert_eq!(relay.queued().await, 0);
     let line = relay.fixture.lines.all().pop().unwrap();
     assert!(line.contains("relay") && !line.contains("payin."), "{line}");
-}
-
-#[tokio::test]
-async fn a_callback_is_stored_and_answered_as_often_as_it_comes() {
-    let relay = Relay::new().await;
-    for times in 1..3 {
-        let answered = relay.send(relay.callback(CALLBACK)).await;
-        assert_eq!((answered.status, answered.body.as_str()), (200, "{}"));
-        assert_eq!(relay.queued().await, 1, "{times}");
-    }
-}
-
-#[tokio::test]
-async fn an_address_is_good_for_its_own_operation_and_as_it_was_issued() {
-    let relay = Relay::new().await;
-    let own = relay.target(Direction::Payin, "o-1");
-    let code = own.rsplit('.').next().unwrap();
-    for altered in [
-        relay.target(Direction::Payout, "o-1"),
-        own.replace(".payin.", ".payout."),
-        own.replace("acme", "other"),
-        own.replace("acme.", ""),
-        format!("/relay/{code}"),
-        own.to_uppercase().replace("/RELAY/ACME.PAYIN", "/relay/acme.payin"),
-        format!("{own}0"),
-        format!("{own}/"),
-        own[..own.len() - 1].to_owned(),
-        "/relay/".to_owned(),
-        "/relay/..".to_owned(),
-    ] {
-        let answered = relay.send(relay.callback(CALLBACK).but(|call| call.target.clone_from(&altered))).await;
-        assert_eq!((answered.status, answered.message().as_str()), (404, "not found"), "{altered}");
-    }
-    for (body, status) in [
-        (r#"{"order_id":"o-2"}"#, 404),
-        (r#"{"order_id":"o-1 "}"#, 404),
-        (r#"{"order_id":7}"#, 400),
-        (r#"{"order_id":"o-1","order_id":"o-1"}"#, 400),
-        ("{}", 400),
-        ("[]", 400),
-        ("", 400),
-    ] {
-        assert_eq!(relay.send(relay.callback(body)).await.status, status, "{body}");
-    }
-    assert_eq!(relay.queued().await, 0);
-}
-
-#[tokio::test]
-async fn the_recipe_of_the_engine_is_followed() {
-    let relay = Relay::with(|rules| {
-        let recipe = &mut rules.gateway.callback_signature;
-        recipe.header = HeaderName::from_static("x-engine-signature");
-        recipe.payload = vec![
-            Segment::Timestamp,
-            Segment::Literal("|".into()),
-            Segment::ApiKey,
-            Segment::Method,
-            Segment::Path,
-            Segment::Body,
-        ];
-        recipe.encoding = Encoding::Base64;
-    })
-    .await;
-    let path = relay.target(Direction::Payin, "o-1");
-    let signed = format!("soon|acme-livePOST{path}{CALLBACK}");
-    let mut mac = Secret::new(V2_SECRET).sha256();
-    hmac::Mac::update(&mut mac, signed.as_bytes());
-    let signature =
-        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, hmac::Mac::finalize(mac).into_bytes());
-    let good = relay.callback(CALLBACK).but(|call| {
-        call.headers.retain(|(name, _)| *name != "x-signature");
-        call.set("x-engine-signature", &signature);
-        call.set("x-timestamp", "soon");
-    });
-    assert_eq!(relay.send(good.clone()).await.status, 200);
-    for (name, value) in [("x-timestamp", "later"), ("x-engine-signature", "AAAA")] {
-        assert_eq!(relay.send(good.clone().but(|call| call.set(name, value))).await.status, 401, "{name}");
-    }
-    let without = |name: &'static str| good.clone().but(|call| call.headers.retain(|(own, _)| *own != name));
-    for name in ["x-timestamp", "x-engine-signature"] {
-        assert_eq!(relay.send(without(name)).await.status, 401, "{name}");
-    }
-    assert_eq!(relay.send(good.but(|call| call.add("x-timestamp", "soon"))).await.status, 400);
 }
 
 #[tokio::test]

@@ -6,8 +6,7 @@ use http::Method;
 
 use crate::auth::signatures::sign_v2;
 
-use crate::domain::{Quota, Secret};
-use crate::rules::RuleSet;
+use crate::domain::Secret;
 
 const REPORT: &str = r#"{"transaction_id":"7","status":"SUCCESS"}"#;
 
@@ -51,39 +50,6 @@ async fn the_first_fault_of_a_report_wins() {
 }
 
 #[tokio::test]
-async fn shops_without_an_http_provider_take_no_reports() {
-    let fixture = Fixture::new();
-    let absent = fixture.send(report(REPORT).but(|call| call.target = "/providers/card-eur/events".to_owned())).await;
-    assert_eq!((absent.status, absent.message().as_str()), (404, "not found"));
-    for target in ["/providers//events", "/providers/a/b/events", "/providers/bank-eur/events/", "/providers/events"] {
-        let answered = fixture.send(report(REPORT).but(|call| call.target = target.to_owned())).await;
-        assert_eq!(answered.status, 404, "{target}");
-    }
-}
-
-#[tokio::test]
-async fn any_secret_of_the_shop_verifies_and_no_other() {
-    let fixture = Fixture::new();
-    let signed = |secret: &[u8]| {
-        let signature = sign_v2(&Secret::new(secret), REPORT.as_bytes());
-        report(REPORT).but(|call| call.set("x-signature", &signature))
-    };
-    // Past the signature, the transaction is not there.
-    for secret in [&b"new"[..], b"old"] {
-        assert_eq!(fixture.send(signed(secret)).await.status, 404);
-    }
-    let upper =
-        |call: &mut Call| call.set("x-signature", &sign_v2(&Secret::new(b"new"), REPORT.as_bytes()).to_uppercase());
-    for wrong in [
-        signed(b"the-v2-secret"),
-        report(REPORT).but(upper),
-        report(REPORT).but(|call| call.headers.retain(|(name, _)| *name != "x-signature")),
-    ] {
-        assert_eq!(fixture.send(wrong).await.status, 401);
-    }
-}
-
-#[tokio::test]
 async fn malformed_reports_name_their_member() {
     let fixture = Fixture::new();
     for (body, word) in [
@@ -103,21 +69,4 @@ async fn malformed_reports_name_their_member() {
         assert_eq!(fixture.send(report(absent)).await.status, 404, "{absent}");
     }
     assert_eq!(Fixture::without_store().await.send(report(REPORT)).await.status, 503);
-}
-
-#[tokio::test]
-async fn failed_signatures_are_held_up_and_valid_reports_never() {
-    let few = |rules: &mut RuleSet| {
-        let one = std::num::NonZeroU32::new(1).unwrap();
-        rules.gateway.limits.unauthenticated_per_ip = Quota { per_second: one, burst: one };
-    };
-    let fixture = Fixture::with(few);
-    let wrong = report(REPORT).but(|call| call.set("x-signature", "00"));
-    assert_eq!(fixture.send(wrong.clone()).await.status, 401);
-    let held_up = fixture.send(wrong).await;
-    assert_eq!(held_up.status, 429);
-    assert!(held_up.header("retry-after").is_some());
-    assert_eq!(fixture.send(report(REPORT)).await.status, 404);
-    let page = fixture.metrics.render();
-    assert!(page.contains(r#"paybridge_refusals_total{reason="signature"} 1"#), "{page}");
 }

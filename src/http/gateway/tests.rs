@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::fixture::{Answered, BODY_LIMIT, Call, DEPOSIT, Fixture, NOW, PAYIN, Pieces, rule_set};
+use super::fixture::{BODY_LIMIT, Call, DEPOSIT, Fixture, NOW, PAYIN, Pieces, rule_set};
 use http::Method;
 
 use super::*;
@@ -133,83 +133,7 @@ async fn the_last_v1_call_is_the_last_authenticated_one_refused_or_not() {
 }
 
 #[tokio::test]
-async fn only_one_json_content_type_is_taken() {
-    let fixture = Fixture::new();
-    for good in ["application/json", "Application/JSON", "application/json; charset=utf-8", "application/json ;x=y"] {
-        assert_eq!(
-            fixture.send(Call::deposit().but(|call| call.set("content-type", good))).await.status,
-            200,
-            "{good}"
-        );
-    }
-    for bad in
-        ["", "text/plain", "application/jsonp", "application/json, text/plain", "application/x-www-form-urlencoded"]
-    {
-        assert_eq!(fixture.send(Call::deposit().but(|call| call.set("content-type", bad))).await.status, 415, "{bad}");
-    }
-    let twice = Call::deposit().but(|call| call.add("content-type", "application/json"));
-    assert_eq!(fixture.send(twice).await.status, 415);
-    let missing = Call::deposit().but(|call| call.headers.retain(|(name, _)| *name != "content-type"));
-    assert_eq!(fixture.send(missing).await.status, 415);
-    let identity = Call::deposit().but(|call| call.set("content-encoding", "identity"));
-    assert_eq!(fixture.send(identity).await.status, 415);
-}
-
-#[tokio::test]
-async fn paths_and_methods() {
-    let fixture = Fixture::new();
-    for (method, target, status, allow) in [
-        (Method::GET, "/", 404, None),
-        (Method::POST, "/api/v2/deposits/", 404, None),
-        (Method::POST, "/api/v2/Deposits", 404, None),
-        (Method::POST, "/api/v2/%64eposits", 404, None),
-        (Method::GET, "/api/v2/transactions", 404, None),
-        (Method::GET, "/api/v2/transactions/1/2", 404, None),
-        (Method::GET, "/api/v2/transactions/", 404, None),
-        (Method::GET, "/pay", 404, None),
-        (Method::GET, "/relay/1", 405, Some("POST")),
-        (Method::POST, "/relay", 404, None),
-        (Method::GET, "/pay/1", 403, None),
-        (Method::HEAD, "/return/1/2", 403, None),
-        (Method::GET, "/sandbox/", 403, None),
-        (Method::POST, "/return/1", 403, None),
-        (Method::PUT, "/return/1", 405, Some("GET, HEAD, POST")),
-        (Method::POST, "/pay/1", 405, Some("GET, HEAD")),
-        (Method::OPTIONS, "/sandbox/1", 405, Some("GET, HEAD, POST")),
-        (Method::GET, "/api/v2/deposits", 405, Some("POST")),
-        (Method::HEAD, "/api/v2/transactions/1", 405, Some("GET")),
-        (Method::OPTIONS, "/api/v2/withdrawals", 405, Some("POST")),
-        (Method::DELETE, "/api/v2/transactions/1", 405, Some("GET")),
-        (Method::GET, "/api/v1/payin", 405, Some("POST")),
-        (Method::PUT, "/shaped", 405, Some("GET, POST")),
-    ] {
-        let answered = fixture.send(Call::v2(method.clone(), target, "")).await;
-        assert_eq!((answered.status, answered.header("allow")), (status, allow), "{method} {target}");
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
-    let fixture = Fixture::new();
-    for good in [Call::deposit(), Call::payin(), Call::v2(Method::GET, "/api/v2/transactions/1", "")] {
-        let good = good.but(|call| call.set("x-request-id", "same"));
-        let unknown = fixture.send(good.clone().but(|call| call.set("x-api-key", "unknown"))).await;
-        assert_eq!(unknown.status, 401);
-        assert_eq!(unknown.header("connection"), None, "its body is at hand");
-        for other in [
-            good.clone().but(|call| call.set("x-signature", &"0".repeat(64))),
-            good.clone().but(|call| call.set("x-signature", "")),
-            good.clone().but(|call| call.headers.retain(|(name, _)| *name != "x-signature")),
-            good.clone().but(|call| call.headers.retain(|(name, _)| *name != "x-api-key")),
-            good.clone().but(|call| call.set("x-api-key", "shaped-live")).but(|call| call.set("x-signature", "00")),
-        ] {
-            assert_eq!(fixture.send(other).await, unknown);
-        }
-    }
-    let no_v1 = fixture.send(Call::payin().but(|call| call.set("x-api-key", "acme-v2"))).await;
-    assert_eq!(no_v1.status, 401);
-
-    // In both cases the body of a known key is read.
+async fn bodies_of_unknown_keys_are_read_like_those_of_known_ones() {
     let fixture = Fixture::with(|rules| rules.gateway.limits.body = 64 * 1024);
     let pieces = |count| std::iter::repeat_n(Bytes::from(vec![b' '; 1024]), count).collect();
     for (count, announced, expect, connection) in [
@@ -232,41 +156,6 @@ async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
         let unknown = fixture.send(refused("x-api-key", "unknown")).await;
         assert_eq!((unknown.status, unknown.header("connection")), (401, connection), "{count} {announced:?}");
         assert_eq!(fixture.send(refused("x-signature", "00")).await, unknown, "{count} {announced:?} {expect:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_stale_v1_timestamp_is_unauthenticated() {
-    let fixture = Fixture::new();
-    for timestamp in [(NOW.seconds() - 301).to_string(), (NOW.seconds() + 301).to_string(), "now".to_owned()] {
-        let answered = fixture.send(Call::payin().but(|call| call.set("x-timestamp", &timestamp))).await;
-        assert_eq!(answered.status, 401, "{timestamp}");
-    }
-    let missing = Call::payin().but(|call| call.headers.retain(|(name, _)| *name != "x-timestamp"));
-    assert_eq!(fixture.send(missing).await.status, 401);
-    let twice = Call::payin().but(|call| call.add("x-timestamp", "1"));
-    assert_eq!(fixture.send(twice).await.status, 400);
-}
-
-#[tokio::test]
-async fn a_get_has_no_body() {
-    let fixture = Fixture::new();
-    let good = || Call::v2(Method::GET, "/api/v2/transactions/1?ignored=1", "");
-    assert_eq!(fixture.send(good()).await.status, 404);
-    for body in [Pieces::of("{}"), Pieces { announced: None, ..Pieces::default() }] {
-        let answered = fixture.send(good().but(|call| call.body = body)).await;
-        assert_eq!((answered.status, answered.header("connection")), (400, Some("close")));
-    }
-}
-
-#[tokio::test]
-async fn every_absence_has_the_same_bytes() {
-    let fixture = Fixture::new();
-    let lookup = |id: &str| Call::v2(Method::GET, &format!("/api/v2/transactions/{id}"), "");
-    let unknown = fixture.send(lookup("123456789")).await.body;
-    assert_eq!(unknown, r#"{"error":{"code":404,"message":"not found"}}"#);
-    for id in ["0", "01", "x", "%31", "99999999999999999999", &"9".repeat(300)] {
-        assert_eq!(fixture.send(lookup(id)).await.body, unknown, "{id}");
     }
 }
 
@@ -295,57 +184,6 @@ async fn early_refusals_close_http_1_connections_only() {
         .but(|call| call.head_check = HeadCheck::violating(HeadError::TooLarge, "the head is too large"));
     let answered = fixture.send(violating).await;
     assert_eq!((answered.status, answered.header("connection")), (431, Some("close")));
-}
-
-#[tokio::test]
-async fn every_reply_has_its_headers() {
-    let fixture = Fixture::new();
-    let mut seen = std::collections::HashSet::new();
-    for call in [
-        Call::deposit(),
-        Call::payin(),
-        Call::v2(Method::GET, "/nowhere", ""),
-        Call::deposit().but(|call| call.set("x-api-key", "unknown")),
-    ] {
-        let kept = fixture.send(call.clone().but(|call| call.set("x-request-id", "req-1"))).await;
-        assert_eq!(kept.header("x-request-id"), Some("req-1"));
-        assert_eq!(kept.header("content-type"), Some("application/json"));
-        assert_eq!(kept.header("cache-control"), Some("no-store"));
-        let made = fixture.send(call.but(|call| call.set("x-request-id", "not one"))).await;
-        let id = made.header("x-request-id").unwrap().to_owned();
-        assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
-        assert!(seen.insert(id));
-    }
-}
-
-#[tokio::test]
-async fn v1_replies_carry_notices_once_the_merchant_is_proven() {
-    let fixture = Fixture::new();
-    let notices =
-        |answered: &Answered| (answered.headers.contains_key("deprecation"), answered.headers.contains_key("link"));
-    assert_eq!(notices(&fixture.send(Call::payin()).await), (true, true));
-    let bad = fixture.send(Call::v1(Method::POST, "/api/v1/payin", "{}")).await;
-    assert_eq!((bad.status, notices(&bad)), (400, (true, true)));
-    assert_eq!(notices(&fixture.send(Call::payin().but(|call| call.set("x-signature", "00"))).await), (false, false));
-    assert_eq!(notices(&fixture.send(Call::deposit()).await), (false, false));
-}
-
-/// A request of the merchant whose dialect has its own error shape.
-fn shaped(method: Method, target: &str, body: &'static str) -> Call {
-    Call::v1(method, target, body).but(|call| call.set("x-api-key", "shaped-live"))
-}
-
-#[tokio::test]
-async fn errors_have_the_dialects_shape_once_the_merchant_is_proven() {
-    let fixture = Fixture::new();
-    let bad = fixture.send(shaped(Method::POST, "/api/v1/payin", "{}")).await;
-    assert!(bad.status == 400 && bad.body.starts_with(r#"{"oops":"#) && bad.body.ends_with(r#","no":400}"#), "{bad:?}");
-    let query = fixture.send(shaped(Method::POST, "/api/v1/payin?a=b", PAYIN)).await;
-    assert!(query.status == 400 && query.body.starts_with(r#"{"oops":"query"#), "{query:?}");
-    let elsewhere = fixture.send(shaped(Method::POST, "/api/v1/payout", PAYIN)).await;
-    assert_eq!((elsewhere.status, elsewhere.body.as_str()), (404, r#"{"oops":"not found","no":404}"#));
-    assert!(elsewhere.headers.contains_key("deprecation"));
-    assert!(fixture.lines.all().iter().all(|line| line.contains("\"shaped\"")), "{:?}", fixture.lines.all());
 }
 
 #[tokio::test(start_paused = true)]
@@ -388,22 +226,6 @@ async fn before_the_signature_is_proven_no_reply_depends_on_the_merchant() {
 }
 
 #[tokio::test]
-async fn a_path_of_another_dialect_hides_behind_the_signature() {
-    let fixture = Fixture::new();
-    let call = |key: &'static str| {
-        Call::v1(Method::POST, "/api/v1/payout", PAYIN).but(|call| {
-            call.set("x-api-key", key);
-            call.set("x-signature", "00");
-            call.set("x-request-id", "same");
-        })
-    };
-    let unknown = fixture.send(call("unknown")).await;
-    assert_eq!(unknown.status, 401);
-    assert_eq!(fixture.send(call("shaped-live")).await, unknown);
-    assert_eq!(fixture.send(call("acme-live")).await, unknown);
-}
-
-#[tokio::test]
 async fn wrong_signatures_are_throttled_like_unknown_keys_on_every_path() {
     for key in ["unknown", "acme-live", "shaped-live"] {
         let fixture = Fixture::with(|rules| {
@@ -426,22 +248,6 @@ async fn wrong_signatures_are_throttled_like_unknown_keys_on_every_path() {
 }
 
 #[tokio::test]
-async fn balances_and_histories_are_v1s() {
-    let fixture = Fixture::new();
-    let balance = fixture.send(Call::v1(Method::GET, "/api/v1/balance?other=1", "")).await;
-    assert_eq!(balance.status, 200);
-    assert_eq!(balance.body, r#"{"balances":[{"currency":"EUR","available":"0.00","held":"0.00"}]}"#);
-    let history = fixture.send(Call::v1(Method::GET, "/api/v1/transactions?page=2", "")).await;
-    assert_eq!(history.status, 200);
-    assert_eq!(history.body, r#"{"transactions":[],"page":2,"per_page":50,"has_more":false}"#);
-    let unknown = fixture.send(Call::v1(Method::GET, "/api/v1/transactions?other=1", "")).await;
-    assert_eq!((unknown.status, unknown.message().starts_with("other: ")), (400, true), "{unknown:?}");
-    for target in ["/api/v1/balance", "/api/v1/transactions"] {
-        assert_eq!(fixture.send(Call::v2(Method::GET, target, "")).await.status, 401, "{target}");
-    }
-}
-
-#[tokio::test]
 async fn failures_that_pass_say_that_a_repeat_is_safe() {
     let fixture = Fixture::without_store().await;
     let answered = fixture.send(Call::v2(Method::GET, "/api/v2/transactions/14", "")).await;
@@ -460,54 +266,6 @@ async fn a_panic_is_a_500_without_detail() {
     assert!(!answered.body.contains("a panic for"), "{answered:?}");
     assert_eq!(fixture.send(Call::deposit()).await.status, 200);
     assert_eq!(fixture.lines.all().len(), 2);
-}
-
-#[tokio::test]
-async fn failed_authentications_are_held_up_and_valid_requests_never() {
-    let fixture = Fixture::with(|rules| {
-        let one = std::num::NonZeroU32::MIN;
-        rules.gateway.limits.unauthenticated_per_ip = crate::domain::Quota { per_second: one, burst: one };
-    });
-    let failing = [
-        Call::deposit().but(|call| call.set("x-api-key", "unknown")),
-        Call::deposit().but(|call| call.set("x-api-key", "acme-far")),
-        Call::deposit().but(|call| call.set("x-signature", "00")),
-    ];
-    let mut held_up = 0;
-    // One failure a second is allowed, and the speed of this loop is unknown.
-    for call in failing.iter().cycle().take(300) {
-        let answered = fixture.send(call.clone()).await;
-        if answered.status == 429 {
-            held_up += 1;
-            assert_eq!((answered.header("retry-after"), answered.header("connection")), (Some("1"), None));
-            assert!(answered.message().contains("failed authentications"));
-        }
-        assert_eq!(fixture.send(Call::deposit()).await.status, 200);
-    }
-    assert!(held_up > 0);
-}
-
-#[tokio::test]
-async fn a_keys_rate_limit_sends_retry_after() {
-    let fixture = Fixture::new();
-    let slow = || Call::deposit().but(|call| call.set("x-api-key", "acme-slow"));
-    assert_eq!(fixture.send(slow()).await.status, 200);
-    let answered = fixture.send(slow()).await;
-    let seconds: u64 = answered.header("retry-after").unwrap().parse().unwrap();
-    assert!(answered.status == 429 && (1..=3600).contains(&seconds), "{answered:?}");
-}
-
-#[tokio::test]
-async fn the_caller_is_behind_trusted_proxies() {
-    let fixture = Fixture::with(|rules| {
-        rules.gateway.clients.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    });
-    let far = |call: &mut Call| call.set("x-api-key", "acme-far");
-    let through = Call::deposit().but(far).but(|call| call.set("x-forwarded-for", "198.51.100.1, 203.0.113.9"));
-    assert_eq!(fixture.send(through.clone()).await.status, 200);
-    let direct = through.but(|call| call.peer.address = "192.0.2.1".parse().unwrap());
-    assert_eq!(fixture.send(direct).await.status, 403);
-    assert!(fixture.lines.all()[0].contains("203.0.113.9"));
 }
 
 #[tokio::test]
@@ -605,18 +363,4 @@ async fn requests_are_logged_and_counted_without_secrets() {
     for secret in ["o-1", "acme-live", "the-v1-secret", "x-signature"] {
         assert!(!lines.concat().contains(secret), "{secret}");
     }
-}
-
-#[tokio::test]
-async fn every_request_for_pages_counts() {
-    let fixture = Fixture::with(|rules| {
-        let one = std::num::NonZeroU32::MIN;
-        rules.gateway.limits.pages_per_ip = crate::domain::Quota { per_second: one, burst: one };
-    });
-    assert_eq!(fixture.send(Call::v2(Method::PUT, "/pay/1", "")).await.status, 405);
-    for (method, target) in [(Method::PUT, "/pay/1"), (Method::GET, "/return/1"), (Method::POST, "/sandbox/1")] {
-        let held_up = fixture.send(Call::v2(method, target, "")).await;
-        assert_eq!((held_up.status, held_up.header("retry-after").is_some()), (429, true), "{target}");
-    }
-    assert_eq!(fixture.send(Call::deposit()).await.status, 200, "merchants are not held up");
 }
