@@ -34,7 +34,8 @@ use crate::rules::{
 };
 use crate::service::V2Service;
 use crate::shadow::ShadowChecks;
-use crate::store::{Holds, OpenError, Opened, Store, StoreUrl, open_store, secret_file};
+use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
+use crate::store_settings::StoreUrl;
 use crate::telemetry::{AccessLog, Metrics};
 use life::Life;
 use live_tls::LiveTls;

@@ -27,10 +27,13 @@
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, with an egress policy, trusting what the rules name |
 //! | [`rules`] | raw (how tables are declared and read), compile (one file for each kind of rule file), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems and how they are shown, inspect (the further checks of `check`), diff, the JSON Schemas of the files |
-//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and a change of the journal do in a transaction, homes of orders, the durable queue, counts of checked creates and audits, once for both backends; conversion of rows; SQLite and PostgreSQL; sealing at rest; where a store is and which keys open it |
+//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and a change of the journal do in a transaction, homes of orders, the durable queue, counts of checked creates and audits, once for both backends; conversion of rows; SQLite and PostgreSQL; sealing at rest |
 //! | [`trust`] | certificates and keys in PEM; which servers' certificates are trusted |
 //! | [`error`] | the errors of a request, knowing no HTTP |
-//! | [`telemetry`] | metrics, the history of the last hour, each merchant's traffic, the log, access lines |
+//! | [`telemetry`] | metrics, the history of the last hour, the log, access lines |
+//! | [`store_settings`] | where a store is, and which keys open it, as `[store]` names them |
+//! | [`traffic`] | each merchant's requests and refusals, counted beside its rules |
+//! | [`slots`] | tables of counters by name, without locks |
 //! | [`build_info`] | version, commit and target of this binary |
 //! | [`connection_error`] | why a connection failed, in plain words |
 //! | [`backoff`] | the wait before the next attempt |
@@ -125,8 +128,11 @@ pub mod reply_room;
 pub mod rules;
 pub mod service;
 pub mod shadow;
+mod slots;
 pub mod store;
+pub mod store_settings;
 pub mod telemetry;
+pub mod traffic;
 mod trust;
 pub mod v1;
 pub mod v2;

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use paybridge::clock::{SystemClock, SystemRandomness};
 use paybridge::domain::{Outcome, UnixMillis};
-use paybridge::store::{StoreKeys, StoreSettings, StoreUrl, open_store};
+use paybridge::store::open_store;
+use paybridge::store_settings::{StoreKeys, StoreSettings, StoreUrl};
 use tokio::task::JoinSet;
 
 use super::common::gateway;

@@ -11,7 +11,7 @@ use paybridge::domain::Secret;
 use paybridge::domain::UnixMillis;
 use paybridge::store::postgres::{PostgresStore, open};
 use paybridge::store::{CreateOutcome, InsertOutcome, Store as _};
-use paybridge::store::{PostgresUrl, StoreKeys};
+use paybridge::store_settings::{PostgresUrl, StoreKeys};
 
 use super::common::cpu::Usage;
 use super::common::load::Loaded;

@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{CallbackSender, Outcome, UnixMillis};
-use paybridge::store::StoreKeys;
 use paybridge::store::sqlite::{SqliteStore, open};
 use paybridge::store::{CompletionOutcome, InsertOutcome, Store};
+use paybridge::store_settings::StoreKeys;
 
 use super::common::say;
 use super::drafts::Drafts;

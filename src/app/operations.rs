@@ -305,7 +305,7 @@ mod tests {
     use crate::domain::Secret;
     use crate::rules::{LoadOptions, Loader};
     use crate::store::open_store;
-    use crate::store::{StoreKeys, StoreSettings, StoreUrl};
+    use crate::store_settings::{StoreKeys, StoreSettings, StoreUrl};
 
     fn store(directory: &Path) -> Arc<dyn Store> {
         let rules = StoreSettings {

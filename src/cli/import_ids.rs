@@ -24,9 +24,8 @@ use super::trail::{CommandTrail, outcome_of};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, InvalidValue, MerchantId, OrderId, wide};
 use crate::rules::RuleSet;
-use crate::store::{
-    ActionRecord, OpenError, OrderLookup, Reservations, Store, StoreError, StoreSettings, open_beside, open_store,
-};
+use crate::store::{ActionRecord, OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
+use crate::store_settings::StoreSettings;
 use crate::telemetry::Stopwatch;
 
 /// How many ids one commit reserves.

@@ -13,7 +13,7 @@ use crate::build_info;
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
 use crate::rules::{AdminListen, RuleSet};
-use crate::store::StoreUrl;
+use crate::store_settings::StoreUrl;
 use crate::telemetry::logs::LogsError;
 use crate::telemetry::{Logs, Metrics};
 

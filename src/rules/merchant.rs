@@ -14,7 +14,7 @@ use super::{Dialect, Shop};
 use crate::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, Fingerprint, MerchantId, Quota, Secrets, ShopCode,
 };
-use crate::telemetry::MerchantTraffic;
+use crate::traffic::MerchantTraffic;
 
 /// A merchant (contract section 2, `merchants/<id>.toml`).
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use super::problems::Diagnostics;
 use super::schema::ALLOWED_LIST;
 use super::{LoadOptions, Problem, Problems, RuleSet, read_span};
 use crate::domain::{Amount, UnixMillis};
-use crate::store::PostgresUrl;
+use crate::store_settings::PostgresUrl;
 
 /// The longest part of a value that is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 120;

@@ -3,7 +3,7 @@
 
 use super::{AdminRules, EngineRules, GatewayRules};
 use crate::domain::Secret;
-use crate::store::StoreKeys;
+use crate::store_settings::StoreKeys;
 
 /// Reports whether a key has the same value in two sets.
 type Same = fn(&GatewayRules, &GatewayRules) -> bool;

@@ -17,7 +17,7 @@ use super::pages::Brand;
 use super::{ApiKey, Dialect, Endpoint, FieldsSchema, Merchant, Pages, Problem, Shop};
 use crate::domain::{CallbackSignature, MerchantId, Quota, Secrets, ShopCode, UnixMillis};
 use crate::names::{did_you_mean, quoted};
-use crate::store::StoreSettings;
+use crate::store_settings::StoreSettings;
 
 /// All rules of one moment, immutable. A request fetches the set once and keeps it until its reply.
 #[derive(Debug)]

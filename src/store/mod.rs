@@ -48,7 +48,6 @@ pub mod sqlite;
 mod tasks;
 mod trail;
 mod transaction;
-mod url;
 mod usage;
 pub mod vault;
 
@@ -68,7 +67,7 @@ pub use journal::{
     RemoteOperation, StatusUpdate, Unanswered,
 };
 pub use lookups::OrderLookups;
-pub use open::{StoreSettings, open_beside, open_store, rewrap_keys};
+pub use open::{open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};
 pub use operations::Store;
 pub use outbox::{
@@ -77,10 +76,9 @@ pub use outbox::{
     RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use rows::task::TaskKind;
-pub use secret_file::{StoreKeys, secret_file};
+pub use secret_file::secret_file;
 pub use tasks::{Misdated, MisdatedWaits};
 pub use trail::{ActionEnd, ActionId, ActionQuery, ActionRecord, AuditTrail, BeginOutcome, FormKey, NewAction};
-pub use url::{PostgresTls, PostgresUrl, StoreUrl};
 pub use vault::Rewrapped;
 pub use vault::VaultError;
 

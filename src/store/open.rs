@@ -2,22 +2,10 @@
 
 use std::sync::Arc;
 
-use super::secret_file::StoreKeys;
-use super::url::StoreUrl;
 use super::{OpenError, Opened, Rewrapped, Store, postgres, sqlite};
 use crate::clock::{Clock, Random};
+use crate::store_settings::{StoreSettings, StoreUrl};
 use crate::telemetry::Metrics;
-
-/// What `[store]` configures.
-#[derive(Debug, Clone)]
-pub struct StoreSettings {
-    /// The location of the store.
-    pub url: StoreUrl,
-    /// The most connections to the database; a [`PostgresUrl`](super::PostgresUrl) contains it too.
-    pub connections: usize,
-    /// The keys that wrap the store's data keys.
-    pub keys: StoreKeys,
-}
 
 /// Opens the store that the rules configure, and creates or migrates it as needed.
 ///

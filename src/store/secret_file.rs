@@ -12,15 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::OpenError;
 use crate::clock::Random;
 use crate::domain::Secret;
-
-/// The keys that wrap the store's data keys: the first wraps, all unwrap.
-#[derive(Debug, Clone)]
-pub struct StoreKeys {
-    /// The file in which the first key is created when it is missing and the store is new.
-    pub create_at: Option<PathBuf>,
-    /// The keys, 32 bytes each. Empty only when `create_at` names a file that does not exist yet.
-    pub keys: Vec<Secret>,
-}
+use crate::store_settings::StoreKeys;
 
 /// Reads the 32 bytes that `path` contains in base64, ignoring surrounding whitespace. If the file is missing and
 /// `may_create` is set, creates it with 32 random bytes and mode 0600. Creation is atomic, survives a crash, and never

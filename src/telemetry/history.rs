@@ -11,9 +11,9 @@ use std::time::Duration;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::{Metric, Registry};
 
-use super::labels::OTHER;
 use super::metrics::Metrics;
 use crate::domain::UnixMillis;
+use crate::slots::OTHER;
 
 /// The time between two points.
 pub const POINT_INTERVAL: Duration = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::slots::Slots;
+use crate::slots::{OTHER, Slots};
 
 /// From 100 microseconds (a durable create over loopback takes a few hundred) to 10 seconds (the longest time-out).
 pub(super) const REQUEST_SECONDS: [f64; 15] =
@@ -40,9 +40,6 @@ pub(super) const COMMIT_SECONDS: [f64; 12] =
 pub(super) const RELOAD_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
 pub(super) const BATCH_SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
-
-/// The label value for everything beyond a full table.
-pub(super) const OTHER: &str = "other";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RouteStatus {

@@ -18,12 +18,12 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::homes::HomeMetrics;
 use super::labels::{
-    BATCH_SIZES, COMMIT_SECONDS, CreatedFailed, Histograms, LabelCounters, OTHER, OutcomeName, PROVIDER_SECONDS,
-    PageName, RELOAD_SECONDS, REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus,
+    BATCH_SIZES, COMMIT_SECONDS, CreatedFailed, Histograms, LabelCounters, OutcomeName, PROVIDER_SECONDS, PageName,
+    RELOAD_SECONDS, REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus,
     STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
 };
-use super::slots::Slots;
 use crate::domain::{Direction, UnixMillis, wide};
+use crate::slots::{OTHER, Slots};
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

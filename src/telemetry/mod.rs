@@ -8,10 +8,8 @@ mod homes;
 mod labels;
 pub mod logs;
 pub mod metrics;
-mod slots;
 mod stopwatch;
 mod throttle;
-mod traffic;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use cards::without_cards;
@@ -22,4 +20,3 @@ pub use logs::Logs;
 pub use metrics::{Metrics, RulesState};
 pub use stopwatch::Stopwatch;
 pub use throttle::LogThrottle;
-pub use traffic::{MerchantTraffic, TrafficView};

@@ -13,7 +13,8 @@ use super::trail::CommandTrail;
 use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, pasted_order_id, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{MerchantId, UnixMillis};
-use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreSettings, open_beside};
+use crate::store::{CallbackId, CallbackQuery, Outbox, Store, open_beside};
+use crate::store_settings::StoreSettings;
 
 /// Runs the command, on the store that the rules name.
 ///

@@ -14,7 +14,8 @@ use crate::cli::signals::stop_signals;
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::sqlite::backup::{self, BackupError};
-use crate::store::{Audit, AuditProgress, StoreUrl};
+use crate::store::{Audit, AuditProgress};
+use crate::store_settings::StoreUrl;
 use crate::telemetry::Stopwatch;
 
 const MIB: u64 = 1024 * 1024;

@@ -11,7 +11,8 @@ use crate::cli::signals::{stop_signals, stopped};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, secret_named};
 use crate::store::postgres::copying::{Copying, RowsProgress, begin_copy};
-use crate::store::{Audit, AuditProgress, CopyError, StoreUrl};
+use crate::store::{Audit, AuditProgress, CopyError};
+use crate::store_settings::StoreUrl;
 use crate::telemetry::Stopwatch;
 
 const NO_TARGET: &str = "--to is missing, and store.url of the rules names no PostgreSQL database: put its postgres:// URL into \

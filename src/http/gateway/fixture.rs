@@ -23,7 +23,8 @@ use crate::http::listener::{ConnectionInfo, HeadCheck, Peer, Protocol};
 use crate::provider::Providers;
 use crate::rules::{KeyEntry, LoadOptions, RuleSet, load};
 use crate::service::V2Service;
-use crate::store::{Store, StoreUrl};
+use crate::store::Store;
+use crate::store_settings::StoreUrl;
 use crate::telemetry::{AccessLine, AccessLog, Metrics};
 
 pub(super) const NOW: UnixMillis = UnixMillis(1_735_689_600_000);

@@ -23,7 +23,7 @@ use crate::rules::secret::SecretRef;
 use crate::rules::{
     CallbackRules, ClientRules, EngineRules, GatewayRules, Limits, PageRules, RemoteEngine, ServerRules, TlsRules,
 };
-use crate::store::{StoreSettings, StoreUrl};
+use crate::store_settings::{StoreSettings, StoreUrl};
 
 /// The shortest `callbacks.forget_after`, in milliseconds. An engine repeats callbacks that were not acknowledged: for
 /// one that was already forgotten, the merchant's callback would be sent anew.

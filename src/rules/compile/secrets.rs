@@ -12,7 +12,7 @@ use crate::names::quoted;
 use crate::rules::external_files::ExternalContent;
 use crate::rules::raw::{Field, FromToml, Key, OrVariable, RawSecrets, read_variable};
 use crate::rules::secret::{LARGEST_SECRET, Missing, SecretRef, fetched, store_key};
-use crate::store::StoreKeys;
+use crate::store_settings::StoreKeys;
 
 impl Context<'_> {
     /// Returns the secrets of a key; `None` when the file has none, or when one of them cannot be read.

@@ -11,7 +11,7 @@ use super::{Context, FileContext, origin_of};
 use crate::domain::{host_of, names_loopback};
 use crate::rules::GatewayRules;
 use crate::rules::problems::Span;
-use crate::store::StoreUrl;
+use crate::store_settings::StoreUrl;
 
 impl Context<'_> {
     /// Warns of security gaps in `gateway.toml`.

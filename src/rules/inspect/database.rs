@@ -12,7 +12,7 @@ use crate::rules::compile::{FileContext, RawGateway};
 use crate::rules::files::read_bounded;
 use crate::rules::problems::Span;
 use crate::rules::secret::store_key;
-use crate::store::StoreUrl;
+use crate::store_settings::StoreUrl;
 use crate::trust;
 
 /// The largest key file, in bytes.

@@ -8,7 +8,7 @@ use crate::domain::Currency;
 use crate::rules::{
     AccountRule, AdminListen, CallbackStyle, EngineRules, IdPolicy, ProviderRules, Role, UnknownFields,
 };
-use crate::store::StoreUrl;
+use crate::store_settings::StoreUrl;
 
 #[test]
 fn gateway_defaults() {

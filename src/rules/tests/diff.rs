@@ -11,7 +11,7 @@ use super::*;
 use crate::domain::{Direction, Secrets};
 use crate::rules::schema::given;
 use crate::rules::{AddressSet, Effect, Group, ReadRules, ShopSide, diff};
-use crate::store::StoreUrl;
+use crate::store_settings::StoreUrl;
 
 /// A file, one of its keys, and the key's values; the first value is the default, if there is one.
 type Choices = &'static [(&'static str, &'static str, &'static [&'static str])];

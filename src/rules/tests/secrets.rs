@@ -4,7 +4,7 @@ use std::fs;
 
 use super::*;
 use crate::rules::secret_named;
-use crate::store::StoreUrl;
+use crate::store_settings::StoreUrl;
 
 fn with_secret(secret: &str) -> Rules {
     let merchant = format!("[[api_keys]]\nkey = \"k\"\nv2_secret = {secret}\n");

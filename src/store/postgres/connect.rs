@@ -22,8 +22,8 @@ use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors::{Refusals, describe, with_source};
-use crate::store::url::host_and_port;
-use crate::store::{PostgresTls, PostgresUrl};
+use crate::store_settings::host_and_port;
+use crate::store_settings::{PostgresTls, PostgresUrl};
 use crate::trust::{certificates, client_config};
 
 /// How much longer the pool waits than all hosts may take, so that the error is about the hosts; how long it waits

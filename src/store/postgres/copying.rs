@@ -19,7 +19,8 @@ use crate::clock::Random;
 use crate::store::copy::{CopiedTable, CopyError, TABLES};
 use crate::store::sqlite::copying::{CopySource, take};
 use crate::store::vault::WrappedKey;
-use crate::store::{Audit, AuditProgress, OpenError, PostgresUrl, StoreError, StoreKeys};
+use crate::store::{Audit, AuditProgress, OpenError, StoreError};
+use crate::store_settings::{PostgresUrl, StoreKeys};
 use batch::{Batch, RowBatches, TableColumns};
 
 /// A copy reads and writes for long.

@@ -12,7 +12,8 @@ use super::schema::{OpenMode, PreparedStore};
 use super::{PostgresStore, batch, claims, connect, schema};
 use crate::clock::{Clock, Random};
 use crate::store::rows::context::Contexts;
-use crate::store::{OpenError, Opened, PostgresUrl, Rewrapped, StoreKeys};
+use crate::store::{OpenError, Opened, Rewrapped};
+use crate::store_settings::{PostgresUrl, StoreKeys};
 use crate::telemetry::Metrics;
 
 /// How often this machine's clock is compared with the database's, while it is right and while it is wrong.

@@ -14,7 +14,8 @@ use crate::clock::Random;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::sql::CorruptRow;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, PostgresUrl, Rewrapped, StoreKeys, format};
+use crate::store::{Holds, OpenError, Rewrapped, format};
+use crate::store_settings::{PostgresUrl, StoreKeys};
 
 /// Each migrates a store from the version of its index to the next. Released ones never change.
 pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];

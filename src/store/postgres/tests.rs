@@ -24,8 +24,9 @@ use crate::domain::{
     Balance, Currency, Direction, MerchantId, OrderId, Outcome, Page, Secret, TransactionId, UnixMillis,
 };
 use crate::store::conformance::{TestBackend, conformance};
-use crate::store::{Claim, InsertOutcome, NewOperation, OpenError, PostgresUrl, Store, StoreError, StoreKeys};
+use crate::store::{Claim, InsertOutcome, NewOperation, OpenError, Store, StoreError};
 use crate::store::{OrderHomes as _, OrderLookups as _, ProviderJobs as _};
+use crate::store_settings::{PostgresUrl, StoreKeys};
 
 /// A database of its own.
 struct Place(server::Database);

@@ -18,7 +18,8 @@ use super::{audit, connection, failures, schema};
 use crate::clock::Random;
 use crate::store::secret_file::{directory_of, temporary_beside};
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, OpenError, StoreError, StoreKeys};
+use crate::store::{Audit, AuditProgress, OpenError, StoreError};
+use crate::store_settings::StoreKeys;
 
 /// The pages that are copied at once: 8 MiB of a store's usual pages.
 const STEP: i32 = 1024;

@@ -9,8 +9,9 @@ use super::lock::{StoreLock, lock};
 use super::opening::connect_though_moved;
 use super::{connection, schema};
 use crate::clock::Random;
+use crate::store::OpenError;
 use crate::store::vault::{Vault, WrappedKey};
-use crate::store::{OpenError, StoreKeys};
+use crate::store_settings::StoreKeys;
 
 /// A store as of one moment, and its lock: no gateway starts on it meanwhile.
 pub(in crate::store) struct CopySource {

@@ -17,7 +17,8 @@ use crate::clock::Random;
 use crate::store::rows::context::Contexts;
 use crate::store::secret_file::{directory_of, private_directory};
 use crate::store::vault::Vault;
-use crate::store::{OpenError, Opened, Rewrapped, StoreKeys};
+use crate::store::{OpenError, Opened, Rewrapped};
+use crate::store_settings::StoreKeys;
 use crate::telemetry::Metrics;
 
 /// Opens the store in `path`. Creates the directory, the file and the key file if they are missing and the store is

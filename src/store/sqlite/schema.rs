@@ -9,7 +9,8 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use crate::clock::Random;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped, StoreKeys, format};
+use crate::store::{Holds, OpenError, Rewrapped, format};
+use crate::store_settings::StoreKeys;
 
 /// The application id of a Paybridge file (`PBrg`).
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;

@@ -26,9 +26,10 @@ use crate::store::rows::context::merchant_number;
 use crate::store::sql::Sql;
 use crate::store::{
     Claim, CompletionOutcome, Holds, InsertOutcome, NewOperation, OpenError, Opened, OrderLookup, SchemaFields, Store,
-    StoreError, StoreKeys, Stored,
+    StoreError, Stored,
 };
 use crate::store::{OrderHomes as _, OrderLookups as _, ProviderJobs as _};
+use crate::store_settings::StoreKeys;
 
 mod beside;
 mod history;

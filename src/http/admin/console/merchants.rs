@@ -13,7 +13,7 @@ use crate::console::{
 use crate::domain::{MerchantId, ProviderKind};
 use crate::rules::{ApiKey, Merchant, Mode, ShopAccess};
 use crate::shadow::ReadinessVerdict;
-use crate::telemetry::TrafficView;
+use crate::traffic::TrafficView;
 use crate::v1::query::decoded;
 
 /// How many allowed addresses of a key are shown.

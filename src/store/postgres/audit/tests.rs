@@ -5,11 +5,12 @@ use std::sync::Mutex;
 use super::*;
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::domain::Secret;
+use crate::store::Store;
 use crate::store::conformance::damage::{DAMAGES, assert_found, fill, sql_of};
 use crate::store::conformance::{audited as clean, created, journaled, pending_create, withdrawal};
 use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
-use crate::store::{PostgresUrl, Store, StoreKeys};
+use crate::store_settings::{PostgresUrl, StoreKeys};
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.
 pub(in crate::store::postgres) fn opened() -> Option<(server::Database, PostgresStore)> {

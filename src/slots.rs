@@ -5,10 +5,13 @@
 
 use std::sync::OnceLock;
 
+/// The label value for everything beyond a full table.
+pub(crate) const OTHER: &str = "other";
+
 /// A table of `N` handles that fills up as names occur; filled slots are only read. Once it is full, all further names
 /// share one handle.
 #[derive(Debug)]
-pub(super) struct Slots<K, T, const N: usize> {
+pub(crate) struct Slots<K, T, const N: usize> {
     named: [OnceLock<(K, T)>; N],
     others: OnceLock<T>,
 }
@@ -16,13 +19,13 @@ pub(super) struct Slots<K, T, const N: usize> {
 impl<K: Copy + Eq, T, const N: usize> Slots<K, T, N> {
     /// Creates an empty table.
     #[must_use]
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { named: [const { OnceLock::new() }; N], others: OnceLock::new() }
     }
 
     /// Returns the handle of `name`, created on first use. In a full table all further names share the handle of
     /// `other`.
-    pub(super) fn find(&self, name: K, other: K, make: impl Fn(K) -> T) -> &T {
+    pub(crate) fn find(&self, name: K, other: K, make: impl Fn(K) -> T) -> &T {
         for slot in &self.named {
             // A slot that another thread has just taken for another name is skipped like any taken slot.
             let (taken, handle) = slot.get_or_init(|| (name, make(name)));
@@ -35,7 +38,7 @@ impl<K: Copy + Eq, T, const N: usize> Slots<K, T, N> {
 
     /// Returns the handles in use with their names, the first created first, so that a handle keeps its position. `other`
     /// names the one that further names share, which comes last.
-    pub(super) fn iter(&self, other: K) -> impl Iterator<Item = (K, &T)> {
+    pub(crate) fn iter(&self, other: K) -> impl Iterator<Item = (K, &T)> {
         let named = self.named.iter().filter_map(OnceLock::get).map(|(name, handle)| (*name, handle));
         named.chain(self.others.get().map(|handle| (other, handle)))
     }

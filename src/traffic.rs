@@ -6,9 +6,8 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use super::labels::OTHER;
-use super::slots::Slots;
 use crate::domain::UnixMillis;
+use crate::slots::{OTHER, Slots};
 
 /// How many reasons are counted by their word; further ones share a count.
 const REASONS: usize = 16;
