@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::auth::signatures::PageSecret;
-use crate::callback::CallbackWorker;
+use crate::callback::CallbackHandler;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
 use crate::deps::Deps;
@@ -27,7 +27,8 @@ use crate::engine::Engine;
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, GatewayServices};
 use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
-use crate::provider::{ProviderWorker, Providers};
+use crate::provider::{ProviderHandler, Providers};
+use crate::queue_worker::QueueWorker;
 use crate::remote::{Recovery, Remote};
 use crate::rules::{
     AdminListen, EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet,
@@ -122,7 +123,7 @@ struct Process {
 /// Background work that depends on the engine.
 enum Work {
     /// Sends the embedded engine's operations to their providers.
-    Provider(ProviderWorker),
+    Provider(QueueWorker<ProviderHandler>),
     /// Finds out from the remote engine what became of the creates that the last process left open.
     Recovery(Recovery),
 }
@@ -143,9 +144,10 @@ async fn v2_service(deps: &Deps, page_secret: PageSecret) -> Result<RunningServi
         EngineRules::Embedded => {
             let providers = Arc::new(Providers::default());
             let engine = Arc::new(Engine::new(deps.clone(), providers.clone(), page_secret));
+            let handler = ProviderHandler::new(deps.clone(), Arc::clone(&engine), providers);
             Ok(RunningService {
                 service: V2Service::Embedded(Arc::clone(&engine)),
-                work: Work::Provider(ProviderWorker::new(deps.clone(), Arc::clone(&engine), providers)),
+                work: Work::Provider(QueueWorker::new(handler)),
                 engine: Some(engine),
                 remote: None,
             })
@@ -190,7 +192,7 @@ impl Process {
 
         let deps = Deps { store, rules: rules.shared(), outbound: Arc::default(), clock, random, metrics };
         let RunningService { service, engine, remote, work } = v2_service(&deps, page_secret).await?;
-        let callbacks = CallbackWorker::new(deps.clone(), remote);
+        let callbacks = QueueWorker::new(CallbackHandler::new(deps.clone(), remote));
         let checks = Arc::new(ShadowChecks::start(deps.clone()).map_err(StartError::other)?);
         let checked = Some(Arc::clone(&checks));
         let services = GatewayServices { engine, checks: checked, service, access_log: start.access };
@@ -291,7 +293,7 @@ fn create_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, Start
 }
 
 /// Starts the background work. It stops when the returned senders are dropped.
-fn start_workers(callbacks: CallbackWorker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
+fn start_workers(callbacks: QueueWorker<CallbackHandler>, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
     let (stop_work, stop) = oneshot::channel();
     let (stop_callbacks, callbacks_stop) = oneshot::channel();
     let mut workers = JoinSet::new();

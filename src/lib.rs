@@ -9,7 +9,7 @@
 //! | [`cli`] | one file a subcommand |
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain, notifications to systemd |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
-//! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
+//! | [`callback`] | callbacks of the outbox: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`console`] | the console's pages as pure rendering: plain views become HTML documents with plots; its stylesheet and script |
 //! | [`pages`] | customers' pages of a deposit: entry link, return link, the sandbox's hosted page |
 //! | [`homes`] | where a v1 request goes: by the home of its order, and by the merchant's mode |
@@ -19,7 +19,8 @@
 //! | [`service`] | the v2 service: the engine in this process, or a remote one |
 //! | [`remote`] | the remote v2 service: an engine elsewhere, whose creates the journal records; recovery at start |
 //! | [`v2`] | what calls of a v2 service have in common |
-//! | [`provider`] | payment providers: the sandbox, HTTP providers and their reports, the worker of the durable queue |
+//! | [`provider`] | payment providers: the sandbox, HTTP providers and their reports, their jobs |
+//! | [`queue_worker`] | the worker of the durable queue, for callbacks and for providers' jobs |
 //! | [`engine`] | create, decide (pure), repeat, report, query, the next action of a customer: no HTTP, no SQL |
 //! | [`deps`] | what all services need of their process: store, rules, outbound, clock, random, metrics |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
@@ -123,6 +124,7 @@ mod names;
 pub mod outbound;
 pub mod pages;
 pub mod provider;
+mod queue_worker;
 pub mod remote;
 pub mod reply_room;
 pub mod rules;

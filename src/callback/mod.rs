@@ -22,4 +22,4 @@ mod targets;
 mod worker;
 
 pub use sample::{Sample, SampleError, Sampled, sample};
-pub use worker::CallbackWorker;
+pub use worker::CallbackHandler;

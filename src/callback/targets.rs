@@ -67,7 +67,7 @@ impl TargetHealth {
 
 /// What an attempt revealed about its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProbeResult {
+pub(crate) enum ProbeResult {
     /// It answered, with any status.
     Lives,
     /// It answered, but slowly.

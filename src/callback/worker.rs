@@ -1,11 +1,11 @@
-//! The worker of the outbox: claims due callbacks for each target, as far as the target has capacity, and processes
+//! The callbacks of the durable queue: claims due ones for each target, as far as the target has capacity, and processes
 //! them concurrently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
@@ -13,21 +13,15 @@ use super::job::WorkerContext;
 use super::queues::{ListedQueues, QueueReader};
 use super::targets::{Backoff, Capacity, CircuitChange, ProbeResult, TargetHealth, Targets};
 use crate::backoff;
-use crate::clock::{ClockJumps, DatedWaits};
+use crate::clock::ClockJumps;
 use crate::deps::Deps;
 use crate::domain::UnixMillis;
+use crate::queue_worker::{LEASE, LONGEST_WAIT, QueueHandler, correct_waits};
 use crate::remote::Remote;
 use crate::rules::{EngineRules, RuleSet};
-use crate::store::{
-    CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Misdated, MisdatedWaits, StoreError, TaskKind,
-};
+use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, StoreError, TaskKind};
 use crate::telemetry::{LogThrottle, Stopwatch};
 
-/// How long a callback is leased, in addition to the time-out of its request.
-const LEASE: Duration = Duration::from_secs(10);
-/// The longest wait between two reads of the outbox: callbacks that other nodes queued and expired leases are found
-/// after this.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The pause between two reads of the queues is this many times what a read takes, up to [`LONGEST_SCAN_PAUSE`].
 const SCAN_PAUSE_FACTOR: u32 = 3;
 const LONGEST_SCAN_PAUSE: Duration = Duration::from_millis(100);
@@ -39,34 +33,27 @@ const EXPIRED_AT_ONCE: usize = 500;
 const DELETED_AT_ONCE: usize = 500;
 /// The longest wait that no rule sets: of a callback that cannot be read.
 const LONGEST_OTHER_WAIT: Duration = Duration::from_mins(1);
-/// The most callbacks whose time is corrected at once.
-const CORRECTED_AT_ONCE: usize = 1000;
 /// The most origins with open circuits that the metrics name.
 const NAMED_CIRCUITS: usize = 20;
 /// The interval between two log lines about one kind of failure of a target.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Sends this process's share of the callbacks.
-pub struct CallbackWorker {
+/// Sends callbacks.
+pub struct CallbackHandler {
     context: Arc<WorkerContext>,
     queues: QueueReader,
     targets: Targets,
     /// The target of each running task, and its health when the task started.
     tasks: HashMap<Id, (CallbackTarget, TargetHealth)>,
     maintained_at: Option<Instant>,
-    /// Throttles log lines about rounds that failed in the store.
-    round_failures: LogThrottle,
     /// Throttles log lines about failed maintenance.
     maintenance_failures: LogThrottle,
     /// How long the last read of the queues took.
     scan: Duration,
 }
 
-/// The result of a job, and whether the store recorded it.
-type Done = (ProbeResult, Result<(), StoreError>);
-
-impl CallbackWorker {
-    /// Creates a worker for the outbox of the store. `remote`: the engine, if it is remote.
+impl CallbackHandler {
+    /// Creates a handler for the outbox of the store. `remote`: the engine, if it is remote.
     #[must_use]
     pub fn new(deps: Deps, remote: Option<Remote>) -> Self {
         let (jumps, throttle) = (ClockJumps::new(Arc::clone(&deps.clock)), LogThrottle::new(LOG_INTERVAL));
@@ -76,47 +63,28 @@ impl CallbackWorker {
             targets: Targets::default(),
             tasks: HashMap::new(),
             maintained_at: None,
-            round_failures: LogThrottle::default(),
             maintenance_failures: LogThrottle::default(),
             scan: Duration::ZERO,
         }
     }
+}
 
-    /// Works until `stop` receives a message or its sender is dropped, then waits for the jobs in flight. Dropping the
-    /// future at any await leaves the outbox sound too, but the callbacks that it claimed are sent again only after
-    /// their leases.
-    pub async fn run(mut self, mut stop: oneshot::Receiver<()>) {
-        let mut in_flight = JoinSet::new();
-        while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
-            // With many targets, the queues are not read again for each callback that finishes.
-            tokio::time::sleep((self.scan * SCAN_PAUSE_FACTOR).min(LONGEST_SCAN_PAUSE)).await;
-            while let Some(finished) = in_flight.try_join_next_with_id() {
-                self.finished(finished);
-            }
-            let wait = self.round(&mut in_flight).await.unwrap_or_else(|error| {
-                if let Some(left_out) = self.round_failures.due(()) {
-                    tracing::warn!(%error, left_out, "callbacks wait: the store is unavailable");
-                }
-                LONGEST_WAIT
-            });
-            if !wait.is_zero() {
-                let store = Arc::clone(&self.context.deps.store);
-                // Any of them may wake it; the next round reads the outbox anyway.
-                tokio::select! {
-                    _ = &mut stop => break,
-                    Some(finished) = in_flight.join_next_with_id() => self.finished(finished),
-                    _ = tokio::time::timeout(wait, store.callbacks_queued().notified()) => {}
-                }
-            }
-        }
-        while let Some(finished) = in_flight.join_next_with_id().await {
-            self.finished(finished);
-        }
+impl QueueHandler for CallbackHandler {
+    const KIND: TaskKind = TaskKind::Callback;
+    const TASKS: &'static str = "callbacks";
+    /// What it revealed about its target, and whether the store recorded its outcome.
+    type Done = (ProbeResult, Result<(), StoreError>);
+
+    fn queued(&self) -> &Notify {
+        self.context.deps.store.callbacks_queued()
     }
 
-    /// Claims and starts the callbacks that are due, as far as there is capacity. Returns how long until more can
-    /// start; zero if there may be more now.
-    async fn round(&mut self, in_flight: &mut JoinSet<Done>) -> Result<Duration, StoreError> {
+    /// With many targets, the queues are not read again for each callback that finishes.
+    fn pause(&self) -> Duration {
+        (self.scan * SCAN_PAUSE_FACTOR).min(LONGEST_SCAN_PAUSE)
+    }
+
+    async fn round(&mut self, in_flight: &mut JoinSet<Self::Done>) -> Result<Duration, StoreError> {
         let rules = self.context.deps.rules.load_full();
         let now = self.context.deps.clock.now();
         // A failure of maintenance must not keep callbacks from being sent.
@@ -129,7 +97,10 @@ impl CallbackWorker {
         let watch = Stopwatch::start();
         let listed = self.queues.read(&*self.context.deps.store).await?;
         self.scan = watch.elapsed();
-        if self.correct_waits(&rules, &listed.queues).await? {
+        let longest_wait = rules.gateway.callbacks.max_retry.max(lease(&rules)).max(LONGEST_OTHER_WAIT);
+        let longest_waits = |queue: &CallbackQueue| (queue.target.as_queue().into(), longest_wait);
+        let WorkerContext { deps, jumps, .. } = &*self.context;
+        if correct_waits::<Self, _>(deps, jumps, &listed.queues, longest_waits).await? {
             return Ok(Duration::ZERO);
         }
         self.targets.forget(listed.idle());
@@ -153,57 +124,7 @@ impl CallbackWorker {
         Ok(if claimed { Duration::ZERO } else { wait })
     }
 
-    /// Makes callbacks due that a wrong clock made wait for too long; returns whether there were any.
-    async fn correct_waits(&self, rules: &RuleSet, queues: &[CallbackQueue]) -> Result<bool, StoreError> {
-        let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
-        // Read now: the clock may have been set back since the round began.
-        let now = self.context.deps.clock.now();
-        let latest = now.plus(rules.gateway.callbacks.max_retry.max(lease(rules)).max(LONGEST_OTHER_WAIT));
-        let waits = match doubtful {
-            DatedWaits::QueuedAfter(after, _) => MisdatedWaits::QueuedAfter(after),
-            DatedWaits::Overlong => {
-                MisdatedWaits::Overlong(queues.iter().map(|queue| (queue.target.as_queue().into(), latest)).collect())
-            }
-        };
-        let misdated = Misdated { kind: TaskKind::Callback, now, waits, limit: CORRECTED_AT_ONCE };
-        let corrected = if queues.is_empty() { 0 } else { self.context.deps.store.make_due(misdated).await? };
-        if corrected > 0 {
-            tracing::warn!(corrected, "callbacks are due now: a wrong clock had them wait for too long");
-        }
-        if corrected < CORRECTED_AT_ONCE {
-            self.context.jumps.corrected(doubtful);
-        }
-        Ok(corrected > 0)
-    }
-
-    /// Returns how many callbacks of each target to claim, and how long until another target is due.
-    fn shares(&self, listed: ListedQueues, now: UnixMillis) -> (Vec<(CallbackTarget, usize, TargetHealth)>, Duration) {
-        let mut wait = if listed.is_partial() { LONGEST_SCAN_PAUSE } else { LONGEST_WAIT };
-        let mut shares = Vec::new();
-        let monotonic = self.context.deps.clock.monotonic();
-        let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
-        let mut due: Vec<CallbackQueue> = Vec::new();
-        for queue in listed.queues {
-            if queue.due > now {
-                wait = wait.min(at_least(now.until(queue.due)));
-            } else {
-                due.push(queue);
-            }
-        }
-        let mut sharing = self.targets.sharing();
-        for queue in self.targets.in_turns(due, now, monotonic) {
-            match sharing.capacity(&queue, monotonic) {
-                Capacity::For(count, health) => shares.push((queue.target, count, health)),
-                Capacity::At(at) => wait = wait.min(at_least(at.saturating_duration_since(monotonic))),
-                // The next task to finish wakes the worker.
-                Capacity::Full => {}
-            }
-        }
-        (shares, wait)
-    }
-
-    /// Handles the end of a task.
-    fn finished(&mut self, finished: Result<(Id, Done), JoinError>) {
+    fn finished(&mut self, finished: Result<(Id, Self::Done), JoinError>) {
         let (id, probe) = match finished {
             Ok((id, (probe, recorded))) => {
                 if let Err(error) = recorded {
@@ -235,6 +156,34 @@ impl CallbackWorker {
             None => return,
         }
         self.report_circuits();
+    }
+}
+
+impl CallbackHandler {
+    /// Returns how many callbacks of each target to claim, and how long until another target is due.
+    fn shares(&self, listed: ListedQueues, now: UnixMillis) -> (Vec<(CallbackTarget, usize, TargetHealth)>, Duration) {
+        let mut wait = if listed.is_partial() { LONGEST_SCAN_PAUSE } else { LONGEST_WAIT };
+        let mut shares = Vec::new();
+        let monotonic = self.context.deps.clock.monotonic();
+        let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
+        let mut due: Vec<CallbackQueue> = Vec::new();
+        for queue in listed.queues {
+            if queue.due > now {
+                wait = wait.min(at_least(now.until(queue.due)));
+            } else {
+                due.push(queue);
+            }
+        }
+        let mut sharing = self.targets.sharing();
+        for queue in self.targets.in_turns(due, now, monotonic) {
+            match sharing.capacity(&queue, monotonic) {
+                Capacity::For(count, health) => shares.push((queue.target, count, health)),
+                Capacity::At(at) => wait = wait.min(at_least(at.saturating_duration_since(monotonic))),
+                // The next task to finish wakes the worker.
+                Capacity::Full => {}
+            }
+        }
+        (shares, wait)
     }
 
     fn report_circuits(&self) {

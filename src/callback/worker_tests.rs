@@ -4,11 +4,13 @@ use std::sync::Mutex;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::clock::Clock as _;
 use crate::domain::Direction;
 use crate::engine::tests::{START, World, id};
+use crate::queue_worker::QueueWorker;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, Resent, TryOutcome};
 
 const OK: &str = "200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -95,19 +97,18 @@ impl Receiver {
 
 struct Fixture {
     world: World,
-    worker: CallbackWorker,
-    in_flight: JoinSet<Done>,
+    worker: QueueWorker<CallbackHandler>,
 }
 
 impl Fixture {
     fn new() -> Self {
         let world = World::with(&[("gateway.toml", CALLBACKS), ("merchants/acme.toml", ACME)]);
         let worker = Self::worker(&world);
-        Self { world, worker, in_flight: JoinSet::new() }
+        Self { world, worker }
     }
 
-    fn worker(world: &World) -> CallbackWorker {
-        CallbackWorker::new(world.deps.clone(), None)
+    fn worker(world: &World) -> QueueWorker<CallbackHandler> {
+        QueueWorker::new(CallbackHandler::new(world.deps.clone(), None))
     }
 
     fn reload(&self) {
@@ -136,14 +137,7 @@ impl Fixture {
 
     /// Works until nothing is in flight or due at the current time of the clock.
     async fn run(&mut self) {
-        loop {
-            let wait = self.worker.round(&mut self.in_flight).await.unwrap();
-            match self.in_flight.join_next_with_id().await {
-                Some(finished) => self.worker.finished(finished),
-                None if wait.is_zero() => {}
-                None => return,
-            }
-        }
+        while self.worker.run_round().await {}
     }
 
     async fn callback(&self, id: CallbackId) -> (CallbackRecord, Vec<CallbackTry>) {
@@ -260,11 +254,11 @@ async fn a_dead_target_delays_no_other_and_is_probed_occasionally() {
     fixture.world.clock.advance(Duration::from_secs(4));
     fixture.run().await;
     assert_eq!(tries(&fixture).await, first + 1, "one probe");
-    let (open, named) = fixture.worker.targets.open_origins(5);
+    let (open, named) = fixture.worker.handler().targets.open_origins(5);
     assert_eq!((open, named.len()), (1, 1));
     fixture.reload();
     fixture.world.clock.advance(Duration::from_secs(90));
-    fixture.worker.maintained_at = None;
+    fixture.worker.handler().maintained_at = None;
     fixture.run().await;
     for id in &waiting {
         assert_eq!(fixture.state(*id).await.0, CallbackState::Failed, "none waits longer than give_up_after");
@@ -275,12 +269,12 @@ async fn a_dead_target_delays_no_other_and_is_probed_occasionally() {
 async fn a_callback_interrupted_before_it_is_recorded_is_resent_with_its_id() {
     let (mut fixture, receiver) = (Fixture::new(), Receiver::start(NO_REPLY).await);
     let id = fixture.failed("o-1", &receiver.url).await;
-    fixture.worker.round(&mut fixture.in_flight).await.unwrap();
+    fixture.worker.start_round().await;
     while receiver.received().is_empty() {
         tokio::task::yield_now().await;
     }
     // As if the process died here.
-    fixture.in_flight.shutdown().await;
+    fixture.worker.abandon().await;
     fixture.worker = Fixture::worker(&fixture.world);
     receiver.set_reply(OK);
     fixture.run().await;
@@ -321,16 +315,33 @@ async fn a_callback_that_the_rules_cannot_send_waits_for_a_reload() {
 
 #[tokio::test]
 async fn a_stopped_worker_finishes_callbacks_in_flight() {
+    for is_dropped in [false, true] {
+        let (fixture, receiver) = (Fixture::new(), Receiver::start(OK).await);
+        let id = fixture.failed("o-1", &receiver.url).await;
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(fixture.worker.run(stopped));
+        while receiver.received().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        if is_dropped {
+            drop(stop);
+        } else {
+            stop.send(()).unwrap();
+        }
+        running.await.unwrap();
+        let (record, _) = fixture.world.engine.store().callback(id).await.unwrap().unwrap();
+        assert_eq!((record.state, record.tries), (CallbackState::Delivered, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_stopped_before_it_starts_does_nothing() {
     let (fixture, receiver) = (Fixture::new(), Receiver::start(OK).await);
     let id = fixture.failed("o-1", &receiver.url).await;
     let (stop, stopped) = oneshot::channel();
-    let running = tokio::spawn(Fixture::worker(&fixture.world).run(stopped));
-    while receiver.received().is_empty() {
-        tokio::task::yield_now().await;
-    }
     drop(stop);
-    running.await.unwrap();
-    assert_eq!(fixture.state(id).await, (CallbackState::Delivered, 1));
+    Fixture::worker(&fixture.world).run(stopped).await;
+    assert_eq!(fixture.state(id).await, (CallbackState::Pending, 0));
 }
 
 #[tokio::test]
@@ -345,27 +356,6 @@ async fn a_callback_delayed_by_downtime_gets_its_attempt() {
 
 /// In milliseconds.
 const HOUR: i64 = 3_600_000;
-
-#[tokio::test]
-async fn a_clock_that_was_ahead_delays_no_callback() {
-    for restarted in [false, true] {
-        for ahead in [HOUR, 8_000] {
-            let (mut fixture, receiver) = (Fixture::new(), Receiver::start(BUSY).await);
-            fixture.run().await;
-            fixture.world.clock.set_ahead(ahead);
-            let id = fixture.failed("o-1", &receiver.url).await;
-            fixture.run().await;
-            assert_eq!(fixture.state(id).await, (CallbackState::Pending, 1));
-            fixture.world.clock.set_ahead(-ahead);
-            if restarted {
-                fixture.worker = Fixture::worker(&fixture.world);
-            }
-            receiver.set_reply(OK);
-            fixture.run().await;
-            assert_eq!(fixture.state(id).await, (CallbackState::Delivered, 2), "restarted: {restarted}, {ahead}");
-        }
-    }
-}
 
 /// As after another node whose clock is ahead retried it: this one was right all the time.
 #[tokio::test]
@@ -402,10 +392,10 @@ async fn a_clock_that_is_ahead_for_a_moment_gives_no_callback_up() {
         fixture.failed(&format!("dead-{number}"), &dead).await;
     }
     fixture.run().await;
-    assert_eq!(fixture.worker.targets.open_origins(9).0, 1);
+    assert_eq!(fixture.worker.handler().targets.open_origins(9).0, 1);
     fixture.world.clock.set_ahead(96 * HOUR);
     for _ in 0..3 {
-        fixture.worker.maintained_at = None;
+        fixture.worker.handler().maintained_at = None;
         fixture.run().await;
         fixture.world.clock.advance(Duration::from_secs(1));
     }
@@ -413,7 +403,7 @@ async fn a_clock_that_is_ahead_for_a_moment_gives_no_callback_up() {
     assert_eq!(fixture.state(silent).await.0, CallbackState::Pending, "it waits for a probe");
     fixture.world.clock.set_ahead(-96 * HOUR);
     receiver.set_reply(OK);
-    fixture.worker.maintained_at = None;
+    fixture.worker.handler().maintained_at = None;
     fixture.run().await;
     assert_eq!(fixture.state(busy).await.0, CallbackState::Delivered);
     assert_eq!(fixture.state(silent).await.0, CallbackState::Pending);

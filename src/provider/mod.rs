@@ -17,7 +17,7 @@ use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome,
 use crate::engine::{NextAction, Provider};
 use crate::rules::ProviderRules;
 
-pub use worker::ProviderWorker;
+pub use worker::ProviderHandler;
 
 /// All providers, behind the engine's [`Provider`] interface.
 #[derive(Debug, Default)]

@@ -1,5 +1,4 @@
-//! The worker of the durable queue of provider jobs. A job stays in the queue until its result is recorded, so that
-//! another process continues the work of one that died, after its lease.
+//! The provider jobs of the durable queue.
 //!
 //! Each shop has a queue of its own. The sandbox's jobs are done in batches, whose results share a commit. Requests to
 //! HTTP providers run concurrently, so that a slow or dead provider delays only its own shop.
@@ -7,90 +6,64 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-use tokio::task::{JoinError, JoinSet};
+use tokio::sync::Notify;
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::Providers;
 use super::in_flight::InFlightLimiter;
 use super::job::{JobContext, JobHandler, UNTIL_RULES_CHANGE};
-use crate::clock::{ClockJumps, DatedWaits};
+use crate::clock::ClockJumps;
 use crate::deps::Deps;
 use crate::domain::{ShopCode, UnixMillis};
 use crate::engine::Engine;
+use crate::queue_worker::{LEASE, LONGEST_WAIT, QueueHandler, correct_waits};
 use crate::rules::{ProviderRules, RuleSet};
-use crate::store::{Claim, Misdated, MisdatedWaits, ProviderQueue, StoreError, TaskKind};
+use crate::store::{Claim, ProviderQueue, StoreError, TaskKind};
 use crate::telemetry::LogThrottle;
 
-/// How long a job is leased, in addition to the time-out of its request.
-const LEASE: Duration = Duration::from_secs(10);
 /// The most jobs without a request of their own that are claimed at once.
 const BATCH: usize = 128;
-/// The longest wait between two reads of the queue: jobs of other nodes and expired leases are found after this.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// The most jobs whose time is corrected at once.
-const CORRECTED_AT_ONCE: usize = 1000;
 /// The interval between two log lines about one kind of failure of a shop.
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
-/// Does this process's share of the provider jobs.
-pub struct ProviderWorker {
+/// Does provider jobs.
+pub struct ProviderHandler {
     context: Arc<JobContext>,
     providers: Arc<Providers>,
     limiter: InFlightLimiter,
-    /// Throttles log lines about rounds that failed in the store.
-    round_failures: LogThrottle,
 }
 
 /// The jobs in flight, as tasks.
 type InFlightJobs = JoinSet<Result<(), StoreError>>;
 
-impl ProviderWorker {
-    /// Creates a worker for the queue of the store. `engine` records results, and notifies `providers` when it stores
+impl ProviderHandler {
+    /// Creates a handler for the queue of the store. `engine` records results, and notifies `providers` when it stores
     /// a job.
     #[must_use]
     pub fn new(deps: Deps, engine: Arc<Engine>, providers: Arc<Providers>) -> Self {
         let throttle = LogThrottle::new(BETWEEN_LINES);
         let jumps = ClockJumps::new(Arc::clone(&deps.clock));
         let context = JobContext { deps, engine, jumps, throttle, silent: Mutex::default() };
-        let round_failures = LogThrottle::default();
-        Self { context: Arc::new(context), providers, limiter: InFlightLimiter::default(), round_failures }
+        Self { context: Arc::new(context), providers, limiter: InFlightLimiter::default() }
+    }
+}
+
+impl QueueHandler for ProviderHandler {
+    const KIND: TaskKind = TaskKind::ProviderJob;
+    const TASKS: &'static str = "provider jobs";
+    type Done = Result<(), StoreError>;
+
+    fn queued(&self) -> &Notify {
+        &self.providers.stored
     }
 
-    /// Works until `stop` receives a message or its sender is dropped, then waits for the jobs in flight. Dropping the
-    /// future at any await leaves the queue sound too, but the jobs that it claimed are done again only after their
-    /// leases.
-    pub async fn run(self, mut stop: oneshot::Receiver<()>) {
-        let mut in_flight = InFlightJobs::new();
-        while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
-            while let Some(finished) = in_flight.try_join_next() {
-                log_failure(finished);
-            }
-            let wait = self.round(&mut in_flight).await.unwrap_or_else(|error| {
-                if let Some(left_out) = self.round_failures.due(()) {
-                    tracing::warn!(%error, left_out, "provider jobs wait: the store is unavailable");
-                }
-                LONGEST_WAIT
-            });
-            if !wait.is_zero() {
-                // Any of them may wake it; the next round reads the queue anyway.
-                tokio::select! {
-                    _ = &mut stop => break,
-                    Some(finished) = in_flight.join_next() => log_failure(finished),
-                    _ = tokio::time::timeout(wait, self.providers.stored.notified()) => {}
-                }
-            }
-        }
-        while let Some(finished) = in_flight.join_next().await {
-            log_failure(finished);
-        }
-    }
-
-    /// Claims and starts the jobs that are due. Returns how long until more can start; zero if there may be more now.
-    async fn round(&self, in_flight: &mut InFlightJobs) -> Result<Duration, StoreError> {
+    async fn round(&mut self, in_flight: &mut InFlightJobs) -> Result<Duration, StoreError> {
         let rules = self.context.deps.rules.load_full();
         let now = self.context.deps.clock.now();
         let queues = self.context.deps.store.provider_queues().await?;
-        if self.correct_waits(&rules, &queues).await? {
+        let longest_wait = |queue: &ProviderQueue| (queue.shop.as_str().into(), longest_wait(&rules, &queue.shop));
+        let JobContext { deps, jumps, .. } = &*self.context;
+        if correct_waits::<Self, _>(deps, jumps, &queues, longest_wait).await? {
             return Ok(Duration::ZERO);
         }
         let mut wait = LONGEST_WAIT;
@@ -117,27 +90,12 @@ impl ProviderWorker {
         failure.map_or(Ok(wait), Err)
     }
 
-    /// Makes jobs due that a wrong clock made wait for too long; returns whether there were any.
-    async fn correct_waits(&self, rules: &RuleSet, queues: &[ProviderQueue]) -> Result<bool, StoreError> {
-        let Some(doubtful) = self.context.jumps.doubtful() else { return Ok(false) };
-        // Read now: the clock may have been set back since the round began.
-        let now = self.context.deps.clock.now();
-        let latest = |queue: &ProviderQueue| (queue.shop.as_str().into(), now.plus(longest_wait(rules, &queue.shop)));
-        let waits = match doubtful {
-            DatedWaits::QueuedAfter(after, _) => MisdatedWaits::QueuedAfter(after),
-            DatedWaits::Overlong => MisdatedWaits::Overlong(queues.iter().map(latest).collect()),
-        };
-        let misdated = Misdated { kind: TaskKind::ProviderJob, now, waits, limit: CORRECTED_AT_ONCE };
-        let corrected = if queues.is_empty() { 0 } else { self.context.deps.store.make_due(misdated).await? };
-        if corrected > 0 {
-            tracing::warn!(corrected, "provider jobs are due now: a wrong clock had them wait for too long");
-        }
-        if corrected < CORRECTED_AT_ONCE {
-            self.context.jumps.corrected(doubtful);
-        }
-        Ok(corrected > 0)
+    fn finished(&mut self, finished: Result<(Id, Self::Done), JoinError>) {
+        log_failure(finished.map(|(_, done)| done));
     }
+}
 
+impl ProviderHandler {
     /// Claims a shop's due jobs and starts them; returns how many.
     async fn claim(
         &self,

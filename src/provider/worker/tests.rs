@@ -14,6 +14,7 @@ use crate::auth::callers::{Interface, KnownKey};
 use crate::auth::signatures::{PageSecret, sign_v2};
 use crate::clock::{Clock as _, ManualClock};
 use crate::domain::{Direction, Preparation, Secret, Status, TransactionId};
+use crate::queue_worker::QueueWorker;
 use crate::rules::{LoadOptions, load};
 use crate::wire::v2::read_create;
 
@@ -70,7 +71,7 @@ struct World {
     deps: Deps,
     clock: Arc<ManualClock>,
     engine: Arc<Engine>,
-    worker: ProviderWorker,
+    worker: QueueWorker<ProviderHandler>,
 }
 
 impl World {
@@ -89,13 +90,14 @@ impl World {
         let deps = Deps::open(read(directory.path()), clock.clone());
         let (providers, page_secret) = (Arc::<Providers>::default(), PageSecret::new(Secret::new(b"pages")));
         let engine = Arc::new(Engine::new(deps.clone(), providers.clone(), page_secret));
-        let worker = ProviderWorker::new(deps.clone(), Arc::clone(&engine), providers);
+        let worker = QueueWorker::new(ProviderHandler::new(deps.clone(), Arc::clone(&engine), providers));
         Self { directory, deps, clock, engine, worker }
     }
 
     /// Makes another worker over the same store, as a new process would.
     fn restart(&mut self) {
-        self.worker = ProviderWorker::new(self.deps.clone(), Arc::clone(&self.engine), Arc::default());
+        self.worker =
+            QueueWorker::new(ProviderHandler::new(self.deps.clone(), Arc::clone(&self.engine), Arc::default()));
     }
 
     /// Gives the shop another provider.
@@ -124,12 +126,8 @@ impl World {
     }
 
     /// Runs one round of the worker, and waits for the jobs that it started.
-    async fn round(&self) {
-        let mut in_flight = InFlightJobs::new();
-        self.worker.round(&mut in_flight).await.unwrap();
-        for done in in_flight.join_all().await {
-            done.unwrap();
-        }
+    async fn round(&mut self) {
+        self.worker.run_round().await;
     }
 
     fn advance(&self, seconds: u64) {
@@ -158,23 +156,10 @@ fn read(directory: &Path) -> RuleSet {
 }
 
 #[tokio::test]
-async fn a_stopped_worker_ends() {
-    let (stop, stopped) = oneshot::channel();
-    drop(stop);
-    World::new(SANDBOX).worker.run(stopped).await;
-
-    let (stop, stopped) = oneshot::channel();
-    let running = tokio::spawn(World::new(SANDBOX).worker.run(stopped));
-    tokio::task::yield_now().await;
-    stop.send(()).unwrap();
-    running.await.unwrap();
-}
-
-#[tokio::test]
 async fn a_job_is_never_done_by_another_kind_of_provider() {
     let fake = Fake::start(SUCCESS).await;
     for (created, ruled) in [(fake.http(), SANDBOX.to_owned()), (SANDBOX.to_owned(), fake.http())] {
-        let world = World::new(&created);
+        let mut world = World::new(&created);
         let id = world.create(Direction::Payout, "o").await;
         world.provider(&ruled);
         let before = fake.requests();
@@ -197,7 +182,7 @@ async fn a_job_is_never_done_by_another_kind_of_provider() {
 
 #[tokio::test]
 async fn the_jobs_of_a_removed_shop_wait_for_it() {
-    let world = World::new(SANDBOX);
+    let mut world = World::new(SANDBOX);
     let id = world.create(Direction::Payout, "o").await;
     world.advance(2);
     let merchant = world.directory.path().join("rules/merchants/acme.toml");
@@ -213,7 +198,7 @@ async fn the_jobs_of_a_removed_shop_wait_for_it() {
 async fn a_silent_provider_is_retried_with_growing_waits_until_it_is_given_up() {
     let fake = Fake::start(BUSY).await;
     for direction in [Direction::Payin, Direction::Payout] {
-        let world = World::new(&fake.http());
+        let mut world = World::new(&fake.http());
         let id = world.create(direction, "o").await;
         let last = START.plus(Duration::from_mins(1));
         assert_eq!(world.due_in().await, Some(0));
@@ -227,7 +212,7 @@ async fn a_silent_provider_is_retried_with_growing_waits_until_it_is_given_up() 
                 break;
             }
         }
-        let (before, store) = (fake.requests(), world.engine.store());
+        let (before, store) = (fake.requests(), Arc::clone(world.engine.store()));
         assert_eq!(store.preparation(id).await.unwrap(), None);
         world.round().await;
         assert_eq!((fake.requests(), world.due_in().await), (before + 1, None), "one last request, then given up");
@@ -240,7 +225,7 @@ async fn a_silent_provider_is_retried_with_growing_waits_until_it_is_given_up() 
 #[tokio::test]
 async fn a_providers_retry_after_is_honoured() {
     let fake = Fake::start("429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n").await;
-    let world = World::new(&fake.http());
+    let mut world = World::new(&fake.http());
     world.create(Direction::Payout, "o").await;
     world.round().await;
     assert_eq!(world.due_in().await, Some(7_000));
@@ -253,12 +238,15 @@ async fn a_providers_retry_after_is_honoured() {
 #[tokio::test]
 async fn a_dropped_job_is_claimed_again_after_its_lease() {
     let fake = Fake::start(SUCCESS).await;
-    let world = World::new(&fake.http());
+    let mut world = World::new(&fake.http());
     let id = world.create(Direction::Payout, "o").await;
-    let mut in_flight = InFlightJobs::new();
-    world.worker.round(&mut in_flight).await.unwrap();
-    in_flight.shutdown().await;
-    assert_eq!(world.worker.limiter.capacity(&ShopCode::new("card").unwrap()), 32, "it is no longer in flight");
+    world.worker.start_round().await;
+    world.worker.abandon().await;
+    assert_eq!(
+        world.worker.handler().limiter.capacity(&ShopCode::new("card").unwrap()),
+        32,
+        "it is no longer in flight"
+    );
     assert_eq!(world.due_in().await, Some(30_000), "the time-out and the lease");
     world.round().await;
     assert_eq!(world.status(id).await, Status::Pending);
@@ -270,7 +258,7 @@ async fn a_dropped_job_is_claimed_again_after_its_lease() {
 #[tokio::test]
 async fn no_more_jobs_are_claimed_than_requests_may_start() {
     let fake = Fake::start(SUCCESS).await;
-    let world = World::new(&fake.http());
+    let mut world = World::new(&fake.http());
     let mut ids = Vec::new();
     for number in 0..40 {
         ids.push(world.create(Direction::Payout, &format!("o-{number}")).await);
@@ -318,10 +306,9 @@ async fn a_lease_of_a_clock_that_was_ahead_ends() {
     let mut world = World::new(&fake.http());
     let id = world.create(Direction::Payout, "o").await;
     world.clock.set_ahead(HOUR);
-    let mut in_flight = InFlightJobs::new();
-    world.worker.round(&mut in_flight).await.unwrap();
-    world.worker.round(&mut in_flight).await.unwrap();
-    in_flight.shutdown().await;
+    world.worker.start_round().await;
+    world.worker.start_round().await;
+    world.worker.abandon().await;
     world.clock.set_ahead(-HOUR);
     // As another node finds it: a store that one process serves ends the leases when it is opened.
     world.restart();
@@ -334,7 +321,7 @@ async fn a_lease_of_a_clock_that_was_ahead_ends() {
 #[tokio::test]
 async fn a_clock_that_is_ahead_for_a_moment_gives_no_job_up() {
     let fake = Fake::start(BUSY).await;
-    let world = World::new(&fake.http());
+    let mut world = World::new(&fake.http());
     // Longer than the first grace.
     world.advance(3600);
     let id = world.create(Direction::Payout, "o").await;
