@@ -208,10 +208,10 @@ impl Process {
         let listener = socket.serve(gateway, settings).map_err(StartError::other)?;
         let operations = Arc::new(Operations::new(deps.clone(), Arc::clone(&rules), tls, listener.slots()));
         operations.check_ids();
-        operations.watch();
         let mut tasks = JoinSet::new();
         let admin_listen = admin.listen().clone();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), admin_tls, Arc::clone(&deps.random)));
+        tasks.spawn(Arc::clone(&operations).reload_on_change());
         tasks.spawn(Arc::clone(&operations).check_each_minute());
         tasks.spawn(Arc::clone(&operations).record_history());
         let (workers, stop_workers) = start_workers(callbacks, work);
@@ -461,7 +461,7 @@ mod tests {
             let process = Process::start(process).await.unwrap();
             let trusted = &process.rules.current().gateway.callbacks.trust;
             assert_eq!(trusted.len(), 1, "{start}: an authority that was just created is trusted");
-            assert!(!process.operations.stale(), "{start}: the watcher's first check would find a change");
+            assert!(process.rules.changes().is_none(), "{start}: the watcher's first look would find a change");
             let seen = metrics.render();
             assert!(seen.contains("paybridge_reloads_total{result=\"accepted\"} 1\n"), "{start}: {seen}");
             let ReloadOutcome::Loaded { external_files_changed, .. } = process.rules.reload() else {

@@ -1,8 +1,7 @@
 //! The limits and the certificate for new connections, replaced while the process serves.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -11,7 +10,7 @@ use crate::domain::UnixMillis;
 use crate::http::admin::AdminTls;
 use crate::http::listener::ConnectionRules;
 use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
-use crate::rules::{FileMeta, GatewayRules, Limits, TlsRules};
+use crate::rules::{GatewayRules, Limits};
 
 /// The settings of new connections; open connections keep theirs.
 pub struct LiveTls {
@@ -19,10 +18,6 @@ pub struct LiveTls {
     /// The TLS configuration of the admin listener, with the same certificate.
     admin: AdminTls,
     served: ArcSwap<Served>,
-    /// The files as they were just before they were last read.
-    files: Mutex<Vec<(PathBuf, Option<FileMeta>)>>,
-    /// Held while files are read, so that readers of `served` do not wait for the disk.
-    refreshing: Mutex<()>,
     room: Room,
 }
 
@@ -50,17 +45,16 @@ impl Room {
     }
 }
 
-/// The certificate in use, and why a newer one was rejected.
-#[derive(Debug, Clone)]
+/// The certificate in use.
+#[derive(Debug)]
 struct Served {
     digest: [u8; 32],
     not_after: Option<UnixMillis>,
-    error: Option<String>,
 }
 
 impl Served {
     const fn of(tls: &ServerTls) -> Self {
-        Self { digest: tls.digest, not_after: tls.not_after, error: None }
+        Self { digest: tls.digest, not_after: tls.not_after }
     }
 }
 
@@ -70,14 +64,13 @@ impl LiveTls {
     /// # Errors
     /// Returns why the certificate cannot be used.
     pub fn new(gateway: &GatewayRules, connections: usize) -> Result<Self, TlsError> {
-        let files = Mutex::new(with_meta(&gateway.tls));
         let tls = server_tls(&gateway.tls)?;
         let served = ArcSwap::from_pointee(Served::of(&tls));
         let room = Room { connections, reported: AtomicBool::new(false) };
         let first = connection_rules(gateway, &room, Some(Arc::new(tls.config)));
         let settings = Arc::new(ArcSwap::from_pointee(first));
         let admin = Arc::new(ArcSwap::from_pointee(tls.admin));
-        Ok(Self { settings, admin, served, files, refreshing: Mutex::default(), room })
+        Ok(Self { settings, admin, served, room })
     }
 
     /// Returns the settings in force, which the listener reads for each new connection.
@@ -95,38 +88,16 @@ impl LiveTls {
         self.served.load().not_after
     }
 
-    /// Returns why the certificate on disk is not in use; `None` if it is.
-    pub fn last_error(&self) -> Option<String> {
-        self.served.load().error.clone()
-    }
-
-    /// Reports whether the rules name other files than those last read, or those files have changed since.
-    pub fn stale(&self, gateway: &GatewayRules) -> bool {
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) != with_meta(&gateway.tls)
-    }
-
-    /// Records why the certificate on disk was rejected, until one is accepted.
-    pub fn refused(&self, error: &TlsError) {
-        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        let served = self.served.load_full();
-        self.served.store(Arc::new(Served { error: Some(error.to_string()), ..(*served).clone() }));
-    }
-
     /// Applies the limits and the certificate of a rule set, and returns whether the certificate is a new one. A pair
     /// that cannot be used leaves the old one in place, but the limits apply all the same. An unchanged pair keeps its
-    /// session tickets.
+    /// session tickets. The caller sees to it that only one call runs at a time.
     ///
     /// # Errors
     /// Returns why the certificate was not replaced.
     pub fn refresh(&self, gateway: &GatewayRules) -> Result<bool, TlsError> {
-        // Held to the end, so that the later of two concurrent calls wins.
-        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before the files are read, so that a later change is noticed.
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = with_meta(&gateway.tls);
-        let served = self.served.load_full();
         let mut tls = self.settings.load().tls.clone();
         let result = server_tls(&gateway.tls).map(|read| {
-            let renewed = read.digest != served.digest;
+            let renewed = read.digest != self.served.load().digest;
             self.served.store(Arc::new(Served::of(&read)));
             if renewed {
                 tls = Some(Arc::new(read.config));
@@ -141,18 +112,4 @@ impl LiveTls {
 
 fn connection_rules(gateway: &GatewayRules, room: &Room, tls: Option<Arc<ServerConfig>>) -> ConnectionRules {
     ConnectionRules { limits: room.fit(&gateway.limits), tls, keeps_field_case: gateway.legacy.is_some() }
-}
-
-/// Returns the files beside the rules that new connections depend on.
-pub(super) fn files(tls: &TlsRules) -> Vec<PathBuf> {
-    let pair = [&tls.certificate, &tls.key].map(Clone::clone);
-    pair.into_iter().chain(tls.client_ca.clone()).collect()
-}
-
-fn with_meta(tls: &TlsRules) -> Vec<(PathBuf, Option<FileMeta>)> {
-    let with_meta = |path: PathBuf| {
-        let meta = FileMeta::at(&path);
-        (path, meta)
-    };
-    files(tls).into_iter().map(with_meta).collect()
 }

@@ -1,9 +1,8 @@
 //! What operators can do with the running process: check readiness, read the rules in force, reload them, send a
 //! sample.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -12,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::incomplete_ids::IncompleteIds;
-use super::live_tls::{self, LiveTls};
+use super::live_tls::LiveTls;
 use super::reloads::{ReloadCause, Reloads};
 use crate::callback::{Sample, Sampled, sample};
 use crate::clock::Random;
@@ -20,7 +19,7 @@ use crate::deps::Deps;
 use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
 use crate::http::listener::ConnectionSlots;
-use crate::rules::{LiveRules, Merchant, RuleSet, Watched, Watcher};
+use crate::rules::{FileWatch, LiveRules, Merchant, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{Store, StoreError};
 use crate::telemetry::{History, HistorySnapshot, POINT_INTERVAL};
@@ -35,13 +34,11 @@ const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 pub struct Operations {
     deps: Deps,
     rules: Arc<LiveRules>,
-    tls: Arc<LiveTls>,
     reloads: Reloads,
     history: History,
     /// The connection slots of the public listener.
     slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
-    watcher: OnceLock<Watcher>,
     probed: Arc<Mutex<Option<Probed>>>,
     /// Why the store could not commit when life was last proven.
     store_problem: ArcSwapOption<String>,
@@ -60,14 +57,12 @@ impl Operations {
     pub fn new(deps: Deps, rules: Arc<LiveRules>, tls: Arc<LiveTls>, slots: Arc<ConnectionSlots>) -> Self {
         let (clock, metrics) = (Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
         Self {
-            reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), clock, metrics),
+            reloads: Reloads::new(Arc::clone(&rules), tls, clock, metrics),
             deps,
             rules,
-            tls,
             history: History::default(),
             slots,
             draining: AtomicBool::new(false),
-            watcher: OnceLock::new(),
             probed: Arc::default(),
             store_problem: ArcSwapOption::empty(),
             incomplete_ids: Arc::default(),
@@ -92,37 +87,13 @@ impl Operations {
         }
     }
 
-    /// Watches the rules and the files of the certificate, whose paths follow the rules. If no watcher can be started,
-    /// reloads are left to SIGHUP and the admin listener.
-    pub fn watch(self: &Arc<Self>) {
-        // The watcher belongs to `self`, so it must not keep it alive.
-        let (for_change, for_paths, for_stale) = (Arc::downgrade(self), Arc::downgrade(self), Arc::downgrade(self));
-        let wanted = Watched {
-            paths: Box::new(move || for_paths.upgrade().map_or_else(Vec::new, |operations| operations.paths())),
-            stale: Box::new(move || for_stale.upgrade().is_some_and(|operations| operations.stale())),
-            on_change: Box::new(move || {
-                if let Some(operations) = for_change.upgrade() {
-                    operations.reload_blocking(ReloadCause::Change);
-                }
-            }),
-        };
-        match Watcher::start(wanted) {
-            Ok(watcher) => drop(self.watcher.set(watcher)),
-            Err(error) => tracing::warn!(%error, "rule files are not watched: send SIGHUP after a change"),
+    /// Reloads the rules and the certificate whenever their files have changed.
+    pub async fn reload_on_change(self: Arc<Self>) {
+        let mut files = FileWatch::default();
+        loop {
+            files.changed(&self.rules).await;
+            self.reload(ReloadCause::Change).await;
         }
-    }
-
-    /// Returns the files and directories that a reload depends on.
-    fn paths(&self) -> Vec<PathBuf> {
-        let directory = self.rules.directory().to_owned();
-        let tls = live_tls::files(&self.rules.current().gateway.tls);
-        let external = self.rules.external_files();
-        std::iter::once(directory).chain(tls).chain(external.iter().cloned()).collect()
-    }
-
-    /// Reports whether anything that a reload reads has changed since it was last read.
-    pub(super) fn stale(&self) -> bool {
-        self.rules.stale() || self.tls.stale(&self.rules.current().gateway)
     }
 
     /// Warns of lists of old ids that are not complete, soon.
@@ -135,9 +106,6 @@ impl Operations {
     fn reload_blocking(&self, trigger: ReloadCause) -> RulesInfo {
         let info = self.reloads.run(trigger);
         self.check_ids();
-        if let Some(watcher) = self.watcher.get() {
-            watcher.refresh();
-        }
         info
     }
 
@@ -338,23 +306,26 @@ mod tests {
         let certs = directory.path().join("certs");
         let operations = operations(directory.path());
         operations.reload_blocking(ReloadCause::Request);
-        assert!(!operations.stale());
+        assert!(operations.rules.changes().is_none());
         // A hard link: the watched directory reports no change.
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
         operations.reload_blocking(ReloadCause::Request);
         for text in ["half", ""] {
             fs::write(directory.path().join("other.pem"), text).unwrap();
-            assert!(operations.stale(), "the certificate changed");
+            assert!(operations.rules.changes().is_some(), "the certificate changed");
             operations.reload_blocking(ReloadCause::Request);
-            assert!(!operations.stale(), "it was read, although it was rejected");
+            assert!(operations.rules.changes().is_none(), "it was read, although it was rejected");
         }
         let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n";
         fs::write(directory.path().join("rules/gateway.toml"), gateway).unwrap();
-        assert!(operations.stale(), "a rule file changed");
+        assert!(operations.rules.changes().is_some(), "a rule file changed");
         operations.reload_blocking(ReloadCause::Request);
-        assert!(!operations.stale(), "a file that these rules name for the first time was stamped before it was read");
+        assert!(
+            operations.rules.changes().is_none(),
+            "a file that these rules name for the first time was stamped before it was read"
+        );
         fs::rename(certs.join("ca.pem"), certs.join("gone.pem")).unwrap();
-        assert!(operations.stale(), "the file is gone");
+        assert!(operations.rules.changes().is_some(), "the file is gone");
         operations.deps.store.close().await.unwrap();
     }
 
@@ -364,7 +335,7 @@ mod tests {
         let certs = directory.path().join("certs");
         let operations = operations(directory.path());
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
-        operations.watch();
+        let _watching = tokio::spawn(Arc::clone(&operations).reload_on_change());
         fs::write(directory.path().join("other.pem"), "half").unwrap();
         until("it is found", || operations.reloads.info().certificate.error.is_some()).await;
         operations.deps.store.close().await.unwrap();

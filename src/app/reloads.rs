@@ -1,14 +1,13 @@
 //! Reloads the rules and the certificate, and reports the outcome to the log, the metrics and the caller.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
 
 use super::live_tls::LiveTls;
 use crate::clock::Clock;
 use crate::domain::UnixMillis;
 use crate::http::admin::{CertificateInfo, ProblemInfo, RulesInfo};
-use crate::http::listener::tls::TlsError;
 use crate::rules::{LiveRules, Problem, Problems, ReloadOutcome, RuleSet};
 use crate::telemetry::{Metrics, RulesState, Stopwatch};
 
@@ -20,12 +19,6 @@ const WARNINGS_LOGGED: usize = 20;
 
 /// The most problems, and the most warnings, that the admin API shows.
 const MAX_PROBLEMS_SHOWN: usize = 100;
-
-/// How often, and at which interval, a certificate and key that do not match are read again before they count as wrong:
-/// a renewal writes the two files one after the other. Together with the time that files need to settle, this stays
-/// under a second.
-const HEALING_RETRIES: usize = 8;
-const HEALING_PAUSE: Duration = Duration::from_millis(50);
 
 /// What caused a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,76 +53,79 @@ pub(super) struct Reloads {
     tls: Arc<LiveTls>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
-    logged: Mutex<Logged>,
+    /// Held during a reload, so that the log lines of two reloads do not mix.
+    running: Mutex<()>,
+    state: ArcSwap<ReloadState>,
+    /// The expiry of the certificate in use, once it has passed and that was logged.
+    expired: Mutex<Option<UnixMillis>>,
 }
 
-/// What was logged last, so that it is not logged again.
+/// How what is on disk differs from what is in force, as the last reload found it.
 #[derive(Default)]
-struct Logged {
-    /// The rules on disk were rejected.
-    refused: bool,
+struct ReloadState {
+    /// Why the rules on disk are not in force.
+    problems: Option<Arc<Problems>>,
+    /// The keys of the last loaded `gateway.toml` whose values differ from those the process runs with.
     needs_restart: Vec<&'static str>,
-    warnings: Vec<Problem>,
+    /// Why the certificate on disk is not in use.
     certificate_error: Option<String>,
-    /// The expiry of the certificate in use, once it has passed.
-    expired: Option<UnixMillis>,
+}
+
+impl ReloadState {
+    /// Returns the errors of the rules on disk. Its warnings are shown once its errors are solved: those of the rules in
+    /// force would be shown twice.
+    fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().flat_map(|problems| problems.errors())
+    }
 }
 
 impl Reloads {
     /// Logs the warnings about the rules and the certificate that the process starts with.
     pub(super) fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
-        let reloads = Self { rules, tls, clock, metrics, logged: Mutex::default() };
-        let mut logged = reloads.logged();
-        log_warnings(&reloads.rules.current(), &mut logged);
-        reloads.log_expiry(&mut logged);
-        reloads.count();
-        drop(logged);
+        let (running, state, expired) = (Mutex::default(), ArcSwap::default(), Mutex::default());
+        let reloads = Self { rules, tls, clock, metrics, running, state, expired };
+        log_warnings(&[], &reloads.rules.current().warnings);
+        reloads.check_expiry();
+        reloads.count(&reloads.state.load());
         reloads
-    }
-
-    fn logged(&self) -> MutexGuard<'_, Logged> {
-        // After a panic the last good set is in force, and what was logged is logged.
-        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reloads everything and reports the outcome. Blocks on file reads: call it from a thread that may block.
     pub(super) fn run(&self, trigger: ReloadCause) -> RulesInfo {
-        // Held to the end, so that the log lines of two reloads do not mix.
-        let mut logged = self.logged();
+        // After a panic the last good set is in force.
+        let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, in_force) = (self.state.load_full(), self.rules.current());
         let watch = Stopwatch::start();
         let outcome = self.rules.reload();
         self.metrics.reload_took(watch.elapsed());
-        match outcome {
-            ReloadOutcome::Loaded { previous, version, external_files_changed, needs_restart } => {
-                self.loaded(trigger, &previous, &version, external_files_changed, &mut logged);
-                log_restart(trigger, needs_restart, &mut logged);
+        let (problems, needs_restart) = match outcome {
+            ReloadOutcome::Loaded { version, external_files_changed, needs_restart, .. } => {
+                self.metrics.reload(true, &version);
+                self.log_loaded(trigger, &in_force, external_files_changed, known.problems.is_some());
+                log_restart(trigger, &known.needs_restart, &needs_restart);
+                (None, needs_restart)
             }
             ReloadOutcome::Refused(problems) => {
                 self.metrics.reload(false, "");
-                log_problems(trigger, &self.rules.current().version, &problems, &logged);
-                logged.refused = true;
+                log_problems(trigger, &in_force, &problems);
+                (Some(problems), known.needs_restart.clone())
             }
-        }
+        };
         // The certificate is renewed even if the rules on disk are rejected.
-        self.refresh_certificate(trigger, &mut logged);
-        self.log_expiry(&mut logged);
-        self.count();
+        let certificate_error = self.refresh_certificate(trigger, known.certificate_error.as_deref());
+        self.check_expiry();
+        let state = ReloadState { problems, needs_restart, certificate_error };
+        // Counted first, so that the admin API shows nothing that the metrics do not show.
+        self.count(&state);
+        self.state.store(Arc::new(state));
         self.info()
     }
 
-    fn loaded(
-        &self,
-        trigger: ReloadCause,
-        previous: &str,
-        version: &str,
-        external_files_changed: bool,
-        logged: &mut Logged,
-    ) {
+    fn log_loaded(&self, trigger: ReloadCause, before: &RuleSet, external_files_changed: bool, was_refused: bool) {
         let rules = self.rules.current();
-        self.metrics.reload(true, version);
         self.metrics.rules_loaded(rules.loaded_at);
-        let (recovered, trigger_name) = (std::mem::take(&mut logged.refused), trigger.as_str());
-        if recovered {
+        let (previous, version, trigger_name) = (&before.version, &rules.version, trigger.as_str());
+        if was_refused {
             tracing::info!(%version, trigger = trigger_name, "the rules on disk are valid again");
         }
         if external_files_changed {
@@ -143,81 +139,54 @@ impl Reloads {
         } else {
             tracing::debug!(%version, trigger = trigger_name, "rules reloaded: the files did not change");
         }
-        log_warnings(&rules, logged);
+        log_warnings(&before.warnings, &rules.warnings);
     }
 
-    fn refresh_certificate(&self, trigger: ReloadCause, logged: &mut Logged) {
-        match self.refresh_with_retries(trigger, logged.certificate_error.as_deref()) {
+    /// Applies the certificate on disk. Returns why it cannot be used; `known`: why the last one could not.
+    fn refresh_certificate(&self, trigger: ReloadCause, known: Option<&str>) -> Option<String> {
+        let error = match self.tls.refresh(&self.rules.current().gateway) {
             Ok(renewed) => {
-                let recovered = logged.certificate_error.take().is_some();
                 if renewed {
                     self.metrics.certificate_reload(true);
                     tracing::info!(not_after = self.tls.not_after().map(formatted), "a new certificate is in use");
-                } else if recovered {
+                } else if known.is_some() {
                     tracing::info!("the certificate on disk is valid again: it is the one in use");
                 } else {
                     tracing::debug!("the certificate did not change");
                 }
+                return None;
             }
-            Err(error) => {
-                let error = error.to_string();
-                let new = logged.certificate_error.as_ref() != Some(&error);
-                if new {
-                    self.metrics.certificate_reload(false);
-                }
-                if new || trigger.is_requested() {
-                    tracing::error!(%error, trigger = trigger.as_str(), "the certificate on disk is rejected; the old one stays in use");
-                }
-                logged.certificate_error = Some(error);
-            }
+            Err(error) => error.to_string(),
+        };
+        let is_new = known != Some(&error);
+        if is_new {
+            self.metrics.certificate_reload(false);
         }
+        if is_new || trigger.is_requested() {
+            tracing::error!(%error, trigger = trigger.as_str(), "the certificate on disk is rejected; the old one stays in use");
+        }
+        Some(error)
     }
 
-    /// Applies the certificate on disk. An error that the watcher found just now gets a moment to heal: between the two
-    /// writes of a renewal the certificate and the key do not match.
-    fn refresh_with_retries(&self, trigger: ReloadCause, known: Option<&str>) -> Result<bool, TlsError> {
-        let rules = self.rules.current();
-        let mut result = self.tls.refresh(&rules.gateway);
-        for _ in 0..HEALING_RETRIES {
-            let wrong = result.as_ref().is_err_and(|error| known != Some(error.to_string().as_str()));
-            if !wrong || trigger.is_requested() {
-                break;
-            }
-            thread::sleep(HEALING_PAUSE);
-            result = self.tls.refresh(&rules.gateway);
-        }
-        // Recorded only after the retries, so that the log, the metrics and the admin API agree.
-        if let Err(error) = &result {
-            self.tls.refused(error);
-        }
-        result
-    }
-
-    /// Logs once that the certificate in use has expired. Does not wait for a reload in progress.
+    /// Logs once that the certificate in use has expired.
     pub(super) fn check_expiry(&self) {
-        if let Ok(mut logged) = self.logged.try_lock() {
-            self.log_expiry(&mut logged);
-        }
-    }
-
-    fn log_expiry(&self, logged: &mut Logged) {
         let now = self.clock.now();
         let expired = self.tls.not_after().filter(|not_after| not_after.0 < now.0);
-        if let Some(not_after) = expired.filter(|_| logged.expired != expired) {
+        let mut logged = self.expired.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(not_after) = expired.filter(|_| *logged != expired) {
             tracing::warn!(not_after = formatted(not_after), "the certificate in use has expired");
         }
-        logged.expired = expired;
+        *logged = expired;
     }
 
     /// Updates the gauges.
-    fn count(&self) {
-        let rules = self.rules.current();
+    fn count(&self, state: &ReloadState) {
         self.metrics.rules_state(RulesState {
-            problems: self.rules.last_error().map(|problems| problems.errors().count()),
-            warnings: rules.warnings.len(),
-            needs_restart: self.rules.needs_restart().len(),
+            problems: state.problems.as_ref().map(|problems| problems.errors().count()),
+            warnings: self.rules.current().warnings.len(),
+            needs_restart: state.needs_restart.len(),
         });
-        self.metrics.certificate_refused(self.tls.last_error().is_some());
+        self.metrics.certificate_refused(state.certificate_error.is_some());
         self.update_expiry_gauges();
     }
 
@@ -228,29 +197,26 @@ impl Reloads {
 
     /// Returns why the rules or the certificate on disk are not in force: the first error, in one line.
     pub(super) fn first_problem(&self) -> Option<String> {
-        let refused = self.rules.last_error();
-        let rules = refused.iter().flat_map(|problems| problems.errors()).next();
-        let rules = rules.map(|error| format!("the rules on disk are rejected: {error}"));
-        rules.or_else(|| self.tls.last_error().map(|error| format!("the certificate on disk is rejected: {error}")))
+        let state = self.state.load();
+        let rules = state.errors().next().map(|error| format!("the rules on disk are rejected: {error}"));
+        let certificate = state.certificate_error.as_ref();
+        rules.or_else(|| certificate.map(|error| format!("the certificate on disk is rejected: {error}")))
     }
 
     /// Returns the version of the rules in force, and the problems of those on disk.
     pub(super) fn info(&self) -> RulesInfo {
-        let rules = self.rules.current();
-        let (refused, certificate_error) = (self.rules.last_error(), self.tls.last_error());
-        // Its warnings are shown once its errors are solved: those of the rules in force would be shown twice.
-        let refused = || refused.iter().flat_map(|problems| problems.errors());
-        let errors: Vec<String> = refused().map(Problem::to_string).chain(certificate_error.clone()).collect();
+        let (rules, state) = (self.rules.current(), self.state.load());
+        let errors: Vec<_> = state.errors().map(Problem::to_string).chain(state.certificate_error.clone()).collect();
         RulesInfo {
             version: rules.version.to_string(),
             loaded_at: rules.loaded_at,
             error: (!errors.is_empty()).then(|| errors.join("\n")),
-            needs_restart: self.rules.needs_restart().to_vec(),
-            problems: refused().take(MAX_PROBLEMS_SHOWN).map(ProblemInfo::from).collect(),
-            problem_count: refused().count(),
+            needs_restart: state.needs_restart.clone(),
+            problems: state.errors().take(MAX_PROBLEMS_SHOWN).map(ProblemInfo::from).collect(),
+            problem_count: state.errors().count(),
             warnings: rules.warnings.iter().take(MAX_PROBLEMS_SHOWN).map(Problem::to_string).collect(),
             warning_count: rules.warnings.len(),
-            certificate: CertificateInfo { not_after: self.tls.not_after(), error: certificate_error },
+            certificate: CertificateInfo { not_after: self.tls.not_after(), error: state.certificate_error.clone() },
         }
     }
 }
@@ -260,8 +226,8 @@ fn formatted(moment: UnixMillis) -> String {
 }
 
 /// Logs why rules were rejected, and the warnings about them that the rules in force do not have.
-fn log_problems(trigger: ReloadCause, version: &str, problems: &Problems, logged: &Logged) {
-    let (trigger, count) = (trigger.as_str(), problems.errors().count());
+fn log_problems(trigger: ReloadCause, in_force: &RuleSet, problems: &Problems) {
+    let (version, trigger, count) = (&in_force.version, trigger.as_str(), problems.errors().count());
     tracing::error!(%version, trigger, problems = count, "rules rejected; the last good ones stay in force");
     for problem in problems.errors().take(PROBLEMS_LOGGED) {
         tracing::error!(%problem, "a problem of the rejected rules");
@@ -269,33 +235,31 @@ fn log_problems(trigger: ReloadCause, version: &str, problems: &Problems, logged
     if let Some(more) = count.checked_sub(PROBLEMS_LOGGED).filter(|more| *more > 0) {
         tracing::error!("{more} more problems; run `paybridge check` to see all");
     }
-    let new = problems.warnings().filter(|warning| !logged.warnings.contains(warning));
+    let new = problems.warnings().filter(|warning| !in_force.warnings.contains(warning));
     for problem in new.take(WARNINGS_LOGGED) {
         tracing::warn!(%problem, "a warning about the rejected rules");
     }
 }
 
-/// Logs the warnings about the rules in force, except those logged for the set before.
-fn log_warnings(rules: &RuleSet, logged: &mut Logged) {
-    let new: Vec<&Problem> = rules.warnings.iter().filter(|warning| !logged.warnings.contains(warning)).collect();
+/// Logs the warnings about the rules in force, except those about the set before.
+fn log_warnings(before: &[Problem], now: &[Problem]) {
+    let new: Vec<&Problem> = now.iter().filter(|warning| !before.contains(warning)).collect();
     for problem in new.iter().take(WARNINGS_LOGGED) {
         tracing::warn!(%problem, "a warning about the rules in force");
     }
     if let Some(more) = new.len().checked_sub(WARNINGS_LOGGED).filter(|more| *more > 0) {
         tracing::warn!("{more} more warnings; run `paybridge check` to see all");
     }
-    logged.warnings.clone_from(&rules.warnings);
 }
 
-fn log_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, logged: &mut Logged) {
-    let new = logged.needs_restart != needs_restart;
-    if !needs_restart.is_empty() && (new || trigger.is_requested()) {
+fn log_restart(trigger: ReloadCause, known: &[&str], needs_restart: &[&str]) {
+    let is_new = known != needs_restart;
+    if !needs_restart.is_empty() && (is_new || trigger.is_requested()) {
         let keys = needs_restart.join(", ");
         tracing::warn!(%keys, "changed keys of gateway.toml take effect at the next start");
-    } else if needs_restart.is_empty() && new {
+    } else if needs_restart.is_empty() && is_new {
         tracing::info!("no changed key of gateway.toml waits for the next start any more");
     }
-    logged.needs_restart = needs_restart;
 }
 
 #[cfg(test)]
@@ -381,17 +345,13 @@ mod tests {
         assert!(info.warnings[7].contains("gateway.toml:8:1: unknown key `unknown_007`"), "{}", info.warnings[7]);
         assert!(metrics.render().contains("paybridge_rules_warnings 120\n"));
 
-        let mut logged = reloads.logged();
-        let warned = |count| RuleSet { warnings: warnings[..count].to_vec(), ..rules(&directory) };
-        logged.warnings = warned(2).warnings;
-        log_warnings(&warned(2), &mut logged);
+        log_warnings(&warnings[..2], &warnings[..2]);
         assert_eq!(lines.take("a warning about the rules"), 0, "old warnings are not logged again");
-        log_warnings(&warned(3), &mut logged);
+        log_warnings(&warnings[..2], &warnings[..3]);
         assert_eq!(lines.take("unknown_002"), 1, "only the new warning is logged");
-        log_warnings(&warned(0), &mut logged);
-        log_warnings(&warned(2), &mut logged);
+        log_warnings(&warnings[..2], &[]);
+        log_warnings(&[], &warnings[..2]);
         assert_eq!(lines.take("a warning about the rules"), 2, "warnings that return are new");
-        drop(logged);
 
         let info = reloads.run(ReloadCause::Request);
         assert_eq!((info.warnings.len(), info.warning_count), (0, 0), "the warnings went with their rule set");

@@ -87,6 +87,12 @@ impl ExternalFiles {
         self.found.insert(path.to_owned(), Found { stamp: None, hash: None, content });
     }
 
+    /// Records a file that another part reads later, so that its changes are noticed.
+    pub(super) fn read_later(&mut self, path: PathBuf) {
+        let found = |path: &PathBuf| Found { stamp: FileMeta::at(path), hash: None, content: ExternalContent::Secret };
+        self.found.entry(path).or_insert_with_key(found);
+    }
+
     /// Records that this process itself created a missing file, which therefore is no change.
     pub(super) fn made(&mut self, path: &Path) {
         if let Some(found) = self.found.get_mut(path) {
@@ -110,21 +116,26 @@ impl ExternalFiles {
         self.found.iter().filter_map(|(path, found)| Some((path.as_path(), found.stamp?, found.hash?)))
     }
 
-    /// Returns a hash over the contents of all files. It depends on secrets, so it must stay in memory and only be
-    /// compared.
+    /// Returns a hash over the contents of all files that were read. It depends on secrets, so it must stay in memory and
+    /// only be compared.
     pub(super) fn hash(&self) -> ContentHash {
         let mut hash = Sha256::new();
-        for (path, found) in &self.found {
-            hash.update(wide(path.as_os_str().len()).to_be_bytes());
-            hash.update(path.as_os_str().as_encoded_bytes());
-            hash.update(found.hash.unwrap_or_default());
+        for (path, content) in self.found.iter().filter_map(|(path, found)| Some((path.as_os_str(), found.hash?))) {
+            hash.update(wide(path.len()).to_be_bytes());
+            hash.update(path.as_encoded_bytes());
+            hash.update(content);
         }
         hash.finalize().into()
     }
 
-    /// Reports whether every file still has the stamp that it was read with.
-    pub(super) fn stamps_hold(&self) -> bool {
-        self.found.iter().all(|(path, found)| found.stamp == FileMeta::at(path))
+    /// Returns the stamps that the files had when they were read.
+    pub(super) fn stamps(&self) -> impl Iterator<Item = Option<FileMeta>> {
+        self.found.values().map(|found| found.stamp)
+    }
+
+    /// Returns the stamps that the files have now, in the same order.
+    pub(super) fn current_stamps(&self) -> Vec<Option<FileMeta>> {
+        self.found.keys().map(|path| FileMeta::at(path)).collect()
     }
 }
 

@@ -13,7 +13,7 @@ const SETTLED_AFTER_MS: i64 = 3000;
 
 /// The stamp of a file: its identity, length and times. Links are followed, so that another target is another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileMeta {
+pub(super) struct FileMeta {
     device: u64,
     inode: u64,
     length: u64,
@@ -25,12 +25,12 @@ pub(crate) struct FileMeta {
 
 impl FileMeta {
     /// Returns the stamp of a path's target; `None` when it is missing or its metadata cannot be read.
-    pub(crate) fn at(path: &Path) -> Option<Self> {
+    pub(super) fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|meta| Self::of(&meta))
     }
 
     /// Returns the stamp of a file with this metadata.
-    pub(crate) fn of(meta: &Metadata) -> Self {
+    pub(super) fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
             inode: meta.ino(),

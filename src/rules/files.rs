@@ -127,6 +127,18 @@ impl FileListing {
         }
     }
 
+    /// Reports whether a file of `before` is missing here.
+    pub(super) fn lacks_any_of(&self, before: &Self) -> bool {
+        before.files.keys().any(|role| !self.files.contains_key(role))
+    }
+
+    /// Returns the directories of the listed files, and those in which such files would be found.
+    pub(super) fn directories(&self, directory: &Path) -> BTreeSet<PathBuf> {
+        let known = DIRECTORIES.iter().map(|(name, _)| directory.join(name));
+        let found = self.files.values().filter_map(|(path, _)| path.parent().map(Path::to_owned));
+        known.chain(found).chain([directory.to_owned()]).collect()
+    }
+
     /// Returns the stamp of a listed file.
     pub(super) fn stamp(&self, role: &FileRole) -> Option<FileMeta> {
         self.files.get(role).map(|(_, stamp)| *stamp)
@@ -394,18 +406,13 @@ pub(super) fn is_absent(path: &Path) -> bool {
 }
 
 /// Reports whether an entry of this name in the rules directory is a directory of rule files.
-pub(super) fn is_rules_directory(name: &OsStr) -> bool {
+fn is_rules_directory(name: &OsStr) -> bool {
     DIRECTORIES.iter().any(|(known, _)| name == *known)
-}
-
-/// Reports whether a file of this name, in a directory of rule files, is read.
-pub(super) fn is_rule_name(name: &str) -> bool {
-    [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
 }
 
 /// Reports whether a file of this name, in a directory of rule files, is read, or reported when it is not: README, dot-names
 /// and editors' left-overs are neither.
-pub(super) fn is_stray(path: &Path) -> bool {
+fn is_stray(path: &Path) -> bool {
     const LEFT_OVERS: [&str; 9] = ["bak", "new", "old", "orig", "part", "rej", "save", "swp", "tmp"];
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ending = path.extension().unwrap_or_default();

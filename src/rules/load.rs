@@ -1,6 +1,6 @@
 //! Loads a rules directory into a rule set, all or nothing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -98,6 +98,22 @@ fn is_empty(file: &RuleFile) -> bool {
     file.text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
+/// The files of the rules at one moment, as their names and metadata show them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FilesSeen {
+    listing: FileListing,
+    external: Vec<Option<FileMeta>>,
+    is_any_missing: bool,
+}
+
+impl FilesSeen {
+    /// Reports whether a rule file that was loaded is missing.
+    #[must_use]
+    pub const fn is_any_missing(&self) -> bool {
+        self.is_any_missing
+    }
+}
+
 /// Loads a rules directory repeatedly, and detects whether its files changed since the last load.
 pub struct Loader {
     directory: PathBuf,
@@ -133,11 +149,17 @@ impl Loader {
         refuse_emptied(previous, &files, &mut diagnostics);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
         let task = Task { directory, files: &files, now, previous, check_secrets };
+        // Noted first: files that make the compiler panic are not read again until they change.
+        self.listed = listed;
         let rules = compile(&task, &mut external, &mut diagnostics);
-        (self.listed, self.external) = (listed, external);
+        let rules = finish(&self.directory, rules, diagnostics);
+        // The listener's files are read after the rules, whether these or the previous ones are in force then.
+        if let Some(in_force) = rules.as_ref().ok().or(previous) {
+            in_force.gateway.tls.files().for_each(|path| external.read_later(path.clone()));
+        }
+        self.external = external;
         self.unproven = self.unproven(&files, now);
-        let rules = finish(&self.directory, rules, diagnostics)?;
-        Ok(RuleSet { filled: filled(&files), ..rules })
+        rules.map(|rules| RuleSet { filled: filled(&files), ..rules })
     }
 
     fn unproven(&self, files: &RuleFiles, now: UnixMillis) -> Vec<(PathBuf, FileMeta, ContentHash)> {
@@ -146,16 +168,30 @@ impl Loader {
         fresh.map(|(path, stamp, hash)| (path.to_owned(), stamp, hash)).collect()
     }
 
-    /// Reports whether the files changed since they were last read, with or without errors. Compares names, sizes and
-    /// times; only files that had just been changed when they were read are read again.
-    pub fn is_stale(&mut self, now: UnixMillis) -> bool {
-        let stale = FileListing::of(&self.directory) != self.listed
-            || !self.external.stamps_hold()
-            || self.unproven.iter().any(|(path, _, hash)| read_hash(path) != Some(*hash));
-        if !stale {
+    /// Returns the files as they are now, if they changed since they were last read, with or without errors. Compares
+    /// names, sizes and times; only files that had just been changed when they were read are read again.
+    pub fn changes(&mut self, now: UnixMillis) -> Option<FilesSeen> {
+        let (listing, external) = (FileListing::of(&self.directory), self.external.current_stamps());
+        let is_unchanged = listing == self.listed
+            && self.external.stamps().eq(external.iter().copied())
+            && self.unproven.iter().all(|(path, _, hash)| read_hash(path) == Some(*hash));
+        if is_unchanged {
             self.unproven.retain(|(_, stamp, _)| stamp.may_hide_a_change(now));
+            return None;
         }
-        stale
+        let is_any_missing = listing.lacks_any_of(&self.listed);
+        Some(FilesSeen { listing, external, is_any_missing })
+    }
+
+    /// Returns the directories in which the system reports changes of the files: those of rule files and of external
+    /// files, and the one that the rules directory itself is in.
+    pub(super) fn directories(&self) -> BTreeSet<PathBuf> {
+        // A relative path may have no parent.
+        let directory = std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone());
+        let mut directories = self.listed.directories(&self.directory);
+        directories.extend(directory.parent().map(Path::to_owned));
+        directories.extend(self.external_files().iter().filter_map(|path| path.parent().map(Path::to_owned)));
+        directories
     }
 
     /// Records that this process itself created a file that the rules name and that was missing when they were loaded,
@@ -196,10 +232,10 @@ mod tests {
         loader.load(soon, None).unwrap();
         let [(_, _, hash)] = &mut loader.unproven[..] else { panic!("one file was just written") };
         let before = std::mem::take(hash);
-        assert!(loader.is_stale(late), "it was read, and holds something else");
+        assert!(loader.changes(late).is_some(), "it was read, and holds something else");
         loader.unproven[0].2 = before;
-        assert!(!loader.is_stale(soon) && loader.unproven.len() == 1, "it may change once more");
-        assert!(!loader.is_stale(late) && loader.unproven.is_empty(), "it was read when its stamp was settled");
+        assert!(loader.changes(soon).is_none() && loader.unproven.len() == 1, "it may change once more");
+        assert!(loader.changes(late).is_none() && loader.unproven.is_empty(), "it was read when its stamp was settled");
         loader.load(late, None).unwrap();
         assert!(loader.unproven.is_empty());
     }

@@ -30,7 +30,6 @@ mod shop;
 mod tests;
 mod validity;
 mod watch;
-mod watched;
 
 pub use admin::{AdminListen, AdminRules, AdminUser, Role};
 pub use describe::{FileKind, file_schema};
@@ -43,7 +42,7 @@ pub use effects::Effect;
 pub use inspect::{Inspection, inspect};
 
 pub use limits::AddressSet;
-pub use load::{LoadOptions, Loader, load};
+pub use load::{FilesSeen, LoadOptions, Loader, load};
 pub use merchant::{
     ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, NativeV2, RateLimit, Share, Shares, ShopAccess,
     UnknownFields, V1Rules,
@@ -61,10 +60,9 @@ pub use ruleset::{
     RuleSet, ServerRules, TlsRules, V1Route,
 };
 
-pub(crate) use file_meta::FileMeta;
 pub use secret::secret_named;
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldRule, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop,
     ShopSide,
 };
-pub use watch::{Watched, Watcher};
+pub use watch::FileWatch;

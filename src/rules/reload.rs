@@ -1,12 +1,13 @@
 //! The rule set in force, and its reload: the only place where a rule set is replaced.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 
 use super::files::ContentHash;
-use super::{Loader, Problems, RuleSet, restart};
+use super::{FilesSeen, Loader, Problems, RuleSet, restart};
 use crate::clock::Clock;
 
 /// The rule set in force, which a reload replaces.
@@ -19,14 +20,8 @@ pub struct LiveRules {
     current: CurrentRules,
     /// The set at the start of the process, whose values stay for settings that only a restart changes.
     started: Arc<RuleSet>,
-    /// The problems of the last reload; `None` when it succeeded.
-    failure: ArcSwapOption<Problems>,
-    /// The keys whose new values wait for a restart.
-    needs_restart: ArcSwap<Vec<&'static str>>,
     /// Held during a reload, so that there is only one at a time.
     reading: Mutex<Reading>,
-    /// The external files; see [`LiveRules::external_files`].
-    external: ArcSwap<Vec<PathBuf>>,
 }
 
 /// The state of reloads.
@@ -68,9 +63,6 @@ impl LiveRules {
             clock,
             current: Arc::new(ArcSwap::new(Arc::clone(&started))),
             started,
-            failure: ArcSwapOption::empty(),
-            needs_restart: ArcSwap::default(),
-            external: ArcSwap::from_pointee(loader.external_files()),
             reading: Mutex::new(Reading { external: loader.external_hash(), loader, retired: None }),
         }
     }
@@ -93,61 +85,45 @@ impl LiveRules {
         &self.directory
     }
 
-    /// Returns the problems of the last reload; `None` when it succeeded.
+    /// Returns the files as they are now, if they changed since they were last read, with or without errors; see
+    /// [`Loader::changes`]. Returns `None` while a reload runs.
     #[must_use]
-    pub fn last_error(&self) -> Option<Arc<Problems>> {
-        self.failure.load_full()
+    pub fn changes(&self) -> Option<FilesSeen> {
+        let mut reading = match self.reading.try_lock() {
+            Ok(reading) => reading,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        reading.loader.changes(self.clock.now())
     }
 
-    /// Returns the keys of `gateway.toml` whose values in the last loaded files differ from those the process runs
-    /// with.
-    #[must_use]
-    pub fn needs_restart(&self) -> Arc<Vec<&'static str>> {
-        self.needs_restart.load_full()
+    /// Returns the directories in which the system reports changes of the files. Waits for a reload.
+    pub(super) fn directories(&self) -> BTreeSet<PathBuf> {
+        self.reading().loader.directories()
     }
 
-    /// Reports whether the files changed since they were last read, with or without errors. Compares names, sizes and
-    /// times; only files that had just been changed when they were read are read again. Returns `false` while a reload
-    /// runs.
-    #[must_use]
-    pub fn stale(&self) -> bool {
-        self.reading.try_lock().is_ok_and(|mut reading| reading.loader.is_stale(self.clock.now()))
-    }
-
-    /// Returns the paths of the external files (secrets, trusted certificates) that the rules named when they were last
-    /// read, with or without errors, existing or missing.
-    #[must_use]
-    pub fn external_files(&self) -> Arc<Vec<PathBuf>> {
-        self.external.load_full()
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        // A reload that panicked left the last valid set in force, so a poisoned lock is safe to use.
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Loads the files again, all or nothing. Reads files and may block. Concurrent calls wait for each other.
     pub fn reload(&self) -> ReloadOutcome {
-        // A reload that panicked left the last valid set in force, so a poisoned lock is safe to use.
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.reading();
         let Reading { loader, external, retired } = &mut *reading;
         let previous = self.current();
-        let loaded = loader.load(self.clock.now(), Some(&previous));
-        self.external.store(Arc::new(loader.external_files()));
-        let (error, outcome) = match loaded {
-            Ok(mut rules) => {
-                let needs_restart = restart::changed_keys(&self.started.gateway, &rules.gateway);
-                restart::keep_running(&mut rules.gateway, &self.started.gateway, previous.gateway.admin.is_open);
-                self.needs_restart.store(Arc::new(needs_restart.clone()));
-                let version = rules.version.clone();
-                *retired = Some(self.current.swap(Arc::new(rules)));
-                let previous = previous.version.clone();
-                let before = std::mem::replace(external, loader.external_hash());
-                let external_files_changed = before != *external;
-                (None, ReloadOutcome::Loaded { previous, version, external_files_changed, needs_restart })
-            }
-            Err(problems) => {
-                let problems = Arc::new(problems);
-                (Some(Arc::clone(&problems)), ReloadOutcome::Refused(problems))
-            }
+        let mut rules = match loader.load(self.clock.now(), Some(&previous)) {
+            Ok(rules) => rules,
+            Err(problems) => return ReloadOutcome::Refused(Arc::new(problems)),
         };
-        self.failure.store(error);
-        outcome
+        let needs_restart = restart::changed_keys(&self.started.gateway, &rules.gateway);
+        restart::keep_running(&mut rules.gateway, &self.started.gateway, previous.gateway.admin.is_open);
+        let version = rules.version.clone();
+        *retired = Some(self.current.swap(Arc::new(rules)));
+        let before = std::mem::replace(external, loader.external_hash());
+        let external_files_changed = before != *external;
+        let previous = previous.version.clone();
+        ReloadOutcome::Loaded { previous, version, external_files_changed, needs_restart }
     }
 }
 

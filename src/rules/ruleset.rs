@@ -174,6 +174,13 @@ pub struct TlsRules {
     pub client_ca: Option<PathBuf>,
 }
 
+impl TlsRules {
+    /// Returns the files that the listener reads.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.certificate, &self.key].into_iter().chain(&self.client_ca)
+    }
+}
+
 /// `[engine]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineRules {

@@ -1,13 +1,11 @@
 //! Live reload: it applies completely or not at all, and keeps state.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::clock::testing::eventually;
 use crate::domain::ShopCode;
-use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
+use crate::rules::{LiveRules, ReloadOutcome};
 
 /// A time long enough after the last change of every file, so that file stamps are trusted.
 const LATER: UnixMillis = UnixMillis(4_000_000_000_000);
@@ -32,13 +30,13 @@ fn all_or_nothing() {
     let ReloadOutcome::Refused(problems) = live.reload() else { panic!("wrong rules were loaded") };
     assert_eq!(problems.len(), 1);
     assert!(Arc::ptr_eq(&first, &live.current()), "the last good set stays in force");
-    assert!(live.last_error().unwrap().to_string().contains("did you mean `name`?"));
+    assert!(problems.to_string().contains("did you mean `name`?"));
     rules.put("merchants/m.toml", MERCHANT);
     let ReloadOutcome::Loaded { previous, version, needs_restart, .. } = live.reload() else {
         panic!("good rules were refused")
     };
     assert_eq!((previous, &version), (first.version.clone(), &live.current().version));
-    assert!(needs_restart.is_empty() && live.last_error().is_none());
+    assert!(needs_restart.is_empty());
     assert_eq!(live.current().loaded_at, UnixMillis(7));
     assert_eq!((first.merchants.len(), live.current().merchants.len()), (1, 2));
 }
@@ -80,20 +78,21 @@ fn keys_that_need_a_restart_are_named_and_not_applied() {
     );
     let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("good rules were refused") };
     let keys = ["server.public_url", "admin.token", "store.url", "clients.proxy_protocol"];
-    assert_eq!((&needs_restart[..], &live.needs_restart()[..]), (&keys[..], &keys[..]));
+    assert_eq!(needs_restart, keys);
     let now = live.current();
     assert_eq!(&*now.gateway.server.public_url, "https://localhost:8443");
     assert!(now.gateway.admin.token.is_none() && now.gateway.admin.read_only && !now.gateway.clients.proxy_protocol);
     assert_eq!(now.gateway.limits.body, 700, "other keys apply at once");
     rules.put("gateway.toml", "[server]\npublic_url = \"https://b.example\"\nlisten = 1");
     assert!(matches!(live.reload(), ReloadOutcome::Refused(_)));
-    assert_eq!(live.needs_restart()[..], keys, "the keys stay while the rules are refused");
     rules.put("gateway.toml", "[server]\npublic_url = \"https://b.example\"\nlisten = \"127.0.0.1:8443\"");
-    live.reload();
-    assert_eq!(live.needs_restart()[..], ["server.public_url"]);
+    let needs_restart = || {
+        let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("good rules were refused") };
+        needs_restart
+    };
+    assert_eq!(needs_restart(), ["server.public_url"]);
     rules.put("gateway.toml", "# as it was");
-    live.reload();
-    assert!(live.needs_restart().is_empty(), "the file has the values in force");
+    assert!(needs_restart().is_empty(), "the file has the values in force");
 }
 
 #[test]
@@ -164,8 +163,7 @@ fn an_emptied_file_is_refused() {
             let shown = problems.to_string();
             assert!(shown.starts_with(&format!("{place}:1:1: the file is empty and was not")), "{shown}");
             assert_eq!(live.current().version, version);
-            live.reload();
-            assert!(live.last_error().is_some(), "refused the second time too");
+            assert!(matches!(live.reload(), ReloadOutcome::Refused(_)), "refused the second time too");
         }
         // At start there is no previous content to compare with: the empty file is read.
         rules.load();
@@ -223,7 +221,7 @@ fn merchants_keep_their_counted_traffic() {
 fn changed_files_make_the_rules_stale() {
     let rules = Rules::small();
     let live = live(&rules);
-    assert!(!live.stale());
+    assert!(live.changes().is_none());
     let changes: [(&str, &dyn Fn()); 3] = [
         ("a wrong file", &|| rules.put("merchants/m.toml", "nmae = 1")),
         ("a new name", &|| rules.put("lists/l.txt", "a")),
@@ -231,9 +229,9 @@ fn changed_files_make_the_rules_stale() {
     ];
     for (what, change) in changes {
         change();
-        assert!(live.stale(), "{what}");
+        assert!(live.changes().is_some(), "{what}");
         live.reload();
-        assert!(!live.stale(), "read, {what}");
+        assert!(live.changes().is_none(), "read, {what}");
     }
 }
 
@@ -245,232 +243,16 @@ fn external_files_are_read_again() {
     let first = loader.load(LATER, None).unwrap();
     let secret = |rules: &RuleSet| rules.api_key("k").unwrap().api_key().v2_secrets.clone().unwrap();
     assert_eq!(secret(&first).signing().expose(), b"old");
-    assert!(!loader.is_stale(LATER));
+    assert!(loader.changes(LATER).is_none());
     let before = loader.external_hash();
     fs::write(rules.0.path().join("two.key"), "another").unwrap();
-    assert!(loader.is_stale(LATER));
+    assert!(loader.changes(LATER).is_some());
     let second = loader.load(LATER, Some(&first)).unwrap();
     assert_eq!(secret(&second).signing().expose(), b"another");
     assert_eq!(first.version, second.version, "the version does not depend on secrets");
     assert_ne!(loader.external_hash(), before);
     fs::remove_file(rules.0.path().join("two.key")).unwrap();
-    assert!(loader.is_stale(LATER));
+    assert!(loader.changes(LATER).is_some());
     assert!(loader.load(LATER, Some(&second)).unwrap_err().to_string().contains("does not exist"));
     assert!(loader.external_files().contains(&rules.0.path().join("two.key")), "the missing file is watched");
-}
-
-fn watched(rules: &Rules) -> (Arc<LiveRules>, Arc<AtomicUsize>, Watcher) {
-    let live = live(rules);
-    let reloads = Arc::new(AtomicUsize::new(0));
-    let (reloaded, counted) = (Arc::clone(&live), Arc::clone(&reloads));
-    let on_change = Box::new(move || {
-        reloaded.reload();
-        counted.fetch_add(1, Ordering::SeqCst);
-    });
-    let path = rules.path();
-    // Never stale: the file system's notifications must be enough here.
-    let (paths, stale) = (Box::new(move || vec![path.clone()]), Box::new(|| false));
-    let watcher = Watcher::start(Watched { paths, stale, on_change }).unwrap();
-    (live, reloads, watcher)
-}
-
-fn names(live: &LiveRules) -> String {
-    live.current().merchants["m"].name.to_string()
-}
-
-#[test]
-fn saves_of_every_kind_are_noticed() {
-    let rules = Rules::small();
-    let (live, _, _watcher) = watched(&rules);
-    let path = rules.path();
-    let named = |name: &str| format!("name = \"{name}\"\n{MERCHANT}");
-    fs::write(path.join("merchants/m.toml"), named("written")).unwrap();
-    eventually("written", || names(&live) == "written");
-    fs::write(path.join("merchants/.m.new"), named("renamed")).unwrap();
-    fs::rename(path.join("merchants/.m.new"), path.join("merchants/m.toml")).unwrap();
-    eventually("renamed", || names(&live) == "renamed");
-    fs::create_dir(path.join("dialects")).unwrap();
-    fs::write(path.join("dialects/d.toml"), "").unwrap();
-    eventually("a new directory", || live.current().dialects.len() == 2);
-    fs::write(path.join("dialects/d.toml"), "[requests]\nempty_list_is_object = true").unwrap();
-    eventually("a file in it", || live.current().dialects["d"].empty_list_is_object);
-    fs::remove_file(path.join("dialects/d.toml")).unwrap();
-    eventually("removed", || live.current().dialects.len() == 1);
-}
-
-#[cfg(unix)]
-#[test]
-fn replaced_links_are_noticed() {
-    use std::os::unix::fs::symlink;
-    let rules = Rules::small();
-    let path = rules.path();
-    let generation = |number: u32| {
-        let directory = path.join(format!("..{number}/merchants"));
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join("m.toml"), format!("name = \"{number}\"\n{MERCHANT}")).unwrap();
-    };
-    generation(1);
-    symlink("..1", path.join("..data")).unwrap();
-    fs::remove_dir_all(path.join("merchants")).unwrap();
-    symlink("..data/merchants", path.join("merchants")).unwrap();
-    let (live, _, _watcher) = watched(&rules);
-    assert_eq!(names(&live), "1");
-    for number in 2..4 {
-        generation(number);
-        symlink(format!("..{number}"), path.join("..data_tmp")).unwrap();
-        fs::rename(path.join("..data_tmp"), path.join("..data")).unwrap();
-        fs::remove_dir_all(path.join(format!("..{}", number - 1))).unwrap();
-        eventually("the next generation", || names(&live) == number.to_string());
-    }
-}
-
-#[test]
-fn a_replaced_directory_is_watched_again() {
-    let rules = Rules::small();
-    let (live, _, _watcher) = watched(&rules);
-    let path = rules.path();
-    let next = rules.0.path().join("next");
-    for round in 0..2 {
-        fs::create_dir_all(next.join("shops")).unwrap();
-        fs::create_dir_all(next.join("merchants")).unwrap();
-        fs::write(next.join("gateway.toml"), "").unwrap();
-        fs::write(next.join("shops/s.toml"), SHOP).unwrap();
-        fs::write(next.join("merchants/m.toml"), format!("name = \"next {round}\"\n{MERCHANT}")).unwrap();
-        fs::rename(&path, rules.0.path().join(format!("old {round}"))).unwrap();
-        fs::rename(&next, &path).unwrap();
-        eventually("exchanged", || names(&live) == format!("next {round}"));
-    }
-    eventually("a save in the new directory", || {
-        fs::write(path.join("merchants/m.toml"), format!("name = \"saved\"\n{MERCHANT}")).unwrap();
-        names(&live) == "saved"
-    });
-}
-
-#[test]
-fn reading_is_no_change() {
-    let rules = Rules::small();
-    let (live, reloads, _watcher) = watched(&rules);
-    rules.put("merchants/m.toml", format!("name = \"one\"\n{MERCHANT}"));
-    eventually("the save is noticed", || names(&live) == "one");
-    // If reading triggered a reload, there would be endless reloads; after the save of another file there are few.
-    rules.put("lists/l.txt", "a");
-    let version = live.current().version.clone();
-    eventually("the second save is noticed", || live.current().version != version);
-    assert!(reloads.load(Ordering::SeqCst) <= 6, "{}", reloads.load(Ordering::SeqCst));
-}
-
-/// Watches a file; the second value is its content when a change was last noticed.
-fn watched_file(path: std::path::PathBuf) -> (Watcher, Arc<Mutex<String>>) {
-    let held = Arc::new(Mutex::new(String::new()));
-    let (noticed, watched) = (Arc::clone(&held), path.clone());
-    let on_change = Box::new(move || *noticed.lock().unwrap() = fs::read_to_string(&watched).unwrap_or_default());
-    let (paths, stale) = (Box::new(move || vec![path.clone()]), Box::new(|| false));
-    (Watcher::start(Watched { paths, stale, on_change }).unwrap(), held)
-}
-
-#[cfg(unix)]
-#[test]
-fn every_replacement_of_a_watched_file_is_noticed() {
-    use std::os::unix::fs::symlink;
-    let directory = tempfile::tempdir().unwrap();
-    let certs = directory.path().join("certs");
-    let generation = |number: u32, text: &str| {
-        fs::create_dir_all(certs.join(format!("..{number}"))).unwrap();
-        fs::write(certs.join(format!("..{number}/tls.crt")), text).unwrap();
-    };
-    generation(1, "one");
-    symlink("..1", certs.join("..data")).unwrap();
-    symlink("..data/tls.crt", certs.join("tls.crt")).unwrap();
-    let (_watcher, held) = watched_file(certs.join("tls.crt"));
-    let noticed = |text: &str| eventually(text, || *held.lock().unwrap() == text);
-    generation(2, "another generation");
-    symlink("..2", certs.join("..data_tmp")).unwrap();
-    fs::rename(certs.join("..data_tmp"), certs.join("..data")).unwrap();
-    noticed("another generation");
-    fs::write(certs.join("..2/tls.crt"), "the target in place").unwrap();
-    noticed("the target in place");
-    fs::remove_dir_all(&certs).unwrap();
-    fs::create_dir(&certs).unwrap();
-    fs::write(certs.join("tls.crt"), "a new directory").unwrap();
-    noticed("a new directory");
-    fs::write(certs.join("tls.crt"), "the file in place").unwrap();
-    noticed("the file in place");
-    fs::write(certs.join("new"), "renamed").unwrap();
-    fs::rename(certs.join("new"), certs.join("tls.crt")).unwrap();
-    noticed("renamed");
-}
-
-#[test]
-fn the_watched_paths_are_updated() {
-    let directory = tempfile::tempdir().unwrap();
-    let first = directory.path().join("first");
-    let second = directory.path().join("deep/second");
-    fs::create_dir(directory.path().join("deep")).unwrap();
-    let (paths, changes) = (Arc::new(Mutex::new(vec![first])), Arc::new(AtomicUsize::new(0)));
-    let (read, counted) = (Arc::clone(&paths), Arc::clone(&changes));
-    let watcher = Watcher::start(Watched {
-        paths: Box::new(move || read.lock().unwrap().clone()),
-        stale: Box::new(|| false),
-        on_change: Box::new(move || {
-            counted.fetch_add(1, Ordering::SeqCst);
-        }),
-    })
-    .unwrap();
-    *paths.lock().unwrap() = vec![second.clone()];
-    watcher.refresh();
-    eventually("the second file's change", || {
-        fs::write(&second, "x").unwrap();
-        changes.load(Ordering::SeqCst) > 0
-    });
-}
-
-#[cfg(unix)]
-#[test]
-fn links_out_of_the_rules_are_followed() {
-    use std::os::unix::fs::symlink;
-    let rules = Rules::small();
-    let shared = rules.0.path().join("shared");
-    fs::create_dir(&shared).unwrap();
-    fs::write(shared.join("m.toml"), MERCHANT).unwrap();
-    fs::remove_file(rules.path().join("merchants/m.toml")).unwrap();
-    symlink("../../shared/m.toml", rules.path().join("merchants/m.toml")).unwrap();
-    let (live, _, _watcher) = watched(&rules);
-    for name in ["in place", "again"] {
-        fs::write(shared.join("m.toml"), format!("name = \"{name}\"\n{MERCHANT}")).unwrap();
-        eventually(name, || names(&live) == name);
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn a_recreated_linked_directory_is_watched_again() {
-    use std::os::unix::fs::symlink;
-    let rules = Rules::small();
-    let real = rules.0.path().join("generations/1");
-    fs::create_dir(rules.0.path().join("generations")).unwrap();
-    fs::rename(rules.path(), &real).unwrap();
-    symlink("generations/1", rules.path()).unwrap();
-    let (live, _, _watcher) = watched(&rules);
-    let fill = |name: &str| {
-        for (file, text) in [
-            ("gateway.toml", String::new()),
-            ("shops/s.toml", SHOP.to_owned()),
-            ("merchants/m.toml", format!("name = \"{name}\"\n{MERCHANT}")),
-        ] {
-            rules.put(file, text);
-        }
-    };
-    fs::remove_dir_all(&real).unwrap();
-    fs::create_dir(&real).unwrap();
-    fill("anew");
-    eventually("recreated", || names(&live) == "anew");
-    fill("saved");
-    eventually("a save in it", || names(&live) == "saved");
-    fs::create_dir(rules.0.path().join("generations/2")).unwrap();
-    fs::remove_file(rules.path()).unwrap();
-    symlink("generations/2", rules.path()).unwrap();
-    fill("elsewhere");
-    eventually("the link leads elsewhere", || names(&live) == "elsewhere");
-    fill("saved there");
-    eventually("a save there", || names(&live) == "saved there");
 }
