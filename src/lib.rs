@@ -27,7 +27,7 @@
 //! | [`wire`] | the JSON shapes of both API versions, and how their members are read |
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, with an egress policy, trusting what the rules name |
-//! | [`rules`] | raw (how tables are declared and read), compile (one file for each kind of rule file), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems and how they are shown, inspect (the further checks of `check`), diff, the JSON Schemas of the files |
+//! | [`rules`] | raw (how tables are declared and read), setting (the value of a key as it is compared, and what its change means), compile (one file for each kind of rule file, with the declarations of its keys), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems and how they are shown, inspect (the further checks of `check`), diff, the JSON Schemas of the files |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and a change of the journal do in a transaction, homes of orders, the durable queue, counts of checked creates and audits, once for both backends; conversion of rows; SQLite and PostgreSQL; sealing at rest |
 //! | [`trust`] | certificates and keys in PEM; which servers' certificates are trusted |
 //! | [`error`] | the errors of a request, knowing no HTTP |

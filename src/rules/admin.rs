@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::Secrets;
+use crate::domain::{Secret, Secrets};
 
 /// Where the admin listener accepts connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +93,15 @@ impl AdminRules {
     /// Returns every user who may sign in.
     pub fn accounts(&self) -> impl Iterator<Item = &Arc<AdminUser>> {
         self.users.iter().chain(&self.token)
+    }
+
+    /// Reports whether the user `token` has the same tokens.
+    pub(super) fn has_same_token(&self, other: &Self) -> bool {
+        let tokens = |rules: &'_ Self| {
+            let secrets = rules.token.iter().flat_map(|user| user.token.verifying());
+            secrets.map(Secret::expose).map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        tokens(self) == tokens(other)
     }
 
     /// Returns the rules that are in force after a reload: of `self`, those just read, users and `read_only`; of the

@@ -1,14 +1,22 @@
 //! Compares two rules directories and describes the changes in sentences, union, grouped by audience, without secrets.
 
+mod read;
+mod schemas;
+mod sentences;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::effects::{
-    Effect::{self, Allows, Neither, Refuses, TakesAway},
-    is_equivalent, listed, or_none, schema_changes, sentences, shown, union,
-};
-use super::read_rules::{MerchantFile, ReadRules, SIDES, Settings, first_value, plain};
-use super::restart;
+pub use self::read::ReadRules;
+use self::schemas::{SIDES, schema_changes};
+use self::sentences::{is_equivalent, listed, or_none, sentences, shown, union};
+use super::setting::Effect::{self, Allows, Neither, Refuses, TakesAway};
+use super::setting::{Settings, plain};
 use crate::names::quoted;
+
+/// The lists of tables, by their keys: of a merchant's file, and of `gateway.toml`.
+const API_KEYS: &str = "api_keys";
+const SHOPS: &str = "shops";
+const ADMIN_USERS: &str = "admin.users";
 
 /// The audience of changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,19 +85,20 @@ impl Group {
     }
 
     fn add(&mut self, file: &str, effect: Effect, key: impl Into<String>, what: impl Into<String>) {
-        let key = key.into();
-        let at_next_start = self.who == Audience::Gateway && restart::waits(&key);
-        self.changes.push(Change { effect, file: file.to_owned(), key, what: what.into(), at_next_start });
+        let (file, key, what) = (file.to_owned(), key.into(), what.into());
+        self.changes.push(Change { effect, file, key, what, at_next_start: false });
     }
 
     /// Adds a change for every setting that differs. The label is put before each sentence, `above` before each key.
     fn settings(&mut self, file: &str, (label, above): (&str, &str), old: &Settings, new: &Settings) {
-        for path in union(old.keys(), new.keys()) {
-            let (old, new) = (old.get(path), new.get(path));
-            if !is_equivalent(path, old, new) {
+        for path in union(old.values.keys(), new.values.keys()) {
+            let (old, new) = (old.values.get(path), new.values.get(path));
+            if !is_equivalent(old, new) {
                 let name = if label.is_empty() { with_section(path) } else { plain(path) };
-                for (effect, what) in sentences(path, old, new) {
-                    self.add(file, effect, format!("{above}{path}"), format!("{label}{name}: {what}"));
+                let at_next_start = new.or(old).is_some_and(|setting| setting.on_change.restart.is_some());
+                for (effect, what) in sentences(old, new) {
+                    let (key, what) = (format!("{above}{path}"), format!("{label}{name}: {what}"));
+                    self.changes.push(Change { effect, file: file.to_owned(), key, what, at_next_start });
                 }
             }
         }
@@ -122,32 +131,33 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
 }
 
 fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
-    let none = MerchantFile::default();
+    let none = Settings::default();
     let (was, is) = (old.merchants.get(id), new.merchants.get(id));
     let (before, after) = (was.unwrap_or(&none), is.unwrap_or(&none));
-    let name = plain(is.or(was).and_then(|file| first_value(&file.settings, "name")).unwrap_or(id));
+    let name = plain(is.or(was).and_then(|file| file.first("name")).unwrap_or(id));
     let mut group = Group::new(Audience::Merchant { id: id.into(), name });
     let file = format!("merchants/{id}.toml");
     match (was, is) {
         (None, _) => group.add(&file, Allows, "", "the merchant is new"),
         (_, None) => group.add(&file, TakesAway, "", "the merchant is removed"),
-        _ => group.settings(&file, ("", ""), &before.settings, &after.settings),
+        _ => group.settings(&file, ("", ""), before, after),
     }
-    for (key, _) in before.api_keys.iter().filter(|(key, _)| new.owner(key) != Some(id)) {
+    for (key, _) in before.tables(API_KEYS).iter().filter(|(key, _)| new.owner(key) != Some(id)) {
         let what = match new.owner(key) {
             Some(owner) => format!("moves to merchant {owner}: its callers no longer act for this merchant"),
             None => "is revoked: its callers get 401".to_owned(),
         };
         group.add(&file, TakesAway, format!("api_keys.{key}"), format!("key {} {what}", plain(key)));
     }
-    for (key, settings) in &after.api_keys {
+    for (key, settings) in after.tables(API_KEYS) {
         let shown = plain(key);
         let other_owner = old.owner(key).filter(|owner| *owner != id);
         if let Some(owner) = other_owner {
             let what = format!("key {shown} moves here from merchant {owner}: its callers now act for this merchant");
             group.add(&file, Refuses, format!("api_keys.{key}"), what);
         }
-        let known = other_owner.map_or(was, |owner| old.merchants.get(owner)).and_then(|file| file.api_key(key));
+        let known =
+            other_owner.map_or(was, |owner| old.merchants.get(owner)).and_then(|file| file.table(API_KEYS, key));
         if let Some(known) = known {
             group.settings(&file, (&format!("key {shown}: "), &format!("api_keys.{key}.")), known, settings);
         } else {
@@ -155,24 +165,21 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
         }
     }
     // When an operation's key is gone, its merchant's first key signs instead: see `Merchant::signing_key`.
-    let order = |file: &MerchantFile, other: &MerchantFile| {
-        let names = file.api_keys.iter().map(|(key, _)| key.clone());
-        names.filter(|key| other.api_key(key).is_some()).collect::<Vec<_>>()
+    let order = |file: &Settings, other: &Settings| {
+        let names = file.tables(API_KEYS).iter().map(|(key, _)| key.clone());
+        names.filter(|key| other.table(API_KEYS, key).is_some()).collect::<Vec<_>>()
     };
     if order(before, after) != order(after, before) {
         let what = "the keys are in another order: the first one signs for operations whose own key is gone";
         group.add(&file, Neither, "api_keys", what);
     }
-    for code in union(before.shops.keys(), after.shops.keys()).filter(|_| is.is_some()) {
+    for code in union(before.names(SHOPS), after.names(SHOPS)).filter(|_| is.is_some()) {
         let (key, label) = (format!("shops.{code}"), format!("shop {code}: "));
-        match (before.shops.get(code), after.shops.get(code)) {
+        match (before.table(SHOPS, code), after.table(SHOPS, code)) {
             (Some(old), Some(new)) => group.settings(&file, (&label, &format!("{key}.")), old, new),
             (None, Some(new)) => {
                 let on = [("payin", "deposits"), ("payout", "withdrawals")];
-                let on = on
-                    .into_iter()
-                    .filter(|(key, _)| first_value(new, key) == Some("true"))
-                    .map(|(_, on)| on.to_owned());
+                let on = on.into_iter().filter(|(key, _)| new.first(key) == Some("true")).map(|(_, on)| on.to_owned());
                 group.add(&file, Allows, key, format!("shop {code} is added for {}", or_none(listed(on))));
             }
             _ => group.add(&file, TakesAway, key, format!("shop {code} is removed: requests for it get 400")),
@@ -183,36 +190,32 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
 }
 
 fn new_key(settings: &Settings) -> String {
-    let calls = match (settings.contains_key("v1_secret"), first_value(settings, "v2")) {
+    let calls = match (settings.values.contains_key("v1_secret"), settings.first("v2")) {
         (_, Some("false")) => "v1 alone",
         (true, _) => "v1 and v2",
         (false, _) => "v2 alone",
     };
-    let from = or_none(settings.get("allowed_ips").map(shown).unwrap_or_default());
-    let shops =
-        settings.get("shops").map_or_else(String::new, |shops| format!(", for shops: {}", or_none(shown(shops))));
+    let listed = |path: &str| settings.values.get(path).map(|setting| or_none(shown(&setting.entries)));
+    let from = listed("allowed_ips").unwrap_or_else(|| or_none(String::new()));
+    let shops = listed("shops").map_or_else(String::new, |shops| format!(", for shops: {shops}"));
     format!("({calls}), from {from}{shops}")
 }
 
 fn shop(code: &str, old: &ReadRules, new: &ReadRules) -> Group {
-    let has = |file: &MerchantFile| file.shops.contains_key(code);
+    let has = |file: &Settings| file.table(SHOPS, code).is_some();
     let merchants = union(old.merchants(has), new.merchants(has)).cloned().collect();
     let mut group = Group::new(Audience::Shop { code: code.into(), merchants });
     let file = format!("shops/{code}.toml");
     match (old.shops.get(code), new.shops.get(code)) {
         (None, Some(after)) => {
-            let [currency, kind] =
-                ["currency", "provider.kind"].map(|key| after.get(key).map(shown).unwrap_or_default());
+            let [currency, kind] = ["currency", "provider.kind"]
+                .map(|key| after.values.get(key).map(|setting| shown(&setting.entries)).unwrap_or_default());
             group.add(&file, Allows, "", format!("the shop is new: {currency}, with the provider {kind} behind it"));
         }
         (Some(before), Some(after)) => {
-            // Schemas are compared by their content below.
-            let without_schemas = |settings: &Settings| {
-                let mut settings = settings.clone();
-                settings.retain(|path, _| !path.ends_with(".schema"));
-                settings
-            };
-            group.settings(&file, ("", ""), &without_schemas(before), &without_schemas(after));
+            group.settings(&file, ("", ""), before, after);
+            // Schemas are compared by their content, not by the names of their files.
+            group.changes.retain(|change| !SIDES.iter().any(|(key, _)| change.key == *key));
             for (key, operations) in SIDES {
                 let (was, is) = (old.schema(code, key), new.schema(code, key));
                 let named = is.or(was).map_or_else(|| file.clone(), |(name, _)| format!("shops/{name}"));
@@ -277,7 +280,7 @@ fn list_values(
 }
 
 fn dialect(name: &str, old: &ReadRules, new: &ReadRules) -> Group {
-    let uses_dialect = |file: &MerchantFile| first_value(&file.settings, "v1.dialect") == Some(name);
+    let uses_dialect = |file: &Settings| file.first("v1.dialect") == Some(name);
     let merchants = union(old.merchants(uses_dialect), new.merchants(uses_dialect)).cloned().collect();
     let mut group = Group::new(Audience::Dialect { name: name.into(), merchants });
     let file = format!("dialects/{name}.toml");
@@ -338,23 +341,24 @@ fn pages(old: &ReadRules, new: &ReadRules) -> Group {
 
 /// Adds the changes of the console's users.
 fn admin_users(group: &mut Group, old: &ReadRules, new: &ReadRules) {
-    let needs_no_user = |read: &ReadRules| read.admin_users.is_empty() && !read.gateway.contains_key("admin.token");
-    for name in union(old.admin_users.keys(), new.admin_users.keys()) {
+    let has_users = |read: &ReadRules| !read.gateway.tables(ADMIN_USERS).is_empty();
+    let needs_no_user = |read: &ReadRules| !has_users(read) && !read.gateway.values.contains_key("admin.token");
+    for name in union(old.gateway.names(ADMIN_USERS), new.gateway.names(ADMIN_USERS)) {
         let (key, shown) = (format!("admin.users.{name}"), plain(name));
-        match (old.admin_users.get(name), new.admin_users.get(name)) {
+        match (old.gateway.table(ADMIN_USERS, name), new.gateway.table(ADMIN_USERS, name)) {
             (Some(was), Some(is)) => {
                 group.settings("gateway.toml", (&format!("user {shown}: "), &format!("{key}.")), was, is);
             }
             (None, Some(is)) => {
-                let role = first_value(is, "role").unwrap_or_default();
+                let role = is.first("role").unwrap_or_default();
                 group.add("gateway.toml", Allows, key, format!("user {shown} is added: {role}"));
             }
             _ => group.add("gateway.toml", TakesAway, key, format!("user {shown} is removed: its sessions end")),
         }
     }
-    if needs_no_user(old) && !new.admin_users.is_empty() {
+    if needs_no_user(old) && has_users(new) {
         group.add("gateway.toml", Refuses, "admin.users", "the admin listener now requires a user");
-    } else if !old.admin_users.is_empty() && needs_no_user(new) {
+    } else if has_users(old) && needs_no_user(new) {
         group.add("gateway.toml", Allows, "admin.users", "the admin listener no longer requires a user");
     }
 }

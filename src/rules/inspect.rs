@@ -51,7 +51,7 @@ pub fn inspect(
 ) -> Inspection {
     let mut diagnostics = Diagnostics::default();
     let (files, _) = files::read(directory, &mut diagnostics);
-    let rules = compile_once(directory, &files, now, options, &mut diagnostics);
+    let rules = compile_once(directory, &files, now, options, None, &mut diagnostics);
     let known = diagnostics.files();
     let mut inspector = Inspector { diagnostics: &mut diagnostics, notes: Vec::new(), known, now, options };
     inspector.run(&files, rules.as_ref(), serves);
@@ -110,7 +110,8 @@ impl Inspector<'_> {
     fn reread<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<Reread<'f, T>> {
         let mut reported = Diagnostics::default();
         let id = reported.file(&file.path, Arc::clone(&file.text));
-        let raw = raw::read(&file.text, id, &mut reported)?;
+        let document = raw::parse(&file.text, id, &mut reported)?;
+        let raw = raw::read(&document, id, &mut reported)?;
         let here = FileContext { file: *self.known.get(&*file.path)?, path: &file.path };
         Some(Reread { here, raw })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::RuleSet;
-use super::compile::{Task, compile};
+use super::compile::{FileSettings, Task, compile};
 use super::external_files::{ExternalFiles, read_hash};
 use super::file_meta::FileMeta;
 use super::files::{self, ContentHash, FileListing, FileRole, RuleFile, RuleFiles};
@@ -45,16 +45,17 @@ pub fn load(
     Loader::new(directory, options).load(now, previous)
 }
 
-/// Compiles the files of a single load, without a previous rule set.
+/// Compiles the files of a single load, without a previous rule set. Adds the settings of each file to `settings`.
 pub(super) fn compile_once(
     directory: &Path,
     files: &RuleFiles,
     now: UnixMillis,
     options: LoadOptions,
+    settings: Option<&mut FileSettings>,
     diagnostics: &mut Diagnostics,
 ) -> Option<RuleSet> {
     let task = Task { directory, files, now, previous: None, check_secrets: options.check_secrets };
-    compile(&task, &mut ExternalFiles::default(), diagnostics)
+    compile(&task, &mut ExternalFiles::default(), settings, diagnostics)
 }
 
 /// Returns the rule set with its warnings, or all problems when one of them is an error.
@@ -151,7 +152,7 @@ impl Loader {
         let task = Task { directory, files: &files, now, previous, check_secrets };
         // Noted first: files that make the compiler panic are not read again until they change.
         self.listed = listed;
-        let rules = compile(&task, &mut external, &mut diagnostics);
+        let rules = compile(&task, &mut external, None, &mut diagnostics);
         let rules = finish(&self.directory, rules, diagnostics);
         // The listener's files are read after the rules, whether these or the previous ones are in force then.
         if let Some(in_force) = rules.as_ref().ok().or(previous) {

@@ -7,7 +7,6 @@ mod compile;
 mod describe;
 mod dialect;
 mod diff;
-mod effects;
 mod external_files;
 mod file_meta;
 mod files;
@@ -19,12 +18,12 @@ mod merchant;
 mod pages;
 mod problems;
 mod raw;
-mod read_rules;
 mod reload;
 mod restart;
 mod ruleset;
 mod schema;
 mod secret;
+mod setting;
 mod shop;
 #[cfg(test)]
 mod tests;
@@ -37,8 +36,7 @@ pub use describe::{FileKind, file_schema};
 pub(crate) use dialect::samples::samples as reply_samples;
 
 pub use dialect::{Dialect, Endpoint, Replies, StatusWords};
-pub use diff::{Audience, Change, Group, diff};
-pub use effects::Effect;
+pub use diff::{Audience, Change, Group, ReadRules, diff};
 pub use inspect::{Inspection, inspect};
 
 pub use limits::AddressSet;
@@ -52,7 +50,6 @@ pub(crate) use pages::built_in_pages;
 pub use pages::{Language, PageState, Pages, TextDirection};
 pub use problems::{Place, Problem, Problems, Severity};
 pub(crate) use raw::duration as read_span;
-pub use read_rules::ReadRules;
 pub use reload::{CurrentRules, LiveRules, ReloadOutcome};
 
 pub use ruleset::{
@@ -61,6 +58,7 @@ pub use ruleset::{
 };
 
 pub use secret::secret_named;
+pub use setting::Effect;
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldRule, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop,
     ShopSide,

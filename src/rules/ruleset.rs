@@ -17,7 +17,7 @@ use super::pages::Brand;
 use super::{ApiKey, Dialect, Endpoint, FieldsSchema, Merchant, Pages, Problem, Shop};
 use crate::domain::{CallbackSignature, MerchantId, Quota, Secrets, ShopCode, UnixMillis};
 use crate::names::{did_you_mean, quoted};
-use crate::store_settings::StoreSettings;
+use crate::store_settings::{StoreKeys, StoreSettings};
 
 /// All rules of one moment, immutable. A request fetches the set once and keeps it until its reply.
 #[derive(Debug)]
@@ -144,6 +144,25 @@ pub struct GatewayRules {
     pub limits: Limits,
     /// `[clients]`.
     pub clients: ClientRules,
+}
+
+impl GatewayRules {
+    /// Reports whether the store keys are the same. A key that the process itself created at start is no change.
+    pub(super) fn has_same_store_keys(&self, new: &Self) -> bool {
+        let bytes = |keys: &StoreKeys| keys.keys.iter().map(|key| key.expose().to_vec()).collect::<Vec<_>>();
+        let (running, new) = (&self.store.keys, &new.store.keys);
+        running.create_at == new.create_at && (running.keys.is_empty() || bytes(running) == bytes(new))
+    }
+
+    /// Reports whether `engine.trust` is the same, also the certificates in its files, which are read only for a remote
+    /// engine.
+    pub(super) fn has_same_engine_trust(&self, new: &Self) -> bool {
+        let has_same_certificates = match (&self.engine, &new.engine) {
+            (EngineRules::Remote(running), EngineRules::Remote(new)) => running.trust == new.trust,
+            _ => true,
+        };
+        self.engine_trust == new.engine_trust && has_same_certificates
+    }
 }
 
 /// `[server]`.

@@ -7,10 +7,13 @@ use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::spellings::folded_text;
 use super::{Context, FileContext};
 use crate::domain::{Secret, Secrets, is_host};
 use crate::names::quoted;
 use crate::rules::raw::{DisplayName, Field, FromToml, List, OrVariable, RawReader, RawSecrets, from_words, raw_table};
+use crate::rules::setting::Effect::{Allows, Refuses, TakesAway};
+use crate::rules::setting::{OnChange, SettingEntry};
 use crate::rules::{AdminListen, AdminRules, AdminUser, Role};
 
 /// The fewest characters of a token.
@@ -33,19 +36,31 @@ raw_table! {
         ///
         /// Beyond loopback, `token` or a user is required, and `tls` or `plain`. `"env:NAME"` names the environment variable
         /// that holds the address.
-        listen: OrVariable<RawListen> = "127.0.0.1:9090",
+        listen: OrVariable<RawListen> = "127.0.0.1:9090"
+            => OnChange::always(Refuses).restart(|running, new| running.admin.listen == new.admin.listen),
         /// The bearer token of the user `token`, an operator: a secret or a list of secrets, `"env:NAME"`,
         /// `"file:PATH"` or the secret itself, each of at least 16 characters.
-        token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] },
+        token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] }
+            => OnChange::secret_with(
+                (Refuses, "the admin listener now requires a token"),
+                (Allows, "the admin listener no longer requires a token"),
+            )
+            .restart(|running, new| running.admin.has_same_token(&new.admin)),
         /// Whether the listener uses TLS, with the certificate of the public listener and without its `client_ca`.
-        tls: bool = false,
+        tls: bool = false => OnChange::always(Refuses).restart(|running, new| running.admin.tls == new.admin.tls),
         /// Whether plain HTTP is allowed beyond loopback: where a proxy, or the network itself, protects tokens.
-        plain: bool = false,
+        plain: bool = false
+            => OnChange::when("true", Allows, Refuses).meaning("whether plain HTTP is allowed beyond loopback")
+                .restart(|running, new| running.admin.plain == new.admin.plain),
         /// Host names that `Host` may contain besides loopback and the listening address, without a port. A request
         /// with a token may contain any, and so may probes.
-        hosts: List<String> = [] where { "examples": [["console.example"]] },
+        hosts: List<String> = [] where { "examples": [["console.example"]] }
+            => OnChange::entries(Allows, Refuses).meaning("the host names that the admin listener accepts")
+                .in_any_case()
+                .restart(|running, new| running.admin.hosts == new.admin.hosts),
         /// `true`: no user can change anything through the admin listener. Takes effect at once.
-        read_only: bool = false,
+        read_only: bool = false
+            => OnChange::when("false", Allows, Refuses).meaning("whether the admin listener refuses every action"),
         /// The people who may sign in to the console. Takes effect at once.
         users: List<RawAdminUser> where { "maxItems": MOST_USERS },
     }
@@ -56,12 +71,12 @@ raw_table! {
     struct RawAdminUser {
         /// The name in logs and in the audit trail: 1 to 100 characters, unique. `token`, `local` and names that begin
         /// with `cli:` have a meaning of their own.
-        name: DisplayName = required where { "examples": ["ada"] },
+        name: DisplayName = required where { "examples": ["ada"] } => OnChange::name(),
         /// What the user may do.
         ///
         /// - `viewer`: look
         /// - `operator`: also act
-        role: Role = required,
+        role: Role = required => OnChange::when("operator", Allows, TakesAway).meaning("what the user may do"),
         /// What the user signs in with, also the user's bearer token for the API: a secret or a list of secrets,
         /// `"env:NAME"`, `"file:PATH"` or the secret itself, each of at least 16 characters. Any change of it ends the
         /// user's sessions.
@@ -99,6 +114,13 @@ impl FromToml for RawListen {
             "pattern": r"^(unix:[\s\S]+|([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]+)$",
             "examples": ["127.0.0.1:9090", "unix:/run/paybridge/admin.sock"],
         })
+    }
+
+    fn entry(text: &str) -> SettingEntry {
+        match text.strip_prefix("unix:") {
+            Some(path) => SettingEntry::spelled(text, folded_text(path)),
+            None => SocketAddr::entry(text),
+        }
     }
 }
 

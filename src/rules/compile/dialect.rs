@@ -7,12 +7,14 @@ use std::sync::Arc;
 use http::{HeaderName, Method};
 use toml::Spanned;
 
-use super::{BUILT_IN_DIALECT, Context, FileContext};
+use super::{BUILT_IN_DIALECT, Context, FileContext, ReadFile};
 use crate::domain::{Algorithm, Encoding, Recipe, Segment, TimestampFormat};
 use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
 use crate::rules::files::FileRole;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{BoundedDuration, Field, FieldName, Key, RouteKey, from_words, raw_table};
+use crate::rules::setting::Effect::{Allows, Refuses};
+use crate::rules::setting::{OnChange, SettingEntry};
 use crate::rules::{Dialect, Endpoint, Replies, StatusWords};
 
 raw_table! {
@@ -20,14 +22,18 @@ raw_table! {
     /// replies. Every key may be left out; a merchant names its dialect in `[v1]`.
     struct RawDialect {
         /// How requests and callbacks are signed.
-        signature: RawSignature = section,
+        signature: RawSignature = section
+            => OnChange::always(Refuses).meaning("requests signed in the old way are refused"),
         /// Method and path of each endpoint. Two endpoints may have the same path with different methods. Dialects may
         /// share routes if they name the same three headers.
-        routes: RawRoutes = section,
+        routes: RawRoutes = section => OnChange::always(Refuses).meaning("requests to the old path get 404"),
         /// The dialect's words for the v2 statuses, three different ones.
-        statuses: RawStatuses = section,
+        statuses: RawStatuses = section
+            => OnChange::always(Refuses).meaning("replies, callbacks and the `status` filter use the new word"),
         /// Templates of bodies, minijinja (Jinja2). A reply without one has its default format.
-        replies: RawReplies = section,
+        replies: RawReplies = section
+            => OnChange::always(Refuses).meaning("the shape of that reply changes")
+                .read_by(|text, _| SettingEntry { same: text.to_owned(), shown: "a template".to_owned() }),
         /// How requests are read.
         requests: RawRequests = section,
     }
@@ -51,7 +57,7 @@ raw_table! {
         timestamp_format: TimestampFormat = "unix",
         /// The largest difference between the timestamp and the gateway's clock, earlier or later, inclusive: a span of
         /// time. A larger difference is 401.
-        window: BoundedDuration = "5m",
+        window: BoundedDuration = "5m" => OnChange::more(),
         /// The signed text, with the placeholders `{timestamp}`, `{method}`, `{path}`, `{query}`, `{target}`, `{body}`,
         /// `{body_sha256}` and `{api_key}`. It must contain `{body}` or `{body_sha256}`; `{{` and `}}` stand for
         /// braces.
@@ -144,7 +150,7 @@ raw_table! {
     struct RawRequests {
         /// `true`: an empty list as `paymentData` (`[]`, as PHP writes an empty array) is read as `{}`. `false`: it is
         /// 400.
-        empty_list_is_object: bool = false,
+        empty_list_is_object: bool = false => OnChange::when("true", Allows, Refuses),
     }
 }
 
@@ -194,7 +200,8 @@ impl Context<'_> {
         let mut dialects = Dialects { compiled: HashMap::new(), headers: HashMap::new() };
         for (role, file) in self.files {
             let FileRole::Dialect(name) = role else { continue };
-            let dialect = self.read::<RawDialect>(file).and_then(|(here, raw)| {
+            let dialect = self.read::<RawDialect>(file).and_then(|ReadFile { here, raw, document }| {
+                self.hash_dialect(name, &document);
                 dialects.headers.insert(name.as_str().into(), (here.file, raw.signature.headers().map(Key::place)));
                 self.dialect(here, name, &raw).map(Arc::new)
             });

@@ -6,6 +6,8 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::rules::raw::{FromToml, RawReader, raw_table};
+use crate::rules::setting::Effect::{Allows, Refuses};
+use crate::rules::setting::{OnChange, SettingPlace, Settings};
 use crate::rules::{NativeV2, Share, Shares};
 
 impl FromToml for NativeV2 {
@@ -21,15 +23,24 @@ impl FromToml for NativeV2 {
     fn schema() -> Value {
         json!({ "anyOf": [bool::schema(), RawNativeV2::schema()] })
     }
+
+    /// Compares each direction on its own, also where both are given at once.
+    fn settings(value: Option<&DeValue<'_>>, at: &SettingPlace<'_>, settings: &mut Settings) {
+        let both = value.and_then(DeValue::as_bool).map(|both| format!("{{ payin = {both}, payout = {both} }}"));
+        let each = both.as_deref().and_then(|both| DeValue::parse(both).ok());
+        RawNativeV2::settings(each.as_ref().map(Spanned::get_ref).or(value), at, settings);
+    }
 }
 
 raw_table! {
     /// `v2 = { ... }`.
     struct RawNativeV2 {
         /// Whether native v2 creates of deposits are enabled.
-        payin: bool = true,
+        payin: bool = true
+            => OnChange::when("true", Allows, Refuses).meaning("whether v2 requests may create deposits"),
         /// Whether native v2 creates of withdrawals are enabled.
-        payout: bool = true,
+        payout: bool = true
+            => OnChange::when("true", Allows, Refuses).meaning("whether v2 requests may create withdrawals"),
     }
 }
 

@@ -4,16 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Context, FileHashes};
+use super::Context;
+use super::dialect::RawDialect;
+use super::shop::RawShop;
 use crate::domain::{Fingerprint, FingerprintInput, MerchantId, ShopCode};
-use crate::rules::files::{FileRole, RuleFile};
+use crate::rules::files::FileRole;
+use crate::rules::raw::FromToml;
+use crate::rules::setting::DeclaredKey;
 use crate::rules::{ApiKey, Dialect, Shop, ShopAccess};
-
-/// The keys of `[v1]` that decide where a request goes, not what is checked.
-const ROUTING: &[&str] = &["mode", "percent"];
-
-/// The tables of a shop's file that check no create; they may hold secrets.
-const NOT_CHECKING: &[&str] = &["provider"];
 
 /// The parts of a merchant that decide about its creates.
 pub(super) struct CreateRules<'m> {
@@ -22,54 +20,47 @@ pub(super) struct CreateRules<'m> {
     pub shops: &'m HashMap<ShopCode, ShopAccess>,
     pub api_keys: &'m [ApiKey],
     pub dialect: &'m Dialect,
+    /// `[v1]` of its file.
+    pub v1: Option<&'m DeValue<'m>>,
+    /// The keys that are declared for it.
+    pub v1_keys: Vec<DeclaredKey>,
 }
 
 impl Context<'_> {
-    /// Hashes the files that merchants share.
-    pub(super) fn file_hashes<'s>(&self, shops: impl Iterator<Item = &'s Shop>) -> FileHashes {
-        let shops = shops.map(|shop| (shop.code.clone(), self.shop_hash(shop))).collect();
-        let dialects = self.files.iter().filter_map(|(role, file)| {
-            let FileRole::Dialect(name) = role else { return None };
-            let mut input = FingerprintInput::of("dialect");
-            add_file(&mut input, file, &[]);
-            Some((name.as_str().into(), input.unkeyed()))
-        });
-        FileHashes { shops, dialects: dialects.collect() }
+    /// Hashes the file of a dialect.
+    pub(super) fn hash_dialect(&mut self, name: &str, document: &DeValue<'_>) {
+        let mut input = FingerprintInput::of("dialect");
+        add_checking(&mut input, document, &RawDialect::keys());
+        self.hashes.dialects.insert(name.into(), input.unkeyed());
     }
 
-    fn shop_hash(&self, shop: &Shop) -> Fingerprint {
+    /// Hashes the file of a shop with its schemas.
+    pub(super) fn hash_shop(&mut self, shop: &Shop, document: &DeValue<'_>) {
         let mut input = FingerprintInput::of("shop");
-        if let Some(file) = self.files.get(&FileRole::Shop(shop.code.as_str().into())) {
-            add_file(&mut input, file, NOT_CHECKING);
-        }
+        add_checking(&mut input, document, &RawShop::keys());
         for side in [&shop.payin, &shop.payout] {
             let schema = self.files.get(&FileRole::Schema(side.schema_file.as_ref().into()));
             input.optional(schema.map(|file| &file.hash[..]));
         }
-        input.unkeyed()
+        self.hashes.shops.insert(shop.code.clone(), input.unkeyed());
     }
 
-    /// Hashes what the creates of a merchant are checked by. `mode` and `percent`, secrets, limits and other merchants'
-    /// files do not change it.
-    pub(super) fn rules_fingerprint(
-        &self,
-        file: &RuleFile,
-        rules: &CreateRules<'_>,
-        hashes: &FileHashes,
-    ) -> Fingerprint {
+    /// Hashes what the creates of a merchant are checked by. Keys that are declared to check no create, secrets, limits
+    /// and other merchants' files do not change it.
+    pub(super) fn rules_fingerprint(&self, rules: &CreateRules<'_>) -> Fingerprint {
         let mut input = FingerprintInput::of("rules of v1 creates");
         input.part(&[u8::from(self.is_embedded)]);
         input.optional(rules.default_shop.map(|code| code.as_str().as_bytes()));
-        if let Some(DeValue::Table(v1)) = document(file).get("v1").map(toml::Spanned::get_ref) {
-            add_table(&mut input, v1, ROUTING);
+        if let Some(v1) = rules.v1 {
+            add_checking(&mut input, v1, &rules.v1_keys);
         }
-        input.optional(hashes.dialects.get(&rules.dialect.name).map(|hash| &hash.0[..]));
+        input.optional(self.hashes.dialects.get(&rules.dialect.name).map(|hash| &hash.0[..]));
         let mut shops: Vec<_> = rules.shops.iter().collect();
         shops.sort_unstable_by_key(|(code, _)| code.as_str());
         for (code, access) in shops {
             input.part(code.as_str().as_bytes());
             input.part(&[u8::from(access.payin), u8::from(access.payout)]);
-            input.optional(hashes.shops.get(code).map(|hash| &hash.0[..]));
+            input.optional(self.hashes.shops.get(code).map(|hash| &hash.0[..]));
             self.add_lists(&mut input, rules.id, &access.shop);
         }
         let limited = rules.api_keys.iter().filter_map(|key| Some((&key.key, key.shops.as_ref()?)));
@@ -99,12 +90,13 @@ impl Context<'_> {
     }
 }
 
-fn document(file: &RuleFile) -> DeTable<'_> {
-    DeTable::parse_recoverable(&file.text).0.into_inner()
-}
-
-fn add_file(input: &mut FingerprintInput, file: &RuleFile, without: &[&str]) {
-    add_table(input, &document(file), without);
+/// Adds a table without the keys that are declared to check no create; they may hold secrets.
+fn add_checking(input: &mut FingerprintInput, table: &DeValue<'_>, keys: &[DeclaredKey]) {
+    let checks_no_create = |key: &&DeclaredKey| key.on_change.is_some_and(|on_change| !on_change.checks_creates);
+    let without: Vec<&str> = keys.iter().filter(checks_no_create).map(|key| key.name).collect();
+    if let Some(table) = table.as_table() {
+        add_table(input, table, &without);
+    }
 }
 
 /// Adds a table without some of its keys. Comments, the order of keys and the form of tables do not count.

@@ -4,33 +4,31 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::HeaderName;
 use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::admin::RawAdmin;
+use super::engine::RawEngine;
 use super::legacy::RawLegacy;
-use super::{Context, FileContext, origin_of};
-use crate::domain::{CallbackSignature, CallbackUrl, Encoding, Quota, names_loopback, service_url};
+use super::spellings::{certificates, path, store_url};
+use super::{Context, FileContext, ReadFile};
+use crate::domain::{Quota, names_loopback, service_url};
 use crate::names::quoted;
 use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
-    BoundedDuration, Cidr, DisplayName, FieldName, FromToml, LANGUAGE_TAG, List, OrVariable, RawReader, RawSecrets,
-    Size, WholeSeconds, raw_table,
+    BoundedDuration, Cidr, DisplayName, FromToml, LANGUAGE_TAG, List, OrVariable, RawReader, RawSecrets, Size,
+    WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
-use crate::rules::{
-    CallbackRules, ClientRules, EngineRules, GatewayRules, Limits, PageRules, RemoteEngine, ServerRules, TlsRules,
-};
+use crate::rules::setting::Effect::{Allows, Neither, Refuses};
+use crate::rules::setting::{OnChange, SettingEntry};
+use crate::rules::{CallbackRules, ClientRules, GatewayRules, Limits, PageRules, ServerRules, TlsRules};
 use crate::store_settings::{StoreSettings, StoreUrl};
 
 /// The shortest `callbacks.forget_after`, in milliseconds. An engine repeats callbacks that were not acknowledged: for
 /// one that was already forgotten, the merchant's callback would be sent anew.
 const WEEK: u64 = 7 * 86_400_000;
-
-/// The path that is appended to the address of a v2 service.
-const API: &str = "/api/v2";
 
 /// The largest `store.connections`. By default, a PostgreSQL server accepts a hundred connections in all.
 const MOST_CONNECTIONS: u32 = 200;
@@ -64,7 +62,7 @@ raw_table! {
         /// Callbacks to merchants.
         callbacks: RawCallbacks = section,
         /// Bounds of requests and connections.
-        limits: RawLimits = section,
+        limits: RawLimits = section => OnChange::more(),
         /// How the client's address is found behind a load balancer.
         ///
         /// Changes take effect after a restart.
@@ -76,15 +74,23 @@ raw_table! {
     /// `[server]`.
     struct RawServer {
         /// Address and port of the public listener (TLS). `"env:NAME"` names the environment variable that holds them.
-        listen: OrVariable<SocketAddr> = "127.0.0.1:8443",
+        listen: OrVariable<SocketAddr> = "127.0.0.1:8443"
+            => OnChange::always(Refuses).meaning("callers reach the gateway only there")
+                .restart(|running, new| running.server.listen == new.server.listen),
         /// The address at which customers, and a remote engine's callbacks, reach this gateway: `https://host[:port]`,
         /// no path. `"env:NAME"` names the environment variable that holds it.
-        public_url: OrVariable<PublicUrl> = "https://localhost:8443",
+        public_url: OrVariable<PublicUrl> = "https://localhost:8443"
+            => OnChange::always(Refuses).meaning("new links begin with it")
+                .restart(|running, new| running.server.public_url == new.server.public_url),
         /// How long requests in flight may take after a signal to stop: a span of time.
-        shutdown_grace: Duration = "30s",
+        shutdown_grace: Duration = "30s"
+            => OnChange::always(Neither)
+                .restart(|running, new| running.server.shutdown_grace == new.server.shutdown_grace),
         /// How long `/readyz` returns 503 before the listeners close, so that load balancers stop sending requests
         /// first: a span of time.
-        drain_delay: Duration = "0s",
+        drain_delay: Duration = "0s"
+            => OnChange::always(Neither)
+                .restart(|running, new| running.server.drain_delay == new.server.drain_delay),
     }
 }
 
@@ -105,21 +111,27 @@ impl FromToml for PublicUrl {
             "examples": ["https://pay.example.com"],
         })
     }
+
+    fn entry(text: &str) -> SettingEntry {
+        SettingEntry::spelled(text, text.trim_end_matches('/').to_owned())
+    }
 }
 
 raw_table! {
     /// `[tls]`.
     struct RawTls {
         /// The certificate chain: a PEM file, its path relative to this file. Watched, and replaced without a restart.
-        certificate: String = "../certs/server.pem",
+        certificate: String = "../certs/server.pem" => OnChange::always(Refuses).read_by(path),
         /// The certificate's private key: a PEM file, its path relative to this file. Watched like the certificate.
-        key: String = "../certs/server.key",
+        key: String = "../certs/server.key" => OnChange::always(Refuses).read_by(path),
         /// `true`: when both files are missing, a local CA (`ca.pem` beside the certificate) and this pair are
         /// generated. For development.
-        generate: bool = false,
+        generate: bool = false => OnChange::always(Neither),
         /// When set, clients must present a certificate that a CA in this PEM file signed. Its path is relative to this
         /// file.
-        client_ca: String where { "examples": ["../certs/clients.pem"] },
+        client_ca: String where { "examples": ["../certs/clients.pem"] }
+            => OnChange::always(Refuses).meaning("callers without a certificate that it signed are refused")
+                .read_by(certificates),
     }
 }
 
@@ -139,46 +151,21 @@ raw_table! {
                 "postgres://paybridge:password@db-1.example,db-2.example/paybridge?sslmode=verify-full",
                 "env:PAYBRIDGE_STORE_URL",
             ],
-        },
+        }
+            => OnChange::always(Refuses).meaning("operations in the old store are not found")
+                .unseen("as before, but its user, password or parameters changed")
+                .read_by(store_url)
+                .restart(|running, new| running.store.url == new.store.url),
         /// The most connections of this process to a PostgreSQL database.
-        connections: u32 = 16 where { "maximum": MOST_CONNECTIONS },
+        connections: u32 = 16 where { "maximum": MOST_CONNECTIONS }
+            => OnChange::more().restart(|running, new| running.store.connections == new.store.connections),
         /// Secrets of 32 bytes in base64, each `"env:NAME"`, `"file:PATH"` or the secret itself: the first wraps the
         /// store's data keys, any unwraps them. A single `file:` that is missing is generated (mode 0600) with a new
         /// store.
         ///
         /// Keep them safe and backed up: without them, the accounts in the store cannot be read.
-        keys: RawSecrets = ["file:../secrets/store.key"] where { "examples": [["file:../secrets/store.key"]] },
-    }
-}
-
-raw_table! {
-    /// `[engine]`.
-    struct RawEngine {
-        /// `"embedded"`: the v2 service in this process. Or the `https://` address of a remote one, to which `/api/v2`
-        /// is appended. It must not be the gateway's own `public_url`.
-        url: String = "embedded" where {
-            "pattern": "^(embedded|[Hh][Tt][Tt][Pp][Ss]://[!-~]+)$",
-            "examples": ["embedded", "https://v2.example.com"],
-        },
-        /// Trusted roots for a remote engine in addition to the system's: PEM files, their paths relative to this file.
-        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
-        /// How long all requests to a remote engine for one request may take together: a span of time, at least `"1s"`.
-        timeout: BoundedDuration<1000> = "10s",
-        /// How a remote engine signs its callbacks.
-        callback_signature: RawCallbackSignature = { header = "X-Signature", payload = "{body}", encoding = "hex" },
-    }
-}
-
-raw_table! {
-    /// `[engine] callback_signature`.
-    struct RawCallbackSignature {
-        /// The header with the signature.
-        header: FieldName = "X-Signature",
-        /// The signed text. It must contain `{body}` or `{body_sha256}`, and may contain the placeholders of a
-        /// dialect's payload.
-        payload: String = "{body}" where { "pattern": r"\{body(_sha256)?\}" },
-        /// The encoding of the signature.
-        encoding: Encoding = "hex",
+        keys: RawSecrets = ["file:../secrets/store.key"] where { "examples": [["file:../secrets/store.key"]] }
+            => OnChange::secret().restart(GatewayRules::has_same_store_keys),
     }
 }
 
@@ -190,21 +177,29 @@ raw_table! {
         ///
         /// Default: 32 random bytes in `pages.key` beside the store's key, generated when missing while the store holds
         /// no operations.
-        secret: RawSecrets where { "examples": ["env:PAYBRIDGE_PAGE_SECRET"] },
+        secret: RawSecrets where { "examples": ["env:PAYBRIDGE_PAGE_SECRET"] }
+            => OnChange::secret_with(
+                (Refuses, "links signed with pages.key beside the store's key no longer verify"),
+                (Refuses, "pages.key beside the store's key signs: earlier links no longer verify"),
+            ),
         /// How long entry links are valid, from creation: a span of time.
-        link_lifetime: WholeSeconds = "30m",
+        link_lifetime: WholeSeconds = "30m" => OnChange::more(),
         /// How long return links are valid, from creation: a span of time.
-        return_lifetime: WholeSeconds = "7d",
+        return_lifetime: WholeSeconds = "7d" => OnChange::more(),
         /// The language for customers whose browser requests none of the others: the tag of a file in `pages/` or of a
         /// built-in language.
-        language: String = "en" where { "pattern": LANGUAGE_TAG, "examples": ["en", "pt-BR"] },
+        language: String = "en" where { "pattern": LANGUAGE_TAG, "examples": ["en", "pt-BR"] }
+            => OnChange::always(Neither).meaning("customers' pages show it").in_any_case(),
         /// The name in the header of pages.
-        name: DisplayName where { "examples": ["Example Pay"] },
+        name: DisplayName where { "examples": ["Example Pay"] }
+            => OnChange::always(Neither).meaning("customers' pages show it"),
         /// The accent colour of links and buttons. White on it, and it on white, must have the contrast of WCAG AA.
-        color: String where { "pattern": "^#[0-9a-fA-F]{6}$", "examples": ["#0b5fff"] },
+        color: String where { "pattern": "^#[0-9a-fA-F]{6}$", "examples": ["#0b5fff"] }
+            => OnChange::always(Neither).meaning("customers' pages show it"),
         /// The logo in the header: an SVG or PNG file of at most 64 KiB, its path relative to this file. It is embedded
         /// in every page.
-        logo: String where { "examples": ["logo.svg"] },
+        logo: String where { "examples": ["logo.svg"] }
+            => OnChange::always(Neither).meaning("customers' pages show it"),
     }
 }
 
@@ -212,23 +207,26 @@ raw_table! {
     /// `[callbacks]`.
     struct RawCallbacks {
         /// How long one attempt may take: a span of time.
-        timeout: BoundedDuration = "10s",
+        timeout: BoundedDuration = "10s" => OnChange::always(Neither),
         /// The wait after the first failed attempt: a span of time. It doubles, with jitter, up to `max_retry`.
-        first_retry: BoundedDuration = "5s",
+        first_retry: BoundedDuration = "5s" => OnChange::always(Neither),
         /// The longest wait between attempts: a span of time, not shorter than `first_retry`.
-        max_retry: BoundedDuration = "1h",
+        max_retry: BoundedDuration = "1h" => OnChange::always(Neither),
         /// How long a callback is attempted, from the result that it reports: a span of time. The last attempt is made
         /// at its end.
-        give_up_after: BoundedDuration = "3d",
+        give_up_after: BoundedDuration = "3d" => OnChange::more(),
         /// How long a delivered or failed callback is kept, with its attempts, from when it was queued or last resent:
         /// a span of time, at least 7 days and not shorter than `give_up_after`. After that it is not listed and cannot
         /// be resent.
-        forget_after: BoundedDuration<WEEK> = "90d",
+        forget_after: BoundedDuration<WEEK> = "90d" => OnChange::more(),
         /// Whether callbacks may be sent to loopback, private and link-local addresses. For development.
-        allow_private_addresses: bool = false,
+        allow_private_addresses: bool = false
+            => OnChange::when("true", Allows, Refuses)
+                .meaning("whether loopback and private targets are called"),
         /// Trusted roots for callback targets in addition to the system's: PEM files, their paths relative to this
         /// file.
-        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
+        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] }
+            => OnChange::always(Refuses).read_by(certificates),
     }
 }
 
@@ -264,10 +262,14 @@ raw_table! {
     /// `[clients]`.
     struct RawClients {
         /// Whether connections begin with a PROXY header, v1 or v2.
-        proxy_protocol: bool = false,
+        proxy_protocol: bool = false
+            => OnChange::always(Refuses).meaning("connections of the other kind are refused")
+                .restart(|running, new| running.clients.proxy_protocol == new.clients.proxy_protocol),
         /// Addresses and networks of proxies whose `X-Forwarded-For` is trusted, up to its rightmost entry that is not
         /// on this list.
-        trusted_proxies: List<Cidr> = [],
+        trusted_proxies: List<Cidr> = []
+            => OnChange::entries(Refuses, Refuses).meaning("whose X-Forwarded-For is trusted")
+                .restart(|running, new| running.clients.trusted_proxies == new.clients.trusted_proxies),
     }
 }
 
@@ -280,7 +282,7 @@ impl Context<'_> {
             }
             return None;
         };
-        let (here, raw) = self.read::<RawGateway>(file)?;
+        let ReadFile { here, raw, .. } = self.read::<RawGateway>(file)?;
         let (tls, generated_ca) = self.tls(here, &raw.tls);
         let generated_ca = generated_ca.as_deref();
         let RawLimits { body, head, head_timeout, body_timeout, idle_timeout, .. } = &*raw.limits;
@@ -383,55 +385,6 @@ impl Context<'_> {
             SecretRef::Literal(_) => "the text".to_owned(),
         };
         StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!(": {source} {why}"))
-    }
-
-    fn engine(
-        &mut self,
-        here: FileContext<'_>,
-        raw: &RawEngine,
-        server: &ServerRules,
-        generated_ca: Option<&Path>,
-    ) -> EngineRules {
-        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust.0, generated_ca);
-        let Some(url) = raw.url.given().filter(|url| *url.get_ref() != "embedded") else {
-            return EngineRules::Embedded;
-        };
-        let base = self.engine_base(here, &url, server).unwrap_or_default();
-        EngineRules::Remote(RemoteEngine { base, trust, timeout: raw.timeout.0 })
-    }
-
-    fn callback_signature(&mut self, here: FileContext<'_>, raw: &RawCallbackSignature) -> CallbackSignature {
-        self.check_header(here, &raw.header);
-        let payload = self.signing_payload(here, "engine.callback_signature.payload", &raw.payload);
-        CallbackSignature {
-            header: HeaderName::clone(&raw.header),
-            payload: payload.unwrap_or_default(),
-            encoding: *raw.encoding,
-        }
-    }
-
-    /// Returns the URL of a remote engine up to and including `/api/v2`.
-    fn engine_base(&mut self, here: FileContext<'_>, url: &Spanned<&String>, server: &ServerRules) -> Option<Box<str>> {
-        let text = url.get_ref();
-        let reason = match CallbackUrl::new(text) {
-            Err(invalid) if invalid.reason().starts_with("must be an ") => {
-                format!("{}, or \"embedded\"", invalid.reason())
-            }
-            Err(invalid) => invalid.reason().to_owned(),
-            Ok(_) if text.contains(['?', '#']) => "must not have a query or a fragment".to_owned(),
-            Ok(_) if origin_of(text).is_some_and(|origin| Some(origin) == origin_of(&server.public_url)) => {
-                "is this gateway's own `server.public_url`: it would send every request to itself".to_owned()
-            }
-            Ok(_) => {
-                let base = text.trim_end_matches('/');
-                if !base.ends_with(API) {
-                    return Some(format!("{base}{API}").into());
-                }
-                format!("must not end in {API}, which is appended")
-            }
-        };
-        self.problem(here, url.span(), format!("`engine.url` {reason}"));
-        None
     }
 
     fn page_rules(&mut self, here: FileContext<'_>, raw: &RawPages, store: &StoreSettings) -> PageRules {

@@ -5,9 +5,12 @@ use std::path::Path;
 use http::HeaderName;
 
 use super::dialect::RESERVED_HEADERS;
+use super::spellings::certificates;
 use super::{Context, FileContext, origin_of};
 use crate::domain::service_url;
 use crate::rules::raw::{BoundedDuration, FieldName, List, Size, raw_table};
+use crate::rules::setting::Effect::{Allows, Neither, Refuses, TakesAway};
+use crate::rules::setting::OnChange;
 use crate::rules::{LegacyRules, ServerRules};
 
 raw_table! {
@@ -18,20 +21,24 @@ raw_table! {
         url: String = required where {
             "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^/?#]+/?$",
             "examples": ["https://v1.example.com"],
-        },
+        } => OnChange::always(Refuses).meaning("requests are forwarded there"),
         /// Trusted roots for the old service in addition to the system's: PEM files, their paths relative to this file.
-        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
+        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] }
+            => OnChange::always(Refuses).read_by(certificates),
         /// How long a forwarded request may take, from the name lookup to the last byte of the reply: a span of time.
-        timeout: BoundedDuration = "10s",
+        timeout: BoundedDuration = "10s" => OnChange::more(),
         /// The largest body of a reply: a size such as `"1MiB"`, or a number of bytes, at least 1 KiB. A larger one is
         /// 502.
-        reply_limit: Size<1024> = "1MiB",
+        reply_limit: Size<1024> = "1MiB" => OnChange::more(),
         /// Further v1 paths that are forwarded, of every merchant, with all paths below them: `"/api/v1/refunds"` is one
         /// with `/api/v1/refunds/7`, not with `/api/v1/refunds-admin`. No path of a dialect may be below one of them.
-        paths: List<String> = [] where { "examples": [["/api/v1/refunds"]] },
+        paths: List<String> = [] where { "examples": [["/api/v1/refunds"]] }
+            => OnChange::entries(Allows, TakesAway).meaning("further v1 paths that are forwarded"),
         /// Headers that are set to the caller's address in forwarded requests, for an old service that reads it from one
         /// of them. `X-Forwarded-For` is always set; all other headers that name a client's address are left out.
-        client_address_headers: List<FieldName> = [] where { "examples": [["X-Real-IP"]] },
+        client_address_headers: List<FieldName> = [] where { "examples": [["X-Real-IP"]] }
+            => OnChange::entries(Neither, Refuses)
+                .meaning("headers that name the caller's address to the old v1 service"),
     }
 }
 

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use super::fingerprint::CreateRules;
-use super::{BUILT_IN_DIALECT, Context, FileContext, ShopsAndDialects};
+use super::{BUILT_IN_DIALECT, Context, FileContext, ReadFile, ShopsAndDialects};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, Quota, ShopCode};
 use crate::names::{did_you_mean, quoted};
 use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::merchant::notices;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{
-    CURRENCY, Cidr, Date as Day, DisplayName, Entries, List, NAME, RawSecrets, Visible, WEB_URL, from_words, raw_table,
+    CURRENCY, Cidr, Date as Day, DisplayName, Entries, FromToml as _, List, NAME, RawSecrets, Visible, WEB_URL,
+    from_words, raw_table,
 };
+use crate::rules::setting::Effect::{Allows, Neither, Refuses, TakesAway};
+use crate::rules::setting::OnChange;
 use crate::rules::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Mode, NativeV2, RateLimit, Shares, ShopAccess,
     UnknownFields, V1Rules,
@@ -26,9 +29,11 @@ raw_table! {
     struct RawMerchant where { "minProperties": 1 } {
         /// The merchant's name, which customers read on payment pages: 1 to 100 characters. Without it, the id is
         /// shown.
-        name: DisplayName where { "examples": ["Acme Ltd"] },
+        name: DisplayName where { "examples": ["Acme Ltd"] }
+            => OnChange::always(Neither).meaning("what customers read on payment pages")
+                .or_else(|_, at| Some(at.file_stem())),
         /// The shop of requests that name none: one of `[shops]`. Without it such requests are 400.
-        default_shop: ShopCode,
+        default_shop: ShopCode => OnChange::opens().meaning("where requests go that name no shop"),
         /// The merchant's API keys.
         api_keys: List<RawApiKey>,
         /// The shops that the merchant may use: a table `[shops.<code>]` enables the shop. Requests for any other shop
@@ -45,10 +50,14 @@ raw_table! {
     /// An element of `[[api_keys]]`.
     struct RawApiKey {
         /// The API key that requests carry: 1 to 255 visible ASCII characters, unique among all merchants.
-        key: Visible<255> = required where { "examples": ["acme-live"] },
+        key: Visible<255> = required where { "examples": ["acme-live"] } => OnChange::name(),
         /// Verifies v1 requests: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret itself. Of a
         /// list, any verifies. Without it the key cannot call v1.
-        v1_secret: RawSecrets where { "examples": ["env:ACME_V1_SECRET", ["env:ACME_V1_SECRET", "env:ACME_V1_OLD"]] },
+        v1_secret: RawSecrets where { "examples": ["env:ACME_V1_SECRET", ["env:ACME_V1_SECRET", "env:ACME_V1_OLD"]] }
+            => OnChange::secret_with(
+                (Allows, "the key can now call v1"),
+                (TakesAway, "the key can no longer call v1: 401"),
+            ),
         /// Verifies v2 requests, and signs the v2 requests into which v1 requests are translated: a secret or a list of
         /// secrets, `"env:NAME"`, `"file:PATH"` or the secret itself. Of a list, the first signs, any verifies.
         v2_secret: RawSecrets = required where {
@@ -56,15 +65,17 @@ raw_table! {
         },
         /// Whether the key may call v2. `false`: its v2 requests are 401, as with an unknown key, and it needs a
         /// `v1_secret`. What its v1 requests become is signed with `v2_secret` all the same.
-        v2: bool = true,
+        v2: bool = true
+            => OnChange::when("true", Allows, Refuses)
+                .meaning("whether the key may call v2; if not, its callers get 401"),
         /// Addresses and networks from which the key may be used. Empty: none. IPv4-mapped IPv6 counts as IPv4.
-        allowed_ips: List<Cidr> = [],
+        allowed_ips: List<Cidr> = [] => OnChange::entries(Allows, TakesAway),
         /// How often the key may be used: a rate. Without it the key is not limited. A reload keeps the current usage
         /// unless it changes the rate. Each gateway counts separately: N gateways on one store together admit N times
         /// as many requests.
-        rate_limit: Quota where { "examples": [{ "per_second": 200, "burst": 400 }] },
+        rate_limit: Quota where { "examples": [{ "per_second": 200, "burst": 400 }] } => OnChange::more(),
         /// The shops of the merchant for which the key may be used. Without it, all.
-        shops: List<ShopCode>,
+        shops: List<ShopCode> => OnChange::entries(Allows, TakesAway).absent("all"),
     }
 }
 
@@ -72,9 +83,9 @@ raw_table! {
     /// What the merchant may do in a shop.
     struct RawShopAccess {
         /// Whether deposits are enabled.
-        payin: bool = true,
+        payin: bool = true => OnChange::when("true", Allows, TakesAway).meaning("whether deposits are enabled"),
         /// Whether withdrawals are enabled.
-        payout: bool = true,
+        payout: bool = true => OnChange::when("true", Allows, TakesAway).meaning("whether withdrawals are enabled"),
         /// Whether the merchant's own v2 requests may create operations: `true`, `false`, or
         /// `{ payin = true, payout = false }`. `true` for what is not named. Where it is `false`, new ones are 400;
         /// repeats and statuses are answered, and v1 requests are translated all the same. Before a remote engine it
@@ -87,7 +98,8 @@ raw_table! {
     /// `[v1]`.
     struct RawV1 {
         /// The merchant's wire format: the name of a dialect.
-        dialect: String = "v1" where { "pattern": NAME },
+        dialect: String = "v1" where { "pattern": NAME }
+            => OnChange::always(Refuses).meaning("its v1 requests are read in the new dialect"),
         /// Where v1 orders without a home are made. Orders that have a home stay there in every mode. All modes but
         /// `translate` need `[legacy]` in `gateway.toml`.
         ///
@@ -95,11 +107,14 @@ raw_table! {
         /// - `legacy`: at the old v1 service, to which requests are forwarded
         /// - `shadow`: as `legacy`, and each create is checked against v2 after its reply
         /// - `staged`: a share of new orders here, by `percent`, the others at the old service
-        mode: ModeWord = "translate",
+        mode: ModeWord = "translate"
+            => OnChange::always(Refuses).meaning("where its orders without a home are made").checks_no_create(),
         /// The share of new orders that mode `staged` makes here: 0 to 100, with at most two decimals, or
         /// `{ payin = 5, payout = 0 }`. 0 for what is not named. Other modes ignore it. A direction stays at 0 until
         /// `paybridge import-ids --complete` has marked its list of old ids as whole.
-        percent: Shares = 0 where { "examples": [5, { "payin": 2.5, "payout": 0 }] },
+        percent: Shares = 0 where { "examples": [5, { "payin": 2.5, "payout": 0 }] }
+            => OnChange::always(Refuses).meaning("the share of its new orders that mode `staged` makes here")
+                .checks_no_create(),
         /// The format of the merchant's callbacks.
         ///
         /// - `v1`: relayed in the dialect's format
@@ -107,28 +122,32 @@ raw_table! {
         callbacks: CallbackStyle = "v1",
         /// The callback address of requests that name none: an `https://` URL; `http://` with `allow_http_callbacks`
         /// and `callbacks = "v1"`.
-        callback_url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://acme.example/callbacks"] },
+        callback_url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://acme.example/callbacks"] }
+            => OnChange::always(Refuses).meaning("for requests that name no address"),
         /// Where browsers return to when `paymentData.return_user_url` is missing. Without both the request is 400.
-        return_url: BrowserUrl where { "examples": ["https://acme.example/done"] },
+        return_url: BrowserUrl where { "examples": ["https://acme.example/done"] }
+            => OnChange::opens().meaning("for deposits that name no return address"),
         /// How a `merchant_user_id` that equals no integer is handled.
         ///
         /// - `reject`: the request is 400
         /// - `omit`: the member is left out
-        non_numeric_user_id: IdPolicy = "reject",
+        non_numeric_user_id: IdPolicy = "reject" => OnChange::when("omit", Allows, Refuses),
         /// How unknown top-level members are handled.
         ///
         /// - `reject`: the request is 400
         /// - `ignore`: they are ignored
-        unknown_fields: UnknownFields = "reject",
+        unknown_fields: UnknownFields = "reject" => OnChange::when("ignore", Allows, Refuses),
         /// Whether a v1 request may name a plain http callback address.
-        allow_http_callbacks: bool = false,
+        allow_http_callbacks: bool = false => OnChange::when("true", Allows, Refuses),
         /// A date: the `Deprecation` header (RFC 9745) of v1 replies to correctly signed requests. Without it, there is
         /// no such header.
-        deprecated_since: Day where { "examples": ["2026-06-30"] },
+        deprecated_since: Day where { "examples": ["2026-06-30"] }
+            => OnChange::always(Neither).meaning("a header of v1 replies"),
         /// A date, not before `deprecated_since`: the `Sunset` header (RFC 8594) of the same replies.
-        sunset: Day,
+        sunset: Day => OnChange::always(Neither).meaning("a header of v1 replies"),
         /// The `Link` header of the same replies, with `rel="deprecation"` and `rel="sunset"`.
-        migration_url: BrowserUrl where { "examples": ["https://docs.example/v2"] },
+        migration_url: BrowserUrl where { "examples": ["https://docs.example/v2"] }
+            => OnChange::always(Neither).meaning("a header of v1 replies"),
     }
 }
 
@@ -168,13 +187,14 @@ raw_table! {
         /// `true`: a withdrawal that exceeds the available balance of its currency is created FAILED, with HTTP 200,
         /// and moves no money. `false`: it is sent to the provider anyway, and the available balance may become
         /// negative.
-        enforce: bool = false,
+        enforce: bool = false
+            => OnChange::when("false", Allows, Refuses).meaning("whether the available balance bounds withdrawals"),
         /// Opening balances by currency, as strings, more than 0 and at most `"9999999999999.99"`. Posted once, when
         /// the store first sees the merchant; a later change posts nothing.
         opening: Entries<Amount> = {} where {
             "propertyNames": { "pattern": CURRENCY },
             "examples": [{ "EUR": "10000.00" }],
-        },
+        } => OnChange::always(Neither).meaning("posted only when a merchant is first seen").in_any_case(),
     }
 }
 
@@ -210,7 +230,7 @@ impl Context<'_> {
             self.diagnostics.add_unreadable(&file.path, "the merchant's file is empty: it has no key");
             return None;
         }
-        let (here, raw) = self.read::<RawMerchant>(file)?;
+        let ReadFile { here, raw, document } = self.read::<RawMerchant>(file)?;
         let shops = self.shop_access(here, &raw, parts);
         let api_keys = self.api_keys(here, id, &raw, seen);
         let balance = self.balance(here, &raw.balance);
@@ -227,11 +247,13 @@ impl Context<'_> {
             shops: &shops,
             api_keys: &api_keys,
             dialect: &v1.dialect,
+            v1: document.get("v1").map(Spanned::get_ref),
+            v1_keys: RawV1::keys(),
         };
         let before = self.previous.and_then(|rules| rules.merchants.get(id));
         Some(Merchant {
             traffic: before.map_or_else(Arc::default, |before| Arc::clone(&before.traffic)),
-            rules_fingerprint: self.rules_fingerprint(file, &checked_by, &parts.hashes),
+            rules_fingerprint: self.rules_fingerprint(&checked_by),
             bucket: Bucket::of(id),
             id: id.clone(),
             name: raw.name.get().map_or_else(|| id.as_str().into(), |name| name.0.clone()),

@@ -5,6 +5,7 @@ mod admin;
 mod certificates;
 mod dialect;
 mod directions;
+mod engine;
 mod fingerprint;
 mod gateway;
 mod legacy;
@@ -17,9 +18,10 @@ mod provider;
 mod routes;
 pub(super) mod secrets;
 mod shop;
+mod spellings;
 mod warnings;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -41,6 +43,7 @@ use super::pages::Brand;
 use super::pages::languages::FIRST;
 use super::problems::{Diagnostics, FileId, Span};
 use super::raw::{self, BoundedDuration, FromToml, Key, RawReader, raw_table};
+use super::setting::{OnChange, SettingPlace, Settings};
 use super::{Dialect, EngineRules, KeyEntry, RuleSet, Shop};
 use crate::domain::{Fingerprint, MerchantId, Quota, ShopCode, UnixMillis};
 use crate::names::did_you_mean;
@@ -54,7 +57,7 @@ raw_table! {
         /// How many tokens are added each second: 1 to 1000000.
         per_second: u32 = required,
         /// The most tokens that can accumulate: 1 to 1000000. Without it, the same as `per_second`.
-        burst: u32,
+        burst: u32 => OnChange::more().or_else(|settings, at| Some(settings.first(&at.beside("per_second"))?.to_owned())),
     }
 }
 
@@ -68,6 +71,10 @@ impl FromToml for Quota {
     fn schema() -> Value {
         RawQuota::schema()
     }
+
+    fn settings(value: Option<&DeValue<'_>>, at: &SettingPlace<'_>, settings: &mut Settings) {
+        RawQuota::settings(value, at, settings);
+    }
 }
 
 /// The state of a compilation.
@@ -77,6 +84,9 @@ struct Context<'a> {
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
     external: &'a mut ExternalFiles,
+    /// The settings of the files, where they are wanted.
+    settings: Option<&'a mut FileSettings>,
+    hashes: FileHashes,
     /// Whether the embedded engine decides on operations, not a remote one.
     is_embedded: bool,
     /// Whether `gateway.toml` has a `[legacy]`.
@@ -90,6 +100,13 @@ struct Context<'a> {
 pub(super) struct FileContext<'a> {
     pub file: FileId,
     pub path: &'a Path,
+}
+
+/// A TOML file that was read.
+struct ReadFile<'f, T> {
+    here: FileContext<'f>,
+    raw: T,
+    document: DeValue<'f>,
 }
 
 impl FileContext<'_> {
@@ -134,10 +151,14 @@ impl Context<'_> {
     }
 
     /// Reads a TOML file as a raw table; `None` when it is not valid TOML.
-    fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(FileContext<'f>, T)> {
+    fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<ReadFile<'f, T>> {
         let id = self.diagnostics.file(&file.path, Arc::clone(&file.text));
-        let raw = raw::read(&file.text, id, self.diagnostics)?;
-        Some((FileContext { file: id, path: &file.path }, raw))
+        let document = raw::parse(&file.text, id, self.diagnostics)?;
+        let raw = raw::read(&document, id, self.diagnostics)?;
+        if let Some(settings) = &mut self.settings {
+            settings.insert(Arc::clone(&file.path), raw::settings::<T>(Some(document.get_ref()), &file.path));
+        }
+        Some(ReadFile { here: FileContext { file: id, path: &file.path }, raw, document: document.into_inner() })
     }
 }
 
@@ -145,7 +166,6 @@ impl Context<'_> {
 struct ShopsAndDialects {
     shops: HashMap<ShopCode, Option<Arc<Shop>>>,
     dialects: HashMap<Box<str>, Option<Arc<Dialect>>>,
-    hashes: FileHashes,
 }
 
 /// Hashes of shops' files with their schemas and of dialects' files, computed once for all merchants.
@@ -165,8 +185,17 @@ pub(super) struct Task<'a> {
     pub check_secrets: bool,
 }
 
-/// Compiles the files of a rules directory; `None` when `findings` has an error.
-pub(super) fn compile(task: &Task<'_>, external: &mut ExternalFiles, diagnostics: &mut Diagnostics) -> Option<RuleSet> {
+/// The settings of each file in TOML, by its path.
+pub(super) type FileSettings = BTreeMap<Arc<Path>, Settings>;
+
+/// Compiles the files of a rules directory; `None` when `diagnostics` has an error. Adds the settings of each file to
+/// `settings`.
+pub(super) fn compile(
+    task: &Task<'_>,
+    external: &mut ExternalFiles,
+    settings: Option<&mut FileSettings>,
+    diagnostics: &mut Diagnostics,
+) -> Option<RuleSet> {
     let Task { directory, files, previous, check_secrets, .. } = *task;
     let mut context = Context {
         diagnostics,
@@ -174,6 +203,8 @@ pub(super) fn compile(task: &Task<'_>, external: &mut ExternalFiles, diagnostics
         check_secrets,
         previous,
         external,
+        settings,
+        hashes: FileHashes::default(),
         is_embedded: false,
         has_legacy: false,
         legacy_paths: Vec::new(),
@@ -186,8 +217,7 @@ pub(super) fn compile(task: &Task<'_>, external: &mut ExternalFiles, diagnostics
     };
     let dialects = context.dialects();
     let (shops, schemas) = context.shops();
-    let hashes = context.file_hashes(shops.values().flatten().map(|shop| &**shop));
-    let parts = ShopsAndDialects { shops, dialects: dialects.compiled, hashes };
+    let parts = ShopsAndDialects { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
     let routes = context.routes(&parts, &dialects.headers, &merchants);
     let Context { external, diagnostics, .. } = context;

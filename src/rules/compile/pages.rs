@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::gateway::RawPages;
 use super::page_texts::RawTexts;
-use super::{Context, FileContext};
+use super::{Context, FileContext, ReadFile};
 use crate::names::{did_you_mean, quoted};
 use crate::rules::color::{Color, LEAST_CONTRAST};
 use crate::rules::external_files::ExternalContent;
@@ -116,7 +116,7 @@ impl Context<'_> {
     /// Reads the texts of a language's file, with its tag.
     fn page_texts(&mut self, role: &FileRole, file: &RuleFile) -> Option<(String, Map<String, Value>)> {
         let FileRole::PageTexts(name) = role else { return None };
-        let (here, raw) = self.read::<RawTexts>(file)?;
+        let ReadFile { here, raw, .. } = self.read::<RawTexts>(file)?;
         let Some(tag) = canonical(name) else {
             let message = format!(
                 "{} is no language tag: two or three letters, such as `en`, and subtags after hyphens, such as `pt-BR`",

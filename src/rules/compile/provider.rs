@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+use super::spellings::certificates;
 use super::{Context, FileContext};
 use crate::domain::{CallbackUrl, names_loopback};
 use crate::rules::raw::{BoundedDuration, Field, List, RawSecrets, WEB_URL, from_words, raw_table};
+use crate::rules::setting::Effect::{Neither, Refuses};
+use crate::rules::setting::OnChange;
 use crate::rules::{HttpProvider, ProviderRules};
 
 raw_table! {
@@ -16,30 +19,32 @@ raw_table! {
         ///
         /// - `sandbox`: built in, moves no money; `delay` is its only key
         /// - `http`: an external service; `url` and `secret` are required
-        kind: ProviderKindKey = required,
+        kind: ProviderKindKey = required
+            => OnChange::always(Refuses).meaning("pending operations of the other kind keep waiting for it"),
         /// Only for the sandbox: how long it takes to complete an operation, a span of time.
-        delay: Duration = "1s",
+        delay: Duration = "1s" => OnChange::always(Neither),
         /// Only for an HTTP provider, required there: the address to which operations are posted, an absolute
         /// `https://` URL without credentials and fragment. `http://` is allowed only for a loopback host.
-        url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://provider.example/operations"] },
+        url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://provider.example/operations"] }
+            => OnChange::always(Refuses).meaning("pending operations are sent there too"),
         /// Only for an HTTP provider, required there: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the
         /// secret itself. The first signs requests to the provider, any of them verifies its reports.
         secret: RawSecrets where { "examples": ["env:PROVIDER_SECRET"] },
         /// Only for an HTTP provider: trusted roots in addition to the system's, PEM files, their paths relative to
         /// this file.
-        trust: List<String> = [],
+        trust: List<String> = [] => OnChange::always(Refuses).read_by(certificates),
         /// Only for an HTTP provider: how long one request may take, from connecting to the last byte of the reply,
         /// `"100ms"` to `"60s"`. A timeout is an unknown result, never FAILED.
-        timeout: BoundedDuration<100, 60_000> = "10s",
+        timeout: BoundedDuration<100, 60_000> = "10s" => OnChange::more(),
         /// Only for an HTTP provider: the wait after the first failed request, a span of time. It doubles, with jitter,
         /// up to `max_retry`.
-        first_retry: BoundedDuration = "1s",
+        first_retry: BoundedDuration = "1s" => OnChange::always(Neither),
         /// Only for an HTTP provider: the longest wait between two requests, a span of time, not shorter than
         /// `first_retry`.
-        max_retry: BoundedDuration = "5m",
+        max_retry: BoundedDuration = "5m" => OnChange::always(Neither),
         /// Only for an HTTP provider: how long requests for an operation are repeated, from its creation, a span of
         /// time. After that it stays PENDING until a report of the provider completes it.
-        give_up_after: BoundedDuration = "1d",
+        give_up_after: BoundedDuration = "1d" => OnChange::more(),
     }
 }
 

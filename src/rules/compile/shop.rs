@@ -1,6 +1,7 @@
 //! Compiles `shops/<code>.toml` and the schemas that they name.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use regex::Regex;
@@ -9,26 +10,32 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::provider::RawProvider;
-use super::{Context, FileContext};
+use super::{Context, FileContext, ReadFile};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
 use crate::names::quoted;
 use crate::rules::files::{ContentHash, FileRole, RuleFile, RuleFiles, content_hash};
 use crate::rules::raw::{Cidr, DisplayName, Field, FromToml, List, RawReader, Visible, raw_table};
 use crate::rules::schema::AllowedLists;
+use crate::rules::setting::Effect::{Allows, Neither, Refuses, TakesAway};
+use crate::rules::setting::{OnChange, SettingEntry, Settings};
 use crate::rules::{AccountRule, AddressSet, DailyLimits, FieldsSchema, PaymentChecks, Shop, ShopSide};
 
 raw_table! {
     /// `shops/<code>.toml`: one shop, its currency, schemas, checks and provider. The file's name is the shop's code.
     struct RawShop {
         /// The shop's name, which customers read on payment pages: 1 to 100 characters. Without it, the code is shown.
-        name: DisplayName where { "examples": ["Cards in euro"] },
+        name: DisplayName where { "examples": ["Cards in euro"] }
+            => OnChange::always(Neither).meaning("what customers read on payment pages")
+                .or_else(|_, at| Some(at.file_stem())),
         /// The only currency that the shop accepts: 3 letters.
-        currency: Currency = required,
+        currency: Currency = required => OnChange::always(Refuses).meaning("operations in the old currency get 400"),
         /// Whether the shop accepts operations. `false`: new operations are 400.
-        active: bool = true,
+        active: bool = true
+            => OnChange::when("true", Allows, TakesAway).meaning("whether new operations are accepted"),
         /// The `method` of the status record when the create request names none: 1 to 64 visible ASCII characters.
         /// `card` and `mobile` also decide the default of `payout.account`.
-        payment_method: Visible<64> where { "examples": ["card", "mobile"] },
+        payment_method: Visible<64> where { "examples": ["card", "mobile"] }
+            => OnChange::always(Refuses).meaning("`method` of a status whose request named no shop"),
         /// Deposits.
         payin: RawPayin = section,
         /// Withdrawals.
@@ -37,7 +44,7 @@ raw_table! {
         /// the provider does not receive it, and no money moves.
         checks: RawChecks = section,
         /// The system that moves the money.
-        provider: RawProvider = required,
+        provider: RawProvider = required => OnChange::always(Refuses).checks_no_create(),
     }
 }
 
@@ -46,9 +53,10 @@ raw_table! {
     struct RawPayin {
         /// The JSON Schema of `fields`: the name of a `.json` file in the same directory. Without it every `fields`
         /// object is accepted.
-        schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payin.json"] },
+        schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payin.json"] }
+            => OnChange::always(Refuses).read_by(schema_entry),
         /// Whether pages offer the signed return link, and HTTP providers receive it.
-        browser_return: bool = true,
+        browser_return: bool = true => OnChange::always(Neither),
     }
 }
 
@@ -57,15 +65,29 @@ raw_table! {
     struct RawPayout {
         /// The JSON Schema of `fields`: the name of a `.json` file in the same directory. Without it every `fields`
         /// object is accepted.
-        schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payout.json"] },
+        schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payout.json"] }
+            => OnChange::always(Refuses).read_by(schema_entry),
         /// The format of a recipient's account. Without it `payment_method` decides: `card`, `mobile`, else any.
         ///
         /// - `"card"`: 12 to 19 digits
         /// - `"mobile"`: `+` and 8 to 15 digits
         /// - `{ pattern = "^[A-Z]{2}[0-9]{10,32}$" }`: a regular expression without look-around and back-references. It
         ///   matches anywhere: anchor it. `\d`, `\w` and `\s` mean ASCII
-        account: AccountRule,
+        account: AccountRule
+            => OnChange::when("any", Allows, Refuses)
+                .or_else(|settings, _| Some(account_of_method(settings).to_owned())),
     }
+}
+
+/// Reads the name of a schema for comparison.
+fn schema_entry(text: &str, _: &Path) -> SettingEntry {
+    SettingEntry::spelled(text, schema_name(text).to_owned())
+}
+
+/// Returns the format of accounts without `payout.account`.
+fn account_of_method(settings: &Settings) -> &str {
+    let method = settings.first("payment_method").filter(|method| ["card", "mobile"].contains(method));
+    method.unwrap_or("any")
 }
 
 /// The pattern of the names of schemas.
@@ -110,9 +132,11 @@ raw_table! {
     struct RawChecks {
         /// Refused addresses of customers: addresses and networks, compared with `fields.merchant_user_ip` if it was
         /// sent. The connection's address is never used instead. IPv4-mapped IPv6 counts as IPv4.
-        refused_addresses: List<Cidr> = [],
+        refused_addresses: List<Cidr> = []
+            => OnChange::entries(Refuses, Allows).meaning("operations of these are created FAILED"),
         /// Refused customers: signed 64-bit integers, compared with `customer_account_id` if it was sent.
-        refused_accounts: List<i64> = [],
+        refused_accounts: List<i64> = []
+            => OnChange::entries(Refuses, Allows).meaning("operations of these are created FAILED"),
         /// How much one customer may deposit on one UTC day in this shop.
         payin: RawDailyLimits = section,
         /// How much one customer may withdraw on one UTC day in this shop.
@@ -125,10 +149,10 @@ raw_table! {
     struct RawDailyLimits {
         /// How many operations of this direction one customer may have on one UTC day: 1 to 1000000. Without it, any
         /// number.
-        operations_per_day: u32,
+        operations_per_day: u32 => OnChange::more(),
         /// The largest sum of a customer's operations of this direction on one UTC day, in the shop's currency, as a
         /// string. Without it, any sum.
-        amount_per_day: Amount where { "examples": ["2500.00"] },
+        amount_per_day: Amount where { "examples": ["2500.00"] } => OnChange::more(),
     }
 }
 
@@ -159,7 +183,7 @@ impl Context<'_> {
     }
 
     fn shop(&mut self, code: &ShopCode, file: &RuleFile, shared: &mut SharedInput) -> Option<Shop> {
-        let (here, raw) = self.read::<RawShop>(file)?;
+        let ReadFile { here, raw, document } = self.read::<RawShop>(file)?;
         let payin = self.schema(here, &raw.payin.schema, Direction::Payin, shared);
         let payout = self.schema(here, &raw.payout.schema, Direction::Payout, shared);
         let payment_method = raw.payment_method.get().map(|method| method.0.clone());
@@ -170,7 +194,7 @@ impl Context<'_> {
             _ => AccountRule::Any,
         });
         let provider = self.provider(here, &raw.provider);
-        Some(Shop {
+        let shop = Shop {
             code: code.clone(),
             name: raw.name.get().map_or_else(|| code.as_str().into(), |name| name.0.clone()),
             currency: *raw.currency.get()?,
@@ -185,7 +209,9 @@ impl Context<'_> {
             account,
             checks: checks(&raw.checks),
             provider: provider?,
-        })
+        };
+        self.hash_shop(&shop, &document);
+        Some(shop)
     }
 
     fn schema(

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{FromToml, RawReader, kind};
+use super::{FromToml, RawReader};
 use crate::domain::{Amount, BrowserUrl, Currency, ShopCode, is_deceptive};
+use crate::rules::limits::canonical_prefix;
+use crate::rules::setting::SettingEntry;
 
 /// The pattern of names that are also file names: of shops, merchants and dialects.
 pub(in crate::rules) const NAME: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$";
@@ -93,6 +95,11 @@ impl FromToml for Duration {
     fn schema() -> Value {
         json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$" })
     }
+
+    fn entry(text: &str) -> SettingEntry {
+        let millis = duration(text).map(|span| span.as_millis().to_string());
+        SettingEntry::spelled(text, millis.unwrap_or_else(|| text.to_owned()))
+    }
 }
 
 /// A span of time from `LEAST` to `MOST` milliseconds, a multiple of `STEP`.
@@ -119,6 +126,10 @@ impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for BoundedDur
 
     fn schema() -> Value {
         json!({ "type": "string", "pattern": "^0*[1-9][0-9]*(ms|s|m|h|d)$" })
+    }
+
+    fn entry(text: &str) -> SettingEntry {
+        Duration::entry(text)
     }
 }
 
@@ -178,6 +189,10 @@ impl<const LEAST: usize> FromToml for Size<LEAST> {
             "examples": ["64KiB", "1MiB"],
         })
     }
+
+    fn entry(text: &str) -> SettingEntry {
+        SettingEntry::spelled(text, size(text).map_or_else(|| text.to_owned(), |bytes| bytes.to_string()))
+    }
 }
 
 /// Suggests the size that was probably meant by one with an unknown unit.
@@ -227,6 +242,22 @@ impl FromToml for Cidr {
             "examples": ["198.51.100.7", "203.0.113.0/24", "2001:db8::/32"],
         })
     }
+
+    /// Aggregates networks, so that another spelling of the same addresses is no change.
+    fn united(texts: Vec<String>) -> Vec<String> {
+        let networks: Vec<IpNet> = texts.iter().filter_map(|text| network(text)).collect();
+        let text = |net: &IpNet| {
+            let is_address = net.prefix_len() == net.max_prefix_len();
+            if is_address { net.addr().to_string() } else { net.to_string() }
+        };
+        IpNet::aggregate(&networks).iter().map(text).collect()
+    }
+}
+
+/// Parses a network or a single address.
+pub(in crate::rules) fn network(text: &str) -> Option<IpNet> {
+    let net = text.parse::<IpNet>().ok().or_else(|| Some(text.parse::<IpAddr>().ok()?.into()));
+    net.map(canonical_prefix)
 }
 
 /// A calendar day.
@@ -254,61 +285,6 @@ impl FromToml for Date {
 
     fn schema() -> Value {
         json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "examples": ["2027-06-30"] })
-    }
-}
-
-/// A list. Wrong elements are noted and left out.
-#[derive(Debug, Clone)]
-pub(in crate::rules) struct List<T>(pub Vec<Spanned<T>>);
-
-impl<T> List<T> {
-    /// Returns the elements without their places.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
-        self.0.iter().map(Spanned::get_ref)
-    }
-}
-
-impl<T: FromToml> FromToml for List<T> {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        let Some(array) = value.get_ref().as_array() else {
-            let advice = if value.get_ref().is_table() {
-                "a list of tables is written with two brackets, `[[...]]`"
-            } else {
-                "a list is written in brackets, `[...]`"
-            };
-            let reason = format_args!("must be a list, not {}", kind(value.get_ref()));
-            reader.wrong_with(value.span(), reason, Some(advice.to_owned()));
-            return None;
-        };
-        let read = |(at, element): (usize, &Spanned<DeValue<'_>>)| {
-            let parsed = reader.at(format!("[{at}]"), |reader| T::from_toml(element, reader))?;
-            Some(Spanned::new(element.span(), parsed))
-        };
-        Some(Self(array.iter().enumerate().filter_map(read).collect()))
-    }
-
-    fn schema() -> Value {
-        json!({ "type": "array", "items": T::schema() })
-    }
-}
-
-/// A table whose keys are names that the operator chooses. Wrong entries are noted and left out.
-#[derive(Debug, Clone)]
-pub(in crate::rules) struct Entries<T>(pub Vec<(Spanned<String>, T)>);
-
-impl<T: FromToml> FromToml for Entries<T> {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
-        let mut entries = Vec::new();
-        for (key, value) in reader.table(value)? {
-            if let Some(entry) = reader.under(key.get_ref(), |reader| T::from_toml(value, reader)) {
-                entries.push((Spanned::new(key.span(), key.get_ref().to_string()), entry));
-            }
-        }
-        Some(Self(entries))
-    }
-
-    fn schema() -> Value {
-        json!({ "type": "object", "additionalProperties": T::schema() })
     }
 }
 
@@ -415,9 +391,10 @@ fn plain_path(path: &str) -> bool {
     path.len() <= 255 && segments.is_some_and(|segments| segments.split('/').all(segment))
 }
 
-/// Implements `FromToml` for types that are parsed from strings: what is expected, the parser and the JSON Schema.
+/// Implements `FromToml` for types that are parsed from strings: what is expected, the parser, the JSON Schema, and the
+/// spelling that is compared.
 macro_rules! from_text {
-    ($($type:ty, $expected:expr => $read:expr, $schema:tt;)*) => {$(
+    ($($type:ty, $expected:expr => $read:expr, $schema:tt, $same:expr;)*) => {$(
         impl FromToml for $type {
             fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
                 reader.parsed(value, $expected, $read)
@@ -425,6 +402,11 @@ macro_rules! from_text {
 
             fn schema() -> Value {
                 json!($schema)
+            }
+
+            fn entry(text: &str) -> SettingEntry {
+                let same: fn(&str) -> String = $same;
+                SettingEntry::spelled(text, same(text))
             }
         }
     )*};
@@ -435,20 +417,21 @@ from_text! {
         "type": "string",
         "pattern": r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]+$",
         "examples": ["127.0.0.1:8443", "[::]:8443"],
-    };
+    }, |text| text.parse::<SocketAddr>().map_or_else(|_| text.to_owned(), |address| address.to_string());
     FieldName, "a header name such as \"X-Signature\"" => FieldName::new, {
         "type": "string",
         "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$",
         "examples": ["X-Signature"],
-    };
+    }, str::to_ascii_lowercase;
     RouteKey, ROUTE_EXPECTED => route, {
         "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260,
-    };
+    }, str::to_owned;
 }
 
-/// Implements `FromToml` for types of the domain, whose constructors return the problem.
+/// Implements `FromToml` for types of the domain, whose constructors return the problem: with the JSON Schema, and the
+/// spelling that is compared.
 macro_rules! from_domain {
-    ($($type:ty, $expected:literal => $construct:path, $schema:tt;)*) => {$(
+    ($($type:ty, $expected:literal => $construct:path, $schema:tt, $same:expr;)*) => {$(
         impl FromToml for $type {
             fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
                 let text = reader.text(value, $expected)?;
@@ -458,15 +441,21 @@ macro_rules! from_domain {
             fn schema() -> Value {
                 json!($schema)
             }
+
+            fn entry(text: &str) -> SettingEntry {
+                let same: fn(&str) -> String = $same;
+                SettingEntry::spelled(text, same(text))
+            }
         }
     )*};
 }
 
 from_domain! {
-    Amount, "an amount as a string, such as \"10000.00\"" => Amount::from_decimal_string, { "type": "string", "pattern": AMOUNT, "examples": ["10000.00"] };
-    ShopCode, "a string" => ShopCode::new, { "type": "string", "pattern": NAME };
-    Currency, "a string" => Currency::new, { "type": "string", "pattern": CURRENCY, "examples": ["EUR", "KES"] };
-    BrowserUrl, "a string" => BrowserUrl::new, { "type": "string", "pattern": WEB_URL, "maxLength": 2048 };
+    Amount, "an amount as a string, such as \"10000.00\"" => Amount::from_decimal_string, { "type": "string", "pattern": AMOUNT, "examples": ["10000.00"] },
+        |text| Amount::from_decimal_string(text).map_or_else(|_| text.to_owned(), |amount| amount.hundredths().to_string());
+    ShopCode, "a string" => ShopCode::new, { "type": "string", "pattern": NAME }, str::to_owned;
+    Currency, "a string" => Currency::new, { "type": "string", "pattern": CURRENCY, "examples": ["EUR", "KES"] }, str::to_ascii_lowercase;
+    BrowserUrl, "a string" => BrowserUrl::new, { "type": "string", "pattern": WEB_URL, "maxLength": 2048 }, str::to_owned;
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! the values mean together is checked in `compile`, where the tables are declared.
 
 mod leaf;
+mod list;
 mod schema;
 mod secret;
 mod syntax;
@@ -15,6 +16,7 @@ mod words;
 
 use std::fmt;
 use std::ops::Deref;
+use std::path::Path;
 
 use serde_json::Value;
 use toml::Spanned;
@@ -22,15 +24,18 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) use leaf::duration;
 pub(super) use leaf::{
-    BoundedDuration, CURRENCY, Cidr, Date, DisplayName, Entries, FieldName, LANGUAGE_TAG, List, NAME, RouteKey, Size,
-    Visible, WEB_URL, WholeSeconds, is_readable,
+    BoundedDuration, CURRENCY, Cidr, Date, DisplayName, FieldName, LANGUAGE_TAG, NAME, RouteKey, Size, Visible,
+    WEB_URL, WholeSeconds, is_readable, network,
 };
+pub(super) use list::{Entries, List};
 pub(super) use schema::{Absent, SchemaTable, add};
 pub(super) use secret::RawSecrets;
+pub(super) use syntax::parse;
 pub(super) use variable::{OrVariable, read_variable};
 pub(super) use words::{from_words, word};
 
 use super::problems::{Diagnostics, FileId, Span, names_a_secret};
+use super::setting::{DeclaredKey, OnChange, SettingEntry, SettingPlace, Settings};
 use crate::names::{did_you_mean, most_like, quoted};
 
 /// Top-level keys of merchants' and shops' files, which are easily added below a table by mistake.
@@ -145,6 +150,35 @@ pub(super) trait FromToml: Sized {
     /// Returns the JSON Schema of a value. It may accept more than [`Self::from_toml`] does, never less: an editor must
     /// not mark a correct value as wrong.
     fn schema() -> Value;
+
+    /// Returns the keys of a table; none for a value of another kind.
+    fn keys() -> Vec<DeclaredKey> {
+        Vec::new()
+    }
+
+    /// Returns what the change of a key of this type means, where the key's declaration does not state it. `None`: what
+    /// a change of its table means.
+    fn on_change() -> Option<OnChange> {
+        None
+    }
+
+    /// Reads the text of a value for comparison with another one.
+    fn entry(text: &str) -> SettingEntry {
+        SettingEntry::new(text)
+    }
+
+    /// Returns the texts of a list in one spelling.
+    fn united(texts: Vec<String>) -> Vec<String> {
+        texts
+    }
+
+    /// Adds the settings of a value, or of an absent one.
+    fn settings(value: Option<&DeValue<'_>>, at: &SettingPlace<'_>, settings: &mut Settings) {
+        match value {
+            Some(value) => settings.add(value, at, Self::entry),
+            None => settings.add_absent(at, Self::entry),
+        }
+    }
 }
 
 /// The longest value, in bytes, to which a correction is suggested.
@@ -272,34 +306,45 @@ const fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// Reads a whole file. For invalid TOML it returns nothing and notes the problems.
-pub(super) fn read<T: FromToml>(text: &str, file: FileId, diagnostics: &mut Diagnostics) -> Option<T> {
-    let document = syntax::parse(text, file, diagnostics)?;
-    T::from_toml(&document, &mut RawReader { diagnostics, file, path: Vec::new() })
+/// Reads a whole file. Notes its problems.
+pub(super) fn read<T: FromToml>(
+    document: &Spanned<DeValue<'_>>,
+    file: FileId,
+    diagnostics: &mut Diagnostics,
+) -> Option<T> {
+    T::from_toml(document, &mut RawReader { diagnostics, file, path: Vec::new() })
+}
+
+/// Returns the settings of a whole file; `None`: those of a file without any key.
+pub(super) fn settings<T: FromToml>(document: Option<&DeValue<'_>>, path: &Path) -> Settings {
+    let mut settings = Settings::default();
+    T::settings(document, &SettingPlace::top(path), &mut settings);
+    settings
 }
 
 /// Parses the default of a key's declaration.
 pub(super) fn default_of<T: FromToml>(written: &str) -> T {
     let mut diagnostics = Diagnostics::default();
-    let file = diagnostics.file(std::path::Path::new(""), "");
+    let file = diagnostics.file(Path::new(""), "");
     let mut reader = RawReader { diagnostics: &mut diagnostics, file, path: Vec::new() };
     let read = DeValue::parse(written).ok().and_then(|written| T::from_toml(&written, &mut reader));
     read.expect("a default is a value of its key's type")
 }
 
-/// Declares a table: a struct with one [`Field`] or [`Key`] for each key, its reader, its defaults, and the JSON Schema
-/// that editors check it by. The doc comment of a key is its description in the schema, in Markdown, so it is written
-/// for operators.
+/// Declares a table: a struct with one [`Field`] or [`Key`] for each key, its reader, its defaults, the JSON Schema
+/// that editors check it by, and what a change of each key means. The doc comment of a key is its description in the
+/// schema, in Markdown, so it is written for operators.
 ///
 /// `key: Type = "30s"` gives a default as TOML writes it. `key: Type = section` is a table that is read as empty when
 /// it is absent. `key: Type = required` makes the table wrong without the key. `where { ... }` adds JSON Schema
-/// keywords to those of the type, for a key or for the whole table. `key "NAME": Type` is for a key whose name is no
-/// Rust identifier.
+/// keywords to those of the type, for a key or for the whole table. `=> change`, an [`OnChange`], is what a change of the
+/// key means, and of every key below it that does not state its own; without any, it refuses what worked before.
+/// `key "NAME": Type` is for a key whose name is no Rust identifier.
 macro_rules! raw_table {
     (
         $(#[doc = $about:literal])*
         struct $name:ident $(where $rules:tt)? {
-            $($(#[doc = $key_about:literal])* $key:ident $($name_of_key:literal)?: $type:ty $(= $absent:tt)? $(where $more:tt)?,)*
+            $($(#[doc = $key_about:literal])* $key:ident $($name_of_key:literal)?: $type:ty $(= $absent:tt)? $(where $more:tt)? $(=> $change:expr)?,)*
         }
     ) => {
         $(#[doc = $about])*
@@ -347,11 +392,32 @@ macro_rules! raw_table {
                 $(table.extend(serde_json::json!($rules));)?
                 table.into_schema()
             }
+
+            fn keys() -> Vec<crate::rules::setting::DeclaredKey> {
+                vec![$(crate::rules::setting::DeclaredKey {
+                    name: crate::rules::raw::raw_table!(@name $key $($name_of_key)?),
+                    default: crate::rules::raw::raw_table!(@absent $($absent)?).default(),
+                    on_change: crate::rules::raw::raw_table!(@change $type $(=> $change)?),
+                    keys: <$type as crate::rules::raw::FromToml>::keys,
+                    settings: <$type as crate::rules::raw::FromToml>::settings,
+                },)*]
+            }
+
+            fn settings(
+                value: Option<&toml::de::DeValue<'_>>,
+                at: &crate::rules::setting::SettingPlace<'_>,
+                settings: &mut crate::rules::setting::Settings,
+            ) {
+                settings.add_table(&Self::keys(), value.and_then(toml::de::DeValue::as_table), at);
+            }
         }
     };
 
     (@name $key:ident) => { stringify!($key) };
     (@name $key:ident $name:literal) => { $name };
+
+    (@change $type:ty) => { <$type as crate::rules::raw::FromToml>::on_change() };
+    (@change $type:ty => $change:expr) => { Some($change) };
 
     (@field $type:ty) => { crate::rules::raw::Field<$type> };
     (@field $type:ty = required) => { crate::rules::raw::Field<$type> };

@@ -18,6 +18,14 @@ impl Absent {
     pub(crate) const fn is_wrong(self) -> bool {
         matches!(self, Self::Wrong)
     }
+
+    /// Returns the default.
+    pub(crate) const fn default(self) -> Option<&'static str> {
+        match self {
+            Self::Default(written) => Some(written),
+            Self::Unspecified | Self::Wrong => None,
+        }
+    }
 }
 
 /// A builder of the schema of a table.

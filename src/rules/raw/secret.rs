@@ -6,6 +6,7 @@ use toml::de::DeValue;
 
 use super::{FromToml, List, RawReader};
 use crate::rules::secret::SecretRef;
+use crate::rules::setting::{OnChange, SettingEntry};
 
 /// The pattern of a secret: a reference with a name, or a text that does not look like a reference.
 const ONE_SECRET: &str = r"^(env:[^=]+|file:[\s\S]+|(?![ \t]*([Ee][Nn][Vv]|[Ff][Ii][Ll][Ee])[ \t]*:)[\s\S]+)$";
@@ -49,5 +50,19 @@ impl FromToml for RawSecrets {
             "items": SecretRef::schema(),
             "examples": ["env:NAME", "file:../secrets/name", ["env:NEW", "env:OLD"]],
         })
+    }
+
+    fn on_change() -> Option<OnChange> {
+        Some(OnChange::secret())
+    }
+
+    /// Shows a reference, and of a secret only that it is one.
+    fn entry(text: &str) -> SettingEntry {
+        match SecretRef::parse(text) {
+            Ok(SecretRef::Environment(_) | SecretRef::File(_)) => SettingEntry::new(text),
+            Ok(SecretRef::Literal(_)) | Err(_) => {
+                SettingEntry { same: text.to_owned(), shown: "a literal secret".to_owned() }
+            }
+        }
     }
 }

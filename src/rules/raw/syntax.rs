@@ -9,7 +9,11 @@ use crate::rules::problems::{Diagnostics, FileId};
 const MOST_ERRORS: usize = 5;
 
 /// Parses a file; notes syntax errors.
-pub(super) fn parse<'t>(text: &'t str, file: FileId, diagnostics: &mut Diagnostics) -> Option<Spanned<DeValue<'t>>> {
+pub(in crate::rules) fn parse<'t>(
+    text: &'t str,
+    file: FileId,
+    diagnostics: &mut Diagnostics,
+) -> Option<Spanned<DeValue<'t>>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Some(Spanned::new(0..0, DeValue::Table(table.into_inner())));

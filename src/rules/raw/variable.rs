@@ -9,6 +9,7 @@ use toml::de::DeValue;
 use super::{FromToml, RawReader, add};
 use crate::rules::problems::Diagnostics;
 use crate::rules::secret::SecretRef;
+use crate::rules::setting::SettingEntry;
 
 /// The pattern of a reference to a variable, for keys that have a pattern of their own.
 pub(in crate::rules) const VARIABLE: &str = "^env:[^=]+$";
@@ -44,6 +45,10 @@ impl<T: FromToml> FromToml for OrVariable<T> {
             examples.push("env:NAME".into());
         }
         schema
+    }
+
+    fn entry(text: &str) -> SettingEntry {
+        T::entry(text)
     }
 }
 

@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::*;
+use crate::rules::compile::RawGateway;
+use crate::rules::raw::FromToml as _;
+use crate::rules::setting::DeclaredKey;
 use crate::rules::{FileKind, file_schema};
 
 const PAGE: &str = include_str!("../../../docs/rules.md");
@@ -126,4 +129,18 @@ fn the_smallest_rules_load() {
     let loaded = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false });
     let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}"));
     assert!(loaded.api_key("acme-live").is_some() && loaded.shops.len() == 1 && loaded.warnings.is_empty());
+}
+
+#[test]
+fn tables_state_that_their_keys_need_a_restart() {
+    let properties = file_schema(FileKind::Gateway)["properties"].clone();
+    for table in RawGateway::keys() {
+        let about = properties[table.name]["description"].as_str().unwrap();
+        let (waits, live): (Vec<DeclaredKey>, Vec<DeclaredKey>) =
+            (table.keys)().into_iter().partition(|key| key.on_change.is_some_and(|change| change.restart.is_some()));
+        assert_eq!(!waits.is_empty(), about.contains("Changes take effect after a restart"), "{}: {about}", table.name);
+        for key in live.iter().filter(|_| !waits.is_empty()) {
+            assert!(about.contains(&format!("`{}`", key.name)), "{}.{} takes effect at once", table.name, key.name);
+        }
+    }
 }
