@@ -32,7 +32,7 @@ impl Default for MerchantTraffic {
 }
 
 /// The traffic of a merchant since the process first loaded it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
 pub struct TrafficView {
     /// v1 requests with a valid signature.
     pub v1: u64,

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use super::sample::Sampled;
+use crate::domain::{MerchantId, OrderId, UnixMillis};
 use crate::rules::read_span;
 use crate::store::{
     CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, Outbox, StoreError,
@@ -118,7 +119,7 @@ pub fn read_cursor(text: &str) -> Option<CallbackCursor> {
 }
 
 /// A slice of the list.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Slice {
     /// The callbacks, newest first.
     pub callbacks: Vec<CallbackRecord>,
@@ -139,7 +140,7 @@ impl Slice {
 
     /// Returns the slice as a JSON document, as of `now`.
     #[must_use]
-    pub fn document(&self, now: UnixMillis) -> impl Serialize {
+    pub fn document(&self, now: UnixMillis) -> ListDocument<'_> {
         let all = self.callbacks.iter();
         let callbacks = all.map(|callback| CallbackDocument::of(callback, now, callback.tries)).collect();
         ListDocument { callbacks, next: self.next.map(write_cursor) }
@@ -172,24 +173,24 @@ pub async fn pasted_order_id(
 
 /// Returns a callback with its attempts as a JSON document, as of `now`.
 #[must_use]
-pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry], now: UnixMillis) -> impl Serialize + 'a {
-    CallbackDocument::of(callback, now, tries.iter().map(TryDocument::of).collect::<Vec<_>>())
+pub fn document<'a>(
+    callback: &'a CallbackRecord,
+    tries: &'a [CallbackTry],
+    now: UnixMillis,
+) -> CallbackDocument<'a, Vec<TryDocument<'a>>> {
+    CallbackDocument::of(callback, now, tries.iter().map(TryDocument::of).collect())
 }
 
 /// Returns a sample and its outcome as a JSON document, with the body exactly as sent.
 #[must_use]
-pub fn sample_document<'a>(
-    id: &'a str,
-    through: &'static str,
-    url: &'a CallbackUrl,
-    body: &'a str,
-    tried: &'a CallbackTry,
-) -> impl Serialize + 'a {
-    SampleDocument { id, through, url: url.as_str(), body, tried: TryDocument::of(tried) }
+pub fn sample_document(sampled: &Sampled) -> SampleDocument<'_> {
+    let Sampled { id, through, url, body, tried } = sampled;
+    SampleDocument { id, through: through.as_str(), url: url.as_str(), body, tried: TryDocument::of(tried) }
 }
 
+/// A sample with its outcome.
 #[derive(Serialize)]
-struct SampleDocument<'a> {
+pub struct SampleDocument<'a> {
     id: &'a str,
     #[serde(rename = "kind")]
     through: &'static str,
@@ -199,15 +200,16 @@ struct SampleDocument<'a> {
     tried: TryDocument<'a>,
 }
 
+/// A slice of the list.
 #[derive(Serialize)]
-struct ListDocument<'a> {
+pub struct ListDocument<'a> {
     callbacks: Vec<CallbackDocument<'a, u32>>,
     next: Option<String>,
 }
 
 /// A callback, with the number of its attempts or with the attempts themselves.
 #[derive(Serialize)]
-struct CallbackDocument<'a, Tries> {
+pub struct CallbackDocument<'a, Tries> {
     id: String,
     state: &'static str,
     merchant: &'a str,
@@ -233,8 +235,9 @@ struct CallbackDocument<'a, Tries> {
     tries: Tries,
 }
 
+/// An attempt to send a callback.
 #[derive(Serialize)]
-struct TryDocument<'a> {
+pub struct TryDocument<'a> {
     at: String,
     duration_ms: u64,
     status: Option<u16>,
@@ -296,7 +299,8 @@ fn reported(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::domain::{Direction, TransactionId};
+    use crate::auth::Interface;
+    use crate::domain::{CallbackUrl, Direction, TransactionId};
     use crate::store::{CallbackId, CallbackSubject, CallbackTarget};
 
     /// Returns a callback with two attempts, of the operation with this number.
@@ -381,15 +385,20 @@ pub(crate) mod tests {
 
     #[test]
     fn the_document_of_a_sample() {
-        let url = CallbackUrl::new("https://shop.example/cb").unwrap();
         let outcome = TryOutcome::Status(200);
         let tried = CallbackTry { at: UnixMillis(1_767_323_045_678), duration: Duration::from_millis(12), outcome };
         let expected = concat!(
             r#"{"id":"sample_1","kind":"v2","url":"https://shop.example/cb","body":"{\"order_id\":\"sample-1\"}","#,
             r#""at":"2026-01-02T03:04:05.678Z","duration_ms":12,"status":200,"error":null}"#
         );
-        let body = r#"{"order_id":"sample-1"}"#;
-        assert_eq!(json(&sample_document("sample_1", "v2", &url, body, &tried)), expected);
+        let sampled = Sampled {
+            id: "sample_1".to_owned(),
+            through: Interface::V2,
+            url: CallbackUrl::new("https://shop.example/cb").unwrap(),
+            body: r#"{"order_id":"sample-1"}"#.to_owned(),
+            tried,
+        };
+        assert_eq!(json(&sample_document(&sampled)), expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, Output, State, escape_formatter};
 
-use crate::domain::{UnixMillis, escaped_where, is_deceptive, visible};
+use crate::domain::{CallbackUrl, UnixMillis, escaped_where, is_deceptive, visible};
 use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// Adds all filters to the templates' environment.
@@ -17,8 +17,8 @@ pub(super) fn add_filters(templates: &mut Environment<'_>) {
             Some(text) => read_rfc3339(text).map(Timestamp::as_millisecond),
             None => at.as_i64(),
         };
-        let now = state.lookup("now").and_then(|now| now.as_i64()).unwrap_or_default();
-        Value::from_safe_string(time(UnixMillis(at.unwrap_or_default()), UnixMillis(now)))
+        let now = state.lookup("chrome").and_then(|chrome| chrome.get_attr("made_at").ok()?.as_i64());
+        Value::from_safe_string(time(UnixMillis(at.unwrap_or_default()), UnixMillis(now.unwrap_or_default())))
     });
     templates.add_filter("date", |at: i64| rfc3339(UnixMillis(at)).chars().take(10).collect::<String>());
     templates.add_filter("json", |value: &Value| serde_json::to_string(value).unwrap_or_default());
@@ -27,6 +27,14 @@ pub(super) fn add_filters(templates: &mut Environment<'_>) {
     templates.add_filter("count", count);
     templates.add_filter("millis", millis);
     templates.add_filter("url", percent_encoded);
+    templates.add_filter("origin", |url: &str| {
+        CallbackUrl::new_allowing_http(url).map_or_else(|_| String::new(), |url| url.origin())
+    });
+    templates.add_filter("shortened", shortened);
+    templates.add_filter("capitalized", capitalized);
+    templates
+        .add_filter("clock", |at: i64| rfc3339(UnixMillis(at)).chars().take(19).collect::<String>().replace('T', " "));
+    templates.add_filter("outcome", outcome);
     templates.add_filter("share", |v1: u64, v2: u64| Value::from_safe_string(share(v1, v2)));
     templates.add_filter("bar", |count: u64, largest: u64| Value::from_safe_string(bar(count, largest)));
     templates.add_filter("query", |filter: &Value, after: Option<&str>| query(filter, after));
@@ -46,7 +54,7 @@ fn time(at: UnixMillis, now: UnixMillis) -> String {
 }
 
 /// Returns how long ago a time is, or how soon it comes, in its largest unit.
-pub(super) fn age(at: UnixMillis, now: UnixMillis) -> String {
+fn age(at: UnixMillis, now: UnixMillis) -> String {
     let (span, is_past) = if at > now { (now.until(at), false) } else { (at.until(now), true) };
     let seconds = span.as_secs();
     let text = match seconds {
@@ -89,6 +97,28 @@ fn badge(word: &str) -> String {
         _ => "plain",
     };
     format!("<b class=\"badge {tone}\">{}</b>", escaped(word))
+}
+
+/// Writes the outcome of an attempt to send a callback.
+fn outcome(attempt: &Value) -> Result<Value, Error> {
+    let (status, error) = (attempt.get_attr("status")?, attempt.get_attr("error")?);
+    let tone = if error.is_none() && status.as_i64().is_some_and(|status| status / 100 == 2) { "good" } else { "bad" };
+    let text = error.as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
+    Ok(Value::from_safe_string(format!("<span class=\"dot {tone}\">{}</span>", escaped(&text))))
+}
+
+/// Returns the beginning of a text that others choose, which ends with `…`: a page has a bound.
+pub(crate) fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns a text with its first letter in upper case.
+fn capitalized(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 /// Writes a value of a template. Texts of others are escaped so that none can turn the text beside it or look like another
@@ -150,8 +180,7 @@ fn query(filter: &Value, after: Option<&str>) -> Result<String, Error> {
 }
 
 /// Writes the address of a page: its path, and the members of its query that are not empty.
-#[must_use]
-pub fn address(path: &str, members: &[(&str, &str)]) -> String {
+pub(crate) fn address(path: &str, members: &[(&str, &str)]) -> String {
     let mut text = path.to_owned();
     for (number, (name, value)) in members.iter().filter(|(_, value)| !value.is_empty()).enumerate() {
         // Writing to a string cannot fail.
@@ -174,7 +203,7 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// Escapes a text for HTML, in text and in attribute values in quotes, and what could turn the text beside it.
-pub(super) fn escaped(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for character in escaped_where(text, is_deceptive).chars() {
         match character {

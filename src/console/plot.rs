@@ -3,7 +3,9 @@
 
 use std::fmt::{self, Write as _};
 
-use super::format::{count, escaped};
+use serde::Serialize;
+
+use super::format::count;
 use crate::domain::UnixMillis;
 use crate::wire::time::rfc3339;
 
@@ -11,46 +13,66 @@ use crate::wire::time::rfc3339;
 const MOST_SERIES: usize = 6;
 
 /// The most points of a line; further ones are not drawn.
-const MOST_POINTS: usize = 360;
+const MOST_POINTS: u32 = 360;
 
-/// The size of the drawing in its own units. The page stretches it.
+/// The size of the drawing in its own units, as the template has it. The page stretches it.
 const WIDTH: u32 = 720;
 const HEIGHT: f64 = 160.0;
 
 /// Figures over time.
 #[derive(Debug, Clone, Default)]
-pub struct Plot {
+pub(crate) struct Plot<'a> {
     /// What the figures are.
-    pub title: String,
+    pub title: &'a str,
     /// What they mean, in a few words.
-    pub subtitle: String,
-    /// Their unit.
+    pub subtitle: &'a str,
     pub unit: PlotUnit,
     /// The time of the last point.
     pub until: UnixMillis,
     /// The time between two points, in seconds.
     pub step_seconds: u32,
-    /// The lines, at most 6, the most important first.
-    pub series: Vec<PlotSeries>,
+    /// The lines, the most important first.
+    pub series: Vec<PlotSeries<'a>>,
 }
 
 /// A line of a plot.
 #[derive(Debug, Clone, Default)]
-pub struct PlotSeries {
-    /// Its name.
-    pub name: String,
-    /// Its points, the last one at the plot's end; at most 360. `None`: no figure is known.
+pub(crate) struct PlotSeries<'a> {
+    pub name: &'a str,
+    /// Its points, the last one at the plot's end. `None`: no figure is known.
     pub points: Vec<Option<f64>>,
 }
 
-/// The unit of figures.
+/// The unit of figures: events a second, or seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum PlotUnit {
-    /// Events a second.
+pub(crate) enum PlotUnit {
     #[default]
     PerSecond,
-    /// Seconds.
     Seconds,
+}
+
+/// A plot as the template draws it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Drawing<'a> {
+    title: &'a str,
+    subtitle: &'a str,
+    /// Whether no figure was taken yet.
+    is_new: bool,
+    /// The top of the scale, and its middle.
+    scale: [String; 2],
+    /// The hours and minutes of the first point, the middle one and the last.
+    clocks: [String; 3],
+    /// Empty: no line has a figure.
+    lines: Vec<DrawnLine<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct DrawnLine<'a> {
+    name: &'a str,
+    /// The `d` of its path.
+    path: String,
+    now: Option<String>,
+    most: String,
 }
 
 impl PlotUnit {
@@ -87,10 +109,11 @@ fn scale(most: f64) -> f64 {
     steps.into_iter().find(|step| *step >= most).unwrap_or(most)
 }
 
-impl PlotSeries {
+impl PlotSeries<'_> {
     /// Returns the points that are drawn, without the oldest where there are too many.
     fn drawn(&self) -> &[Option<f64>] {
-        self.points.get(self.points.len().saturating_sub(MOST_POINTS)..).unwrap_or_default()
+        let most = usize::try_from(MOST_POINTS).unwrap_or(usize::MAX);
+        self.points.get(self.points.len().saturating_sub(most)..).unwrap_or_default()
     }
 
     /// Returns the figures that are drawn. What is no finite number is a gap.
@@ -109,8 +132,7 @@ impl PlotSeries {
 
     /// Writes the line as a path of relative steps. Gaps interrupt it, and level stretches are one step.
     fn path(&self, out: &mut String, step: u32, top: f64) -> fmt::Result {
-        let missing = MOST_POINTS.saturating_sub(self.drawn().len());
-        let mut x = step * u32::try_from(missing).unwrap_or(0);
+        let mut x = step * MOST_POINTS.saturating_sub(u32::try_from(self.drawn().len()).unwrap_or(MOST_POINTS));
         let (mut last, mut level): (Option<f64>, u32) = (None, 0);
         for point in self.drawn() {
             let y =
@@ -140,60 +162,27 @@ fn end_level(out: &mut String, level: &mut u32) -> fmt::Result {
     }
 }
 
-impl Plot {
-    /// Draws the plot with its labels and its table. `number` distinguishes the plots of a page.
-    pub(super) fn figure(&self, number: usize) -> String {
-        let mut out = String::with_capacity(8 << 10);
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut out, number);
-        out
-    }
-
-    fn series(&self) -> impl Iterator<Item = (usize, &PlotSeries)> {
-        self.series.iter().take(MOST_SERIES).enumerate()
-    }
-
-    fn write(&self, out: &mut String, number: usize) -> fmt::Result {
-        let (title, subtitle) = (escaped(&self.title), escaped(&self.subtitle));
-        write!(out, "<figure class=\"panel plot\"><figcaption><h3>{title}</h3><p>{subtitle}</p></figcaption>")?;
-        if self.series.iter().all(|series| series.figures().next().is_none()) {
-            let is_new = self.series.iter().all(|series| series.points.is_empty());
-            let why = if is_new { "The first figures come within seconds." } else { "No figure in the last hour." };
-            return write!(out, "<p class=\"empty\">{why}</p></figure>");
+impl Plot<'_> {
+    /// Draws the plot.
+    pub(crate) fn drawing(&self) -> Drawing<'_> {
+        let has_figures = self.series.iter().any(|series| series.figures().next().is_some());
+        let drawn = self.series.iter().take(if has_figures { MOST_SERIES } else { 0 });
+        let top = scale(drawn.clone().map(PlotSeries::most).fold(0.0, f64::max));
+        let label = |value| self.unit.label(value);
+        let lines = drawn.map(|series| {
+            let mut path = String::new();
+            // Writing to a string cannot fail.
+            let _ = series.path(&mut path, WIDTH / MOST_POINTS, top);
+            DrawnLine { name: series.name, path, now: series.now().map(label), most: label(series.most()) }
+        });
+        Drawing {
+            title: self.title,
+            subtitle: self.subtitle,
+            is_new: self.series.iter().all(|series| series.points.is_empty()),
+            scale: [label(top), label(top / 2.0)],
+            clocks: [MOST_POINTS - 1, (MOST_POINTS - 1) / 2, 0].map(|steps| self.clock(steps)),
+            lines: lines.collect(),
         }
-        let top = scale(self.series().map(|(_, series)| series.most()).fold(0.0, f64::max));
-        self.write_drawing(out, number, top)?;
-        self.write_table(out)?;
-        out.write_str("</figure>")
-    }
-
-    fn write_drawing(&self, out: &mut String, number: usize, top: f64) -> fmt::Result {
-        let (title, description) = (escaped(&self.title), escaped(&self.description()));
-        let points = u32::try_from(MOST_POINTS).unwrap_or(WIDTH);
-        let step = WIDTH / points;
-        write!(
-            out,
-            "<div class=\"drawing\"><svg viewBox=\"0 -4 {WIDTH} 168\" preserveAspectRatio=\"none\" role=\"img\" \
-             aria-labelledby=\"t{number} d{number}\"><title id=\"t{number}\">{title}</title><desc id=\"d{number}\">{description}\
-             </desc><path class=\"grid\" d=\"M0 0h{WIDTH}M0 80h{WIDTH}\"/><path class=\"zero\" d=\"M0 160h{WIDTH}\"/>"
-        )?;
-        for (place, series) in self.series() {
-            write!(out, "<path class=\"s{place}\" d=\"")?;
-            series.path(out, step, top)?;
-            out.write_str("\"/>")?;
-        }
-        let label = |value| escaped(&self.unit.label(value));
-        write!(
-            out,
-            "</svg><div class=\"y\" aria-hidden=\"true\"><span>{}</span><span>{}</span><span>0</span></div>",
-            label(top),
-            label(top / 2.0)
-        )?;
-        let [from, middle, until] = [points - 1, (points - 1) / 2, 0].map(|steps| self.clock(steps));
-        write!(
-            out,
-            "<div class=\"x\" aria-hidden=\"true\"><span>{from}</span><span>{middle}</span><span>{until}</span></div></div>"
-        )
     }
 
     /// Returns the hour and minute of the point so many steps before the last.
@@ -201,49 +190,19 @@ impl Plot {
         let before = i64::from(self.step_seconds).saturating_mul(i64::from(steps)).saturating_mul(1000);
         rfc3339(UnixMillis(self.until.0.saturating_sub(before))).get(11..16).unwrap_or_default().to_owned()
     }
-
-    /// States the figures in a sentence for each line.
-    fn description(&self) -> String {
-        let mut text = format!("Until {} UTC.", self.clock(0));
-        for (_, series) in self.series() {
-            let now = series.now().map_or_else(|| "unknown".to_owned(), |now| self.unit.label(now));
-            let _ = write!(text, " {}: now {now}, at most {}.", series.name, self.unit.label(series.most()));
-        }
-        text
-    }
-
-    fn write_table(&self, out: &mut String) -> fmt::Result {
-        let title = escaped(&self.title);
-        write!(
-            out,
-            "<table class=\"legend\" aria-label=\"{title}, figures\"><thead><tr><th scope=\"col\">Line</th><th scope=\"col\">Now</th>\
-             <th scope=\"col\">Highest</th></tr></thead><tbody>"
-        )?;
-        for (place, series) in self.series() {
-            let (name, now) =
-                (escaped(&series.name), series.now().map_or_else(|| "–".to_owned(), |now| self.unit.label(now)));
-            write!(
-                out,
-                "<tr><th scope=\"row\"><svg viewBox=\"0 0 24 6\" aria-hidden=\"true\"><path class=\"s{place}\" d=\"M0 3h24\"/></svg>\
-                 {name}</th><td>{now}</td><td>{}</td></tr>",
-                self.unit.label(series.most())
-            )?;
-        }
-        out.write_str("</tbody></table>")
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn plot(points: &[Option<f64>]) -> Plot {
+    fn plot(points: &[Option<f64>]) -> Plot<'static> {
         Plot {
-            title: "Requests <&\"".into(),
+            title: "Requests <&\"",
             unit: PlotUnit::PerSecond,
             until: UnixMillis(1_795_522_325_000),
             step_seconds: 10,
-            series: vec![PlotSeries { name: "v1 <create>".into(), points: points.to_vec() }],
+            series: vec![PlotSeries { name: "v1 <create>", points: points.to_vec() }],
             ..Plot::default()
         }
     }
@@ -288,22 +247,5 @@ mod tests {
         for (value, text) in [(0.0, "0"), (0.000_25, "250 µs"), (0.0025, "2.5 ms"), (1.25, "1.25 s")] {
             assert_eq!(PlotUnit::Seconds.label(value), text);
         }
-    }
-
-    #[test]
-    fn a_figure_has_labels_a_description_and_a_zero_line() {
-        let figure = plot(&[Some(3.0), Some(12.0), Some(7.0)]).figure(4);
-        for part in [
-            "<title id=\"t4\">Requests &lt;&amp;&quot;</title>",
-            "Until 12:12 UTC. v1 &lt;create&gt;: now 7/s, at most 12/s.",
-            "<path class=\"zero\" d=\"M0 160h720\"/>",
-            "<span>12/s</span><span>6/s</span><span>0</span>",
-            "<span>11:12</span><span>11:42</span><span>12:12</span>",
-            "<td>7/s</td><td>12/s</td>",
-        ] {
-            assert!(figure.contains(part), "{part} in {figure}");
-        }
-        assert!(plot(&[None]).figure(0).contains("No figure in the last hour."));
-        assert!(plot(&[]).figure(0).contains("The first figures come within seconds."));
     }
 }

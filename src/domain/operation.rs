@@ -171,6 +171,17 @@ pub enum ProviderKind {
     Http,
 }
 
+impl ProviderKind {
+    /// Returns its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+            Self::Http => "http",
+        }
+    }
+}
+
 /// The part of an operation that depends on its direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {

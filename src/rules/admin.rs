@@ -37,7 +37,8 @@ impl fmt::Display for AdminListen {
 }
 
 /// The rights of a user of the console, the greater the more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Looks.
     Viewer,

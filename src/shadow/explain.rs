@@ -1,6 +1,7 @@
 //! Explains one v1 create: the origin and the rule of every member of the v2 body, the v1 members that are left out, what
 //! the embedded engine adds and drops, and whether the create would be accepted.
 
+use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::masking::{masked_body, masked_json, masked_value};
@@ -14,7 +15,7 @@ use crate::v1::translate::{BodyBytes, LeftOut, MemberSource, OriginOf, Origins, 
 use crate::wire::v1::{PAYMENT_DATA, V1Create, read_create};
 
 /// A v1 body as it is shown to an operator. It holds no card number, however the body spells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The body.
     pub body: String,
@@ -26,7 +27,8 @@ pub struct Explanation {
 
 /// What would become of a v1 create whose order is new, if v2 got it now. The merchant's balance and the customer's daily
 /// limit are not checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum ExplainedVerdict {
     /// An operation would be created.
     Accepted {
@@ -46,7 +48,8 @@ pub enum ExplainedVerdict {
 }
 
 /// What becomes of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MemberFate {
     /// It is in the v2 body.
     Forwarded,
@@ -61,7 +64,7 @@ pub enum MemberFate {
 }
 
 /// A member of a v1 body, of its v2 body, or of both.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExplainedMember {
     /// What becomes of it.
     pub fate: MemberFate,

@@ -32,7 +32,7 @@ pub struct CreateVerdict {
 }
 
 /// Why a v1 create would be refused. It holds no value that was sent.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Refusal {
     /// The member by its v1 name; empty for the body as a whole. Names that no rule has are masked.
     pub member: Box<str>,

@@ -131,7 +131,7 @@ pub struct StatusUpdate {
 }
 
 /// What has no answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Unanswered {
     /// Those whose request is being sent, or was when a process ended.
     pub open: Backlog,
@@ -142,7 +142,7 @@ pub struct Unanswered {
 }
 
 /// The entries in a state, or jobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Backlog {
     /// How many, up to the bound of the query.
     pub count: u64,

@@ -13,8 +13,11 @@ mod api;
 
 pub use api::AuditTrail;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use super::sql::{Columns, CorruptRow, Parameter, Sql, Transaction, params, sql};
@@ -139,10 +142,11 @@ impl NewAction {
     }
 }
 
-/// An action as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An action as stored, and as the console shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActionRecord {
     /// Its number.
+    #[serde(skip)]
     pub id: ActionId,
     /// When it began.
     pub at: UnixMillis,
@@ -159,10 +163,12 @@ pub struct ActionRecord {
     /// What the action changes.
     pub target: Box<str>,
     /// A JSON object of texts: names and values of what was requested.
+    #[serde(serialize_with = "serialize_members")]
     pub parameters: Box<str>,
     /// The version of the rules that were in force.
     pub rules_version: Box<str>,
     /// The key of the form that was sent.
+    #[serde(skip)]
     pub form: Option<FormKey>,
     /// Its end; `None`: unfinished.
     pub end: Option<ActionEnd>,
@@ -192,6 +198,11 @@ impl ActionRecord {
     pub const MAX_PARAMETERS: usize = 16;
 }
 
+/// Serializes the text of a JSON object of texts as that object.
+fn serialize_members<S: Serializer>(json: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serde_json::from_str::<BTreeMap<String, String>>(json).unwrap_or_default().serialize(serializer)
+}
+
 /// The end of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionEnd {
@@ -199,6 +210,16 @@ pub struct ActionEnd {
     pub at: UnixMillis,
     /// What came of it, for people.
     pub outcome: Box<str>,
+}
+
+impl Serialize for ActionEnd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut end = serializer.serialize_struct("ActionEnd", 3)?;
+        end.serialize_field("at", &self.at)?;
+        end.serialize_field("outcome", &self.outcome)?;
+        end.serialize_field("is_failure", &self.is_failure())?;
+        end.end()
+    }
 }
 
 impl ActionEnd {

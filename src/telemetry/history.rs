@@ -70,7 +70,7 @@ impl HistoryPoint {
 }
 
 /// Refused requests of a reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct RefusalCount {
     /// The reason, a word of the metrics.
     pub reason: &'static str,

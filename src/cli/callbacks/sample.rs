@@ -27,10 +27,7 @@ pub(super) async fn run(rules: &RuleSet, args: &SampleCallback, out: &mut dyn Wr
     let (outbound, random) = (Outbound::default(), SystemRandomness::default());
     let sampled = sample(rules, &outbound, &SystemClock, &random, &wanted).await.map_err(CliError::failed)?;
     match args.format {
-        Format::Json => {
-            let Sampled { id, through, url, body, tried } = &sampled;
-            write_json(&sample_document(id, through.as_str(), url, body, tried), out)?;
-        }
+        Format::Json => write_json(&sample_document(&sampled), out)?,
         Format::Text => write_text(&sampled, out)?,
     }
     ok_if(sampled.tried.outcome.is_delivered())

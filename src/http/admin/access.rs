@@ -8,15 +8,18 @@ use http::header::{AUTHORIZATION, COOKIE, ORIGIN};
 use http::{HeaderMap, HeaderName};
 use sha2::{Digest as _, Sha256};
 
+use serde::Serialize;
+
+use super::chrome::Chrome;
 use super::failures::Failures;
 use super::form::Form;
 use super::guard::{RequestOrigin, only};
 use super::reply::{self, AdminReply, Rejection};
-use super::request::{AdminRequest, ConnectionEnds, SignedIn};
+use super::request::{AdminRequest, ConnectionEnds};
 use super::routes::return_path;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, SignedIn};
 use crate::clock::Random;
-use crate::console::{self, Chrome, PageView, SignInView};
+use crate::console::{self, PageTemplate};
 use crate::domain::UnixMillis;
 use crate::rules::{AdminRules, AdminUser, Role};
 use crate::v1::query::parameter;
@@ -159,13 +162,24 @@ impl Access {
     }
 }
 
+/// The sign-in form: fields `token` and `to`.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct SignInPage<'a> {
+    /// The path to show after signing in.
+    pub to: &'a str,
+    /// Whether the browser requests that path at once, since it may have a session whose cookie it did not send.
+    pub is_repeated: bool,
+    /// Why the last attempt failed.
+    pub problem: Option<&'a str>,
+}
+
 /// Returns the sign-in form. `to`: the page to return to.
 fn sign_in_form(head: AdminHead<'_>, to: &str, problem: Option<&str>) -> String {
     // After a link on another site the browser sends no `SameSite=Strict` cookie, here neither. The form requests the other
     // page once more, as a page of the same site: with the cookie, if there is one.
     let is_repeated = problem.is_none() && head.origin == RequestOrigin::ForeignLink;
-    let view = SignInView { to: to.to_owned(), is_repeated, problem: problem.map(str::to_owned) };
-    console::render(PageView::SignIn(&view), &Chrome { made_at: head.now, ..Chrome::default() })
+    let view = SignInPage { to, is_repeated, problem };
+    console::render(PageTemplate::SignIn, &view, &Chrome { made_at: head.now, ..Chrome::default() })
 }
 
 fn signed_in(user: &AdminUser, has_session: bool) -> SignedIn {

@@ -1,25 +1,28 @@
 //! The `/api/callbacks` endpoints: list, show and resend callbacks, and send samples.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::console::{self, Audited};
+use super::parameters::{CallbackFilter, FilterWords, given, read, sample_request};
 use super::reply::{self, AdminReply};
 use super::request::AdminRequest;
-use super::source::{AdminSource, SampleRequest};
-use crate::auth::Interface;
-use crate::callback::Sampled;
+use super::source::AdminSource;
 use crate::callback::listing::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MAX_CALLBACKS, Moment, Slice, SpanEnd, document, pasted_order_id, read_cursor,
-    read_states, sample_document, write_cursor,
+    DEFAULT_LIMIT, MAX_CALLBACKS, Slice, document, pasted_order_id, sample_document, write_cursor,
 };
-use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::domain::MerchantId;
 use crate::error::RequestError;
-use crate::store::{CallbackCursor, CallbackId, CallbackQuery, CallbackState, Resent, StoreError};
+use crate::store::{CallbackId, CallbackQuery, CallbackState, Resent, StoreError};
 use crate::v1::query::parameters;
 
 /// How many failed callbacks one request requeues without a `limit`.
 const RESEND_LIMIT: usize = 500;
+
+const WORDS: FilterWords = FilterWords {
+    states: "must be a list of `pending`, `delivered` and `failed`, separated by commas",
+    order_without_merchant: "requires `merchant`",
+    after: "must be the `next` of an earlier reply",
+};
 
 /// Why a request is refused.
 enum Refusal {
@@ -71,25 +74,11 @@ pub(super) async fn list(source: &dyn AdminSource, query: Option<&str>) -> Admin
 
 async fn try_list(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let names = ["state", "merchant", "order_id", "since", "until", "limit", "after"];
-    let [state, merchant, order_id, since, until, limit, after] = parameters(query, names)?;
-    if order_id.is_some() && merchant.is_none() {
-        return Err(RequestError::member("order_id", "requires `merchant`").into());
-    }
-    let now = source.now();
-    let limit = parse("limit", limit, LIMIT, read_limit)?.unwrap_or(DEFAULT_LIMIT);
-    let mut query = CallbackQuery {
-        states: parse("state", state, STATES, read_states)?.unwrap_or_else(|| DEFAULT_STATES.into()),
-        merchant: parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
-        order_id: order_id
-            .map(|text| OrderId::new(&text))
-            .transpose()
-            .map_err(|invalid| RequestError::invalid("order_id", &invalid))?,
-        since: time(SpanEnd::Since, since, now)?,
-        until: time(SpanEnd::Until, until, now)?,
-        after: cursor(after)?,
-        // One more shows whether there is a next slice.
-        limit: limit + 1,
-    };
+    let [state, merchant, order_id, since, until, limit, after] = given(query, names)?;
+    let filter = CallbackFilter::of([state, merchant, order_id, since, until]);
+    // One more shows whether there is a next slice.
+    let limit = read_limit(&limit)?.unwrap_or(DEFAULT_LIMIT);
+    let mut query = filter.query(&WORDS, &after, limit + 1, source.now())?;
     check_merchant(source, query.merchant.as_ref()).await?;
     if let (Some(merchant), Some(order_id)) = (&query.merchant, query.order_id.take()) {
         query.order_id = Some(pasted_order_id(source.store(), merchant, order_id).await?);
@@ -148,23 +137,15 @@ pub(super) async fn resend_failed(source: &Arc<dyn AdminSource>, request: &Admin
 }
 
 async fn try_resend_failed(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> Result<AdminReply, Refusal> {
-    let names = ["state", "merchant", "since", "until", "limit", "after"];
-    let [state, merchant, since, until, limit, after] = parameters(request.query, names)?;
+    let [state, merchant, since, until, limit, after] =
+        given(request.query, ["state", "merchant", "since", "until", "limit", "after"])?;
     // Required, so that a request without parameters does not resend everything.
-    if state.as_deref() != Some(CallbackState::Failed.as_str()) {
+    if state != CallbackState::Failed.as_str() {
         return Err(RequestError::member("state", "is required and must be `failed`").into());
     }
-    let now = source.now();
-    let limit = parse("limit", limit, LIMIT, read_limit)?.unwrap_or(RESEND_LIMIT);
-    let query = CallbackQuery {
-        states: vec![CallbackState::Failed],
-        merchant: parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
-        order_id: None,
-        since: time(SpanEnd::Since, since, now)?,
-        until: time(SpanEnd::Until, until, now)?,
-        after: cursor(after)?,
-        limit,
-    };
+    let filter = CallbackFilter::of([state, merchant, String::new(), since, until]);
+    let limit = read_limit(&limit)?.unwrap_or(RESEND_LIMIT);
+    let query = filter.query(&WORDS, &after, limit, source.now())?;
     check_merchant(&**source, query.merchant.as_ref()).await?;
     let (resent, last) = done(console::resend_slice(source, request, query).await?)??;
     let next = last.map(write_cursor);
@@ -177,22 +158,13 @@ pub(super) async fn sample(source: &Arc<dyn AdminSource>, request: &AdminRequest
 }
 
 async fn try_sample(source: &Arc<dyn AdminSource>, request: &AdminRequest<'_>) -> Result<AdminReply, Refusal> {
-    let [merchant, key, through, url] = parameters(request.query, ["merchant", "key", "kind", "url"])?;
-    let merchant = parse("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
-    let sample = SampleRequest {
-        merchant: merchant.ok_or_else(|| RequestError::member("merchant", "is required"))?,
-        api_key: key.map(Cow::into_owned),
-        through: parse("kind", through, "must be `v1` or `v2`", |text| {
-            Interface::ALL.into_iter().find(|through| through.as_str() == text)
-        })?,
-        url: url
-            .map(|text| CallbackUrl::new_allowing_http(text.trim()))
-            .transpose()
-            .map_err(|invalid| RequestError::invalid("url", &invalid))?,
-    };
+    let [merchant, key, kind, url] = given(request.query, ["merchant", "key", "kind", "url"])?;
+    if merchant.is_empty() {
+        return Err(RequestError::member("merchant", "is required").into());
+    }
+    let sample = sample_request(&merchant, &key, &kind, &url)?;
     let sampled = done(console::sample(source, request, sample).await?)?;
-    let Sampled { id, through, url, body, tried } = sampled.map_err(Refusal::NotSampled)?;
-    Ok(reply::document(&sample_document(&id, through.as_str(), &url, &body, &tried)))
+    Ok(reply::document(&sample_document(&sampled.map_err(Refusal::NotSampled)?)))
 }
 
 /// Returns what an action did. The requests of programs have no form that could be sent twice.
@@ -200,30 +172,7 @@ fn done<T>(audited: Audited<T>) -> Result<T, Refusal> {
     audited.done.ok_or(Refusal::TooSlow)
 }
 
-const LIMIT: &str = "must be a number from 1 to 1000";
-const MERCHANT: &str = "must be the id of a merchant";
-const STATES: &str = "must be a list of `pending`, `delivered` and `failed`, separated by commas";
-
-/// Parses an optional parameter, without white space around it: it may have been pasted. `expected` is the error message if
-/// it is malformed.
-fn parse<T>(
-    name: &'static str,
-    text: Option<Cow<'_, str>>,
-    expected: &'static str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, RequestError> {
-    text.map(|text| parse(text.trim()).ok_or_else(|| RequestError::member(name, expected))).transpose()
-}
-
-fn read_limit(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|limit| (1..=MAX_CALLBACKS).contains(limit))
-}
-
-fn time(end: SpanEnd, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
-    let time = parse(end.as_str(), text, Moment::EXPECTED, |text| Moment::parse(text, end))?;
-    Ok(time.map(|time| time.before(now)))
-}
-
-fn cursor(text: Option<Cow<'_, str>>) -> Result<Option<CallbackCursor>, RequestError> {
-    parse("after", text, "must be the `next` of an earlier reply", read_cursor)
+fn read_limit(text: &str) -> Result<Option<usize>, RequestError> {
+    let limit = |text: &str| text.parse().ok().filter(|limit| (1..=MAX_CALLBACKS).contains(limit));
+    read("limit", text, "must be a number from 1 to 1000", limit)
 }

@@ -26,11 +26,13 @@
 
 mod access;
 mod callbacks;
+mod chrome;
 mod console;
 mod failures;
 mod form;
 mod guard;
 mod listen;
+mod parameters;
 mod readiness;
 mod reply;
 mod request;

@@ -10,8 +10,11 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
+use serde::Serialize;
+
+use super::chrome::Chrome;
 use super::routes::RouteKind;
-use crate::console::{self, Chrome, ConsoleError, ErrorView, PageView};
+use crate::console::{self, PageTemplate};
 use crate::rules::Role;
 
 /// A reply of the admin listener.
@@ -22,6 +25,35 @@ pub(super) const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; scri
      connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 const JSON: &str = "application/json";
+
+/// Why a page or an action is refused; its template has the words for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) enum ConsoleError {
+    /// A parameter or field is wrong.
+    BadRequest,
+    /// The user's role does not allow it.
+    MissingRole,
+    /// `[admin] read_only` is set.
+    ReadOnly,
+    /// The request names another host or is of another origin, or the browser does not state its origin.
+    OtherOrigin,
+    /// There is no such page or thing.
+    NotFound,
+    /// Too many failed sign-ins of the address.
+    TooManyAttempts,
+    /// The store or the audit trail is away.
+    Unavailable,
+}
+
+/// The page of a refused request. It explains what happened and leads to a page that works.
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorPage<'a> {
+    pub error: ConsoleError,
+    /// What exactly is wrong, if more is known.
+    pub detail: Option<String>,
+    /// The request's id, which log lines have too.
+    pub request_id: &'a str,
+}
 
 /// Why a request does not reach its handler.
 #[derive(Debug)]
@@ -54,89 +86,70 @@ pub(super) enum Rejection {
 }
 
 impl Rejection {
-    fn status(&self) -> StatusCode {
+    const fn status_and_page(&self) -> (StatusCode, ConsoleError) {
         match self {
-            Self::NoHost | Self::WrongForm(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin | Self::Role(_) | Self::ReadOnly => {
-                StatusCode::FORBIDDEN
+            Self::NoHost | Self::WrongForm(_) => (StatusCode::BAD_REQUEST, ConsoleError::BadRequest),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, ConsoleError::BadRequest),
+            Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin => {
+                (StatusCode::FORBIDDEN, ConsoleError::OtherOrigin)
             }
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::SlowForm => StatusCode::REQUEST_TIMEOUT,
-            Self::LargeForm => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::NoForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooManyFailures(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Role(_) => (StatusCode::FORBIDDEN, ConsoleError::MissingRole),
+            Self::ReadOnly => (StatusCode::FORBIDDEN, ConsoleError::ReadOnly),
+            Self::NotFound => (StatusCode::NOT_FOUND, ConsoleError::NotFound),
+            Self::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, ConsoleError::BadRequest),
+            Self::SlowForm => (StatusCode::REQUEST_TIMEOUT, ConsoleError::BadRequest),
+            Self::LargeForm => (StatusCode::PAYLOAD_TOO_LARGE, ConsoleError::BadRequest),
+            Self::NoForm => (StatusCode::UNSUPPORTED_MEDIA_TYPE, ConsoleError::BadRequest),
+            Self::TooManyFailures(_) => (StatusCode::TOO_MANY_REQUESTS, ConsoleError::TooManyAttempts),
         }
     }
 
-    /// Returns what is wrong, for the caller and the log.
-    pub(super) fn message(&self) -> &'static str {
+    /// Returns the reason as a word of the log, and what is wrong, for the caller and the log.
+    const fn word_and_message(&self) -> (&'static str, &'static str) {
         match self {
-            Self::NoHost => "send exactly one Host",
-            Self::ForeignHost => "Host must be localhost, the listening address or one of [admin] hosts",
-            Self::ForeignOrigin => "web pages of other origins may not use this listener",
-            Self::UnknownOrigin => "with a session, an action needs Origin or Sec-Fetch-Site",
-            Self::Unauthorized => "send the token of a user as Authorization: Bearer",
-            Self::TooManyFailures(_) => "too many wrong tokens from this address: wait a minute",
-            Self::Role(Role::Viewer) => "this needs a user",
-            Self::Role(Role::Operator) => "this needs the role operator",
-            Self::ReadOnly => "[admin] read_only is set: nothing can be changed from here",
-            Self::NotFound => "not found",
-            Self::Method(_) => "this path does not take this method",
-            Self::NoForm => "send a form as application/x-www-form-urlencoded",
-            Self::LargeForm => "the form is larger than 128 KiB, or 8 KiB to sign in",
-            Self::SlowForm => "the form did not arrive in time",
-            Self::WrongForm(reason) => reason,
+            Self::NoHost => ("no_host", "send exactly one Host"),
+            Self::ForeignHost => {
+                ("foreign_host", "Host must be localhost, the listening address or one of [admin] hosts")
+            }
+            Self::ForeignOrigin => ("foreign_origin", "web pages of other origins may not use this listener"),
+            Self::UnknownOrigin => ("unknown_origin", "with a session, an action needs Origin or Sec-Fetch-Site"),
+            Self::Unauthorized => ("unauthorized", "send the token of a user as Authorization: Bearer"),
+            Self::TooManyFailures(_) => ("too_many_failures", "too many wrong tokens from this address: wait a minute"),
+            Self::Role(Role::Viewer) => ("role", "this needs a user"),
+            Self::Role(Role::Operator) => ("role", "this needs the role operator"),
+            Self::ReadOnly => ("read_only", "[admin] read_only is set: nothing can be changed from here"),
+            Self::NotFound => ("not_found", "not found"),
+            Self::Method(_) => ("method", "this path does not take this method"),
+            Self::NoForm => ("no_form", "send a form as application/x-www-form-urlencoded"),
+            Self::LargeForm => ("large_form", "the form is larger than 128 KiB, or 8 KiB to sign in"),
+            Self::SlowForm => ("slow_form", "the form did not arrive in time"),
+            Self::WrongForm(reason) => ("wrong_form", reason),
         }
+    }
+
+    const fn status(&self) -> StatusCode {
+        self.status_and_page().0
     }
 
     /// Returns the reason as a word of the log.
     pub(super) const fn as_str(&self) -> &'static str {
-        match self {
-            Self::NoHost => "no_host",
-            Self::ForeignHost => "foreign_host",
-            Self::ForeignOrigin => "foreign_origin",
-            Self::UnknownOrigin => "unknown_origin",
-            Self::Unauthorized => "unauthorized",
-            Self::TooManyFailures(_) => "too_many_failures",
-            Self::Role(_) => "role",
-            Self::ReadOnly => "read_only",
-            Self::NotFound => "not_found",
-            Self::Method(_) => "method",
-            Self::NoForm => "no_form",
-            Self::LargeForm => "large_form",
-            Self::SlowForm => "slow_form",
-            Self::WrongForm(_) => "wrong_form",
-        }
+        self.word_and_message().0
+    }
+
+    /// Returns what is wrong, for the caller and the log.
+    pub(super) const fn message(&self) -> &'static str {
+        self.word_and_message().1
     }
 
     /// Reports whether a page of another place may have made the request.
-    pub(super) const fn is_of_another_place(&self) -> bool {
-        matches!(self, Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin)
+    pub(super) fn is_of_another_place(&self) -> bool {
+        self.status_and_page().1 == ConsoleError::OtherOrigin
     }
 
     /// Returns what its page shows: the error, and what exactly is wrong.
     pub(super) fn page(&self) -> (ConsoleError, Option<String>) {
-        let error = self.page_error();
+        let (_, error) = self.status_and_page();
         (error, (error != ConsoleError::NotFound).then(|| format!("{}.", self.message())))
-    }
-
-    const fn page_error(&self) -> ConsoleError {
-        match self {
-            Self::ForeignHost | Self::ForeignOrigin | Self::UnknownOrigin => ConsoleError::OtherOrigin,
-            Self::Role(_) => ConsoleError::MissingRole,
-            Self::ReadOnly => ConsoleError::ReadOnly,
-            Self::NotFound => ConsoleError::NotFound,
-            Self::TooManyFailures(_) => ConsoleError::TooManyAttempts,
-            Self::NoHost
-            | Self::Unauthorized
-            | Self::Method(_)
-            | Self::NoForm
-            | Self::LargeForm
-            | Self::SlowForm
-            | Self::WrongForm(_) => ConsoleError::BadRequest,
-        }
     }
 
     /// Returns the header that belongs to the status.
@@ -169,8 +182,7 @@ impl Rejection {
 
     fn page_without_user(&self) -> String {
         let (error, detail) = self.page();
-        let view = ErrorView { error, detail, request_id: String::new() };
-        console::render(PageView::Error(&view), &Chrome::default())
+        console::render(PageTemplate::Error, &ErrorPage { error, detail, request_id: "" }, &Chrome::default())
     }
 
     /// Returns the sign-in form again, after a token that was wrong.
@@ -248,12 +260,12 @@ pub(super) fn text_line(line: &'static str) -> AdminReply {
 }
 
 /// Replies 200 with a JSON document.
-pub(super) fn document(document: &impl serde::Serialize) -> AdminReply {
+pub(super) fn document(document: &impl Serialize) -> AdminReply {
     json(StatusCode::OK, document)
 }
 
 /// Replies 422 with a JSON document: the operation was attempted and failed, and the document states why.
-pub(super) fn unprocessable(document: &impl serde::Serialize) -> AdminReply {
+pub(super) fn unprocessable(document: &impl Serialize) -> AdminReply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)
 }
 
@@ -281,7 +293,7 @@ fn error(status: StatusCode, message: &str) -> AdminReply {
     json(status, &serde_json::json!({ "error": { "code": status.as_u16(), "message": message } }))
 }
 
-fn json(status: StatusCode, document: &impl serde::Serialize) -> AdminReply {
+fn json(status: StatusCode, document: &impl Serialize) -> AdminReply {
     let body = serde_json::to_string(document).unwrap_or_default();
     text(status, JSON, body + "\n")
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use super::form::Form;
-use crate::rules::Role;
+use super::sessions::SignedIn;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,17 +32,6 @@ pub(super) struct ConnectionEnds {
     /// The address at which it arrived; `None` for the Unix socket.
     pub local: Option<IpAddr>,
     pub is_tls: bool,
-}
-
-/// The user who makes a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SignedIn {
-    /// The name: of `[[admin.users]]`, `token`, or `local` where no user signs in.
-    pub name: Box<str>,
-    /// The role.
-    pub role: Role,
-    /// Whether there is a session to sign out of.
-    pub has_session: bool,
 }
 
 /// A request that its user may make.

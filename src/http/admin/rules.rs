@@ -1,15 +1,18 @@
-//! The JSON document of the rules in force.
+//! The document of the rules in force, for `/api/rules` and the console.
+
+use serde::{Serialize, Serializer};
 
 use crate::domain::UnixMillis;
 use crate::rules::Problem;
 use crate::wire::time::rfc3339;
 
 /// The rule set in force, as `/api/rules` shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RulesInfo {
     /// Its content hash.
     pub version: String,
     /// When it was loaded.
+    #[serde(serialize_with = "time_text")]
     pub loaded_at: UnixMillis,
     /// What is wrong with the rules or the certificate on disk, if they are not in force.
     pub error: Option<String>,
@@ -28,7 +31,7 @@ pub struct RulesInfo {
 }
 
 /// A problem for which rules were rejected.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ProblemInfo {
     /// The file, with the path of the rules directory as the process was given it.
     pub file: String,
@@ -62,47 +65,16 @@ impl From<&Problem> for ProblemInfo {
 }
 
 /// The certificate, as `/api/rules` shows it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CertificateInfo {
     /// The end of validity of the certificate in use, if known.
+    #[serde(serialize_with = "time_text")]
     pub not_after: Option<UnixMillis>,
     /// Why the certificate on disk is not in use.
     pub error: Option<String>,
 }
 
-/// Returns the document of `/api/rules`.
-pub(super) fn rules_document(info: &RulesInfo) -> impl serde::Serialize {
-    RulesDocument {
-        version: &info.version,
-        loaded_at: rfc3339(info.loaded_at),
-        error: info.error.as_deref(),
-        needs_restart: &info.needs_restart,
-        problems: &info.problems,
-        problem_count: info.problem_count,
-        warnings: &info.warnings,
-        warning_count: info.warning_count,
-        certificate: CertificateDocument {
-            not_after: info.certificate.not_after.map(rfc3339),
-            error: info.certificate.error.as_deref(),
-        },
-    }
-}
-
-#[derive(serde::Serialize)]
-struct RulesDocument<'a> {
-    version: &'a str,
-    loaded_at: String,
-    error: Option<&'a str>,
-    needs_restart: &'a [&'static str],
-    problems: &'a [ProblemInfo],
-    problem_count: usize,
-    warnings: &'a [String],
-    warning_count: usize,
-    certificate: CertificateDocument<'a>,
-}
-
-#[derive(serde::Serialize)]
-struct CertificateDocument<'a> {
-    not_after: Option<String>,
-    error: Option<&'a str>,
+/// Serializes a time, which may be unknown, as RFC 3339.
+fn time_text<'a, S: Serializer>(at: impl Into<Option<&'a UnixMillis>>, serializer: S) -> Result<S::Ok, S::Error> {
+    at.into().map(|at| rfc3339(*at)).serialize(serializer)
 }

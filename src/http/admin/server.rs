@@ -14,10 +14,11 @@ use super::console::{PageContext, RecentSamples};
 use super::form::{Form, read_form};
 use super::guard::{RequestOrigin, host_of, is_own_name};
 use super::reply::{self, AdminReply, Rejection};
-use super::request::{AdminRequest, ConnectionEnds, SignedIn};
+use super::request::{AdminRequest, ConnectionEnds};
 use super::routes::{AdminEndpoint, AdminRoute, ApiCall, Located, RouteKind, Verb, locate, return_path};
+use super::sessions::SignedIn;
 use super::source::AdminSource;
-use super::{callbacks, console, readiness, rules};
+use super::{callbacks, console, readiness};
 use crate::clock::Random;
 use crate::http::listener::ConnectionState;
 use crate::http::reply::REQUEST_ID;
@@ -201,7 +202,7 @@ impl Server {
         let (source, query) = (&*self.source, request.query);
         match call {
             ApiCall::Metrics => self.metrics(headers),
-            ApiCall::Rules => reply::document(&rules::rules_document(&source.rules())),
+            ApiCall::Rules => reply::document(&source.rules()),
             ApiCall::Reload => self.reload(request).await,
             ApiCall::OpenApi => reply::ok("application/json", OPENAPI),
             ApiCall::MerchantReadiness => readiness::show(source, query).await,
@@ -238,8 +239,7 @@ impl Server {
             Ok(None) => return reply::unavailable("the reload takes long and continues"),
             Err(error) => return reply::unavailable(&error.to_string()),
         };
-        let document = rules::rules_document(&info);
-        if info.error.is_none() { reply::document(&document) } else { reply::unprocessable(&document) }
+        if info.error.is_none() { reply::document(&info) } else { reply::unprocessable(&info) }
     }
 }
 

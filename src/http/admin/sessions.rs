@@ -1,13 +1,14 @@
-//! Sessions of signed-in users, in memory.
+//! The signed-in users, and their sessions in memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Random;
-use crate::rules::{AdminRules, AdminUser};
+use crate::rules::{AdminRules, AdminUser, Role};
 
 /// How long a session lives without a request, and at most.
 pub(super) const IDLE: Duration = Duration::from_mins(30);
@@ -18,6 +19,16 @@ pub(super) const MOST_SESSIONS: usize = 256;
 
 /// The most sessions of one user, so that none signs the others out.
 pub(super) const MOST_OF_A_USER: usize = 16;
+
+/// The user who makes a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct SignedIn {
+    /// The name: of `[[admin.users]]`, `token`, or `local` where no user signs in.
+    pub name: Box<str>,
+    pub role: Role,
+    /// Whether there is a session to sign out of.
+    pub has_session: bool,
+}
 
 /// The hash of a session's id, so that the memory of the process holds no id.
 type IdHash = [u8; 32];
@@ -93,7 +104,7 @@ mod tests {
     use super::*;
     use crate::clock::{Clock as _, SystemClock, SystemRandomness};
     use crate::domain::{Secret, Secrets};
-    use crate::rules::{AdminListen, Role};
+    use crate::rules::AdminListen;
 
     const SECOND: Duration = Duration::from_secs(1);
 

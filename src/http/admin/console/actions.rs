@@ -11,7 +11,9 @@ use super::super::rules::RulesInfo;
 use super::super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::listing::filter_parameters;
-use crate::store::{ActionId, ActionRecord, BeginOutcome, CallbackId, CallbackQuery, NewAction, Resent, StoreError};
+use crate::store::{
+    ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, CallbackQuery, NewAction, Resent, StoreError,
+};
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
 const MAX_ACTION_WAIT: Duration = Duration::from_secs(11);
@@ -27,79 +29,61 @@ pub(in crate::http::admin) struct Audited<T> {
     pub done: Option<T>,
 }
 
-/// An action that a user requests: what its row holds.
-pub(in crate::http::admin) struct Requested<'a> {
-    source: &'a Arc<dyn AdminSource>,
-    action: NewAction,
-}
+/// What an action acts on: its kind, its target and its parameters, as its row has them.
+type Requested<'a> = (&'static str, &'a str, Vec<(&'static str, Box<str>)>);
 
-impl<'a> Requested<'a> {
-    /// Describes an action of a request. Forms have a key; the requests of programs have none.
-    pub(in crate::http::admin) fn new(
-        source: &'a Arc<dyn AdminSource>,
-        request: &AdminRequest<'_>,
-        kind: &'static str,
-        target: &str,
-        parameters: Vec<(&'static str, Box<str>)>,
-    ) -> Self {
-        let key = request.form.key();
-        let scope = (&*request.user.name, kind, target);
-        let action = NewAction {
-            at: source.now(),
-            user: request.user.name.clone(),
-            role: request.user.role.as_str().into(),
-            address: request.address.to_string().into(),
-            request_id: request.request_id.into(),
-            action: kind,
-            target: target.into(),
-            parameters,
-            rules_version: source.rules().version.into(),
-            form: key.map(|key| key.scoped(scope, request.form.values())),
+/// Writes the row of an action, does the work, and completes the row. The work ends also when its caller hangs up. Forms have a
+/// key; the requests of programs have none.
+///
+/// # Errors
+/// The row cannot be written: nothing was done.
+async fn run<T, W>(
+    source: &Arc<dyn AdminSource>,
+    request: &AdminRequest<'_>,
+    (kind, target, parameters): Requested<'_>,
+    work: impl FnOnce(Arc<dyn AdminSource>) -> W + Send + 'static,
+    outcome: impl FnOnce(&T) -> String + Send + 'static,
+) -> Result<Audited<T>, StoreError>
+where
+    T: Send + 'static,
+    W: Future<Output = T> + Send,
+{
+    let scope = (&*request.user.name, kind, target);
+    let action = NewAction {
+        at: source.now(),
+        user: request.user.name.clone(),
+        role: request.user.role.as_str().into(),
+        address: request.address.to_string().into(),
+        request_id: request.request_id.into(),
+        action: kind,
+        target: target.into(),
+        parameters,
+        rules_version: source.rules().version.into(),
+        form: request.form.key().map(|key| key.scoped(scope, request.form.values())),
+    };
+    let source = Arc::clone(source);
+    let begun = Arc::new(OnceLock::new());
+    let id_of_row = Arc::clone(&begun);
+    let task = tokio::spawn(async move {
+        let id = match source.store().begin_action(action).await? {
+            BeginOutcome::New(id) => *id_of_row.get_or_init(|| id),
+            BeginOutcome::Repeated(row) => return Ok(Audited { id: Some(row.id), done: None }),
         };
-        Self { source, action }
-    }
-
-    /// Writes the row, does the work, and completes the row. The work ends also when its caller hangs up.
-    ///
-    /// # Errors
-    /// The row cannot be written: nothing was done.
-    async fn run<T, W>(
-        self,
-        work: impl FnOnce(Arc<dyn AdminSource>) -> W + Send + 'static,
-        outcome: impl FnOnce(&T) -> String + Send + 'static,
-    ) -> Result<Audited<T>, StoreError>
-    where
-        T: Send + 'static,
-        W: Future<Output = T> + Send,
-    {
-        let source = Arc::clone(self.source);
-        let action = self.action;
-        let begun = Arc::new(OnceLock::new());
-        let id_of_row = Arc::clone(&begun);
-        let task = tokio::spawn(async move {
-            let id = match source.store().begin_action(action).await? {
-                BeginOutcome::New(id) => *id_of_row.get_or_init(|| id),
-                BeginOutcome::Repeated(row) => return Ok(Audited { id: Some(row.id), done: None }),
-            };
-            let done = work(Arc::clone(&source)).await;
-            let outcome = outcome(&done);
-            if let Err(error) = source.store().end_action(id, source.now(), &outcome).await {
-                tracing::warn!(%error, outcome, "the audit trail shows a finished action as unfinished");
-            }
-            Ok(Audited { id: Some(id), done: Some(done) })
-        });
-        match timeout(MAX_ACTION_WAIT, task).await {
-            Ok(Ok(done)) => done,
-            Ok(Err(panic)) => Err(StoreError::Unavailable(format!("the action was interrupted: {panic}"))),
-            Err(_elapsed) => Ok(Audited { id: begun.get().copied(), done: None }),
+        let done = work(Arc::clone(&source)).await;
+        let outcome = outcome(&done);
+        if let Err(error) = source.store().end_action(id, source.now(), &outcome).await {
+            tracing::warn!(%error, outcome, "the audit trail shows a finished action as unfinished");
         }
+        Ok(Audited { id: Some(id), done: Some(done) })
+    });
+    match timeout(MAX_ACTION_WAIT, task).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(panic)) => Err(StoreError::Unavailable(format!("the action was interrupted: {panic}"))),
+        Err(_elapsed) => Ok(Audited { id: begun.get().copied(), done: None }),
     }
 }
 
 /// Loads the rules from disk.
-///
-/// # Errors
-/// The audit trail cannot be written.
 pub(in crate::http::admin) async fn reload(
     source: &Arc<dyn AdminSource>,
     request: &AdminRequest<'_>,
@@ -109,14 +93,11 @@ pub(in crate::http::admin) async fn reload(
         Some(_) if info.problem_count == 0 => "failed: the certificate was refused".to_owned(),
         Some(_) => format!("failed: the files were refused; problems: {}", info.problem_count),
     };
-    let requested = Requested::new(source, request, ActionRecord::RELOAD, "rules", Vec::new());
-    requested.run(|source| async move { source.reload().await }, outcome).await
+    let requested = (ActionRecord::RELOAD, "rules", Vec::new());
+    run(source, request, requested, |source| async move { source.reload().await }, outcome).await
 }
 
 /// Queues a callback again.
-///
-/// # Errors
-/// The audit trail cannot be written.
 pub(in crate::http::admin) async fn resend(
     source: &Arc<dyn AdminSource>,
     request: &AdminRequest<'_>,
@@ -128,18 +109,15 @@ pub(in crate::http::admin) async fn resend(
         Ok(Resent::Unknown) => "failed: there was no such callback".to_owned(),
         Err(error) => format!("failed: {error}"),
     };
-    let requested = Requested::new(source, request, ActionRecord::RESEND_CALLBACK, &id.to_string(), Vec::new());
+    let target = id.to_string();
     let work = move |source: Arc<dyn AdminSource>| async move {
         let now = source.now();
         source.store().resend_callback(id, now).await
     };
-    requested.run(work, outcome).await
+    run(source, request, (ActionRecord::RESEND_CALLBACK, &target, Vec::new()), work, outcome).await
 }
 
 /// Queues the failed callbacks again that match, all of them.
-///
-/// # Errors
-/// The audit trail cannot be written.
 pub(in crate::http::admin) async fn resend_matching(
     source: &Arc<dyn AdminSource>,
     request: &AdminRequest<'_>,
@@ -149,8 +127,7 @@ pub(in crate::http::admin) async fn resend_matching(
         Ok(()) => format!("{count} queued"),
         Err(error) => format!("failed: {error}; {count} queued before"),
     };
-    let requested =
-        Requested::new(source, request, ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
+    let requested = (ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
     let work = move |source: Arc<dyn AdminSource>| async move {
         let now = source.now();
         // What fails again meanwhile is not sent a third time.
@@ -166,35 +143,28 @@ pub(in crate::http::admin) async fn resend_matching(
             }
         }
     };
-    requested.run(work, outcome).await
+    run(source, request, requested, work, outcome).await
 }
 
 /// Queues a slice of the failed callbacks again that match, for the API.
-///
-/// # Errors
-/// The audit trail cannot be written.
 pub(in crate::http::admin) async fn resend_slice(
     source: &Arc<dyn AdminSource>,
     request: &AdminRequest<'_>,
     query: CallbackQuery,
-) -> Result<Audited<Result<(usize, Option<crate::store::CallbackCursor>), StoreError>>, StoreError> {
-    let outcome = |resent: &Result<(usize, Option<crate::store::CallbackCursor>), StoreError>| match resent {
+) -> Result<Audited<Result<(usize, Option<CallbackCursor>), StoreError>>, StoreError> {
+    let outcome = |resent: &Result<(usize, Option<CallbackCursor>), StoreError>| match resent {
         Ok((count, _)) => format!("{count} queued"),
         Err(error) => format!("failed: {error}"),
     };
-    let requested =
-        Requested::new(source, request, ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
+    let requested = (ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
     let work = move |source: Arc<dyn AdminSource>| async move {
         let now = source.now();
         source.store().resend_failed(query, now).await
     };
-    requested.run(work, outcome).await
+    run(source, request, requested, work, outcome).await
 }
 
 /// Sends a sample to a merchant's receiver.
-///
-/// # Errors
-/// The audit trail cannot be written.
 pub(in crate::http::admin) async fn sample(
     source: &Arc<dyn AdminSource>,
     request: &AdminRequest<'_>,
@@ -209,6 +179,7 @@ pub(in crate::http::admin) async fn sample(
     let through = sample.through.map(|through| ("kind", through.as_str().into()));
     let receiver = sample.url.as_ref().map(|url| ("receiver", url.origin().into()));
     let parameters = through.into_iter().chain(receiver).collect();
-    let requested = Requested::new(source, request, ActionRecord::SAMPLE, sample.merchant.as_str(), parameters);
-    requested.run(|source| async move { source.sample(sample).await }, outcome).await
+    let merchant = sample.merchant.clone();
+    let requested = (ActionRecord::SAMPLE, merchant.as_str(), parameters);
+    run(source, request, requested, |source| async move { source.sample(sample).await }, outcome).await
 }

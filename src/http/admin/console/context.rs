@@ -1,26 +1,23 @@
-//! What every page has in common: its request, what surrounds it, and how it is refused.
+//! What the handlers of all pages have in common: the request, what surrounds its page, and how it is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::time::timeout;
 
 use super::samples::RecentSamples;
 use crate::build_info::BUILD;
-use crate::console::{
-    self, CallbackSearch, Chrome, ConsoleError, ErrorView, MerchantChoice, PageLink, PageMessage, PageView,
-    SignedInUser, Tone,
-};
+use crate::console::{self, PageTemplate};
 use crate::domain::MerchantId;
 use crate::error::RequestError;
+use crate::http::admin::chrome::{ActionNotice, Chrome};
 use crate::http::admin::form::cleaned;
-use crate::http::admin::reply::{self, AdminReply};
+use crate::http::admin::reply::{self, AdminReply, ConsoleError, ErrorPage};
 use crate::http::admin::request::AdminRequest;
 use crate::http::admin::source::AdminSource;
-use crate::rules::{Merchant, Role};
 use crate::store::{ActionId, ActionQuery, ActionRecord, CallbackId, FormKey, StoreError};
 use crate::v1::query::parameter;
-use crate::wire::time::rfc3339;
 
 /// How many rows a list shows.
 pub(super) const ROWS: usize = 50;
@@ -95,14 +92,18 @@ impl PageContext<'_> {
     }
 
     /// Renders a page.
-    pub(super) async fn page(&self, page: PageView<'_>) -> AdminReply {
-        self.form_page(page, false).await
+    pub(super) async fn page(&self, page: PageTemplate, view: &impl Serialize) -> PageResult {
+        self.form_page(page, view, false).await
     }
 
     /// Renders a page with a form; `has_problem`: what was sent with it is wrong, as the page shows.
-    pub(super) async fn form_page(&self, page: PageView<'_>, has_problem: bool) -> AdminReply {
-        let document = console::render(page, &self.chrome(page).await);
-        if has_problem { reply::refused_page(ConsoleError::BadRequest, document) } else { reply::page(document) }
+    pub(super) async fn form_page(&self, page: PageTemplate, view: &impl Serialize, has_problem: bool) -> PageResult {
+        let has_field = matches!(
+            page,
+            PageTemplate::Callbacks | PageTemplate::Operations | PageTemplate::Sample | PageTemplate::Explain
+        ) || page == PageTemplate::ResendAll && has_problem;
+        let document = console::render(page, view, &self.chrome(page, has_field).await);
+        Ok(if has_problem { reply::refused_page(ConsoleError::BadRequest, document) } else { reply::page(document) })
     }
 
     pub(super) async fn refused(&self, error: PageError) -> AdminReply {
@@ -117,31 +118,26 @@ impl PageContext<'_> {
 
     /// Renders the page of an error.
     pub(super) async fn error_page(&self, error: ConsoleError, detail: Option<String>) -> String {
-        let view = ErrorView { error, detail, request_id: self.request.request_id.to_owned() };
-        let page = PageView::Error(&view);
-        console::render(page, &self.chrome(page).await)
+        let view = ErrorPage { error, detail, request_id: self.request.request_id };
+        console::render(PageTemplate::Error, &view, &self.chrome(PageTemplate::Error, false).await)
     }
 
-    async fn chrome(&self, page: PageView<'_>) -> Chrome {
-        let user = &self.request.user;
-        let rules = self.source.rules();
-        let (banners, notice) = tokio::join!(self.banners(rules.error.is_some()), self.notice(page));
+    /// Returns what surrounds a page. `offers_merchants`: the page has a field for one.
+    async fn chrome(&self, page: PageTemplate, offers_merchants: bool) -> Chrome<'_> {
+        let info = self.source.rules();
+        let (ready, notice) = tokio::join!(timeout(PROBE_TIMEOUT, self.source.ready()), self.notice(page));
         Chrome {
-            user: Some(SignedInUser {
-                name: user.name.to_string(),
-                role: user.role.as_str().to_owned(),
-                may_act: user.role == Role::Operator,
-                has_session: user.has_session,
-            }),
+            user: Some(&self.request.user),
             is_read_only: self.source.rule_set().gateway.admin.read_only,
-            banners,
+            not_ready: ready.unwrap_or_else(|_| Err("the store does not respond".to_owned())).err(),
+            are_rules_refused: info.error.is_some(),
             notice,
             made_at: self.source.now(),
             node: self.source.node(),
-            rules_version: rules.version,
-            build: BUILD.clone(),
+            rules_version: info.version,
+            build: &BUILD,
             form_key: FormKey::draw(self.source.random()).to_string(),
-            merchants: if page.has_merchant_field() { self.choices() } else { Vec::new() },
+            merchants: if offers_merchants { self.choices() } else { Vec::new() },
         }
     }
 
@@ -153,7 +149,7 @@ impl PageContext<'_> {
 
     /// Returns the outcome of the action that led to this page. It is read from the audit trail, so that every node shows
     /// it, also after a restart.
-    async fn notice(&self, page: PageView<'_>) -> Option<PageMessage> {
+    async fn notice(&self, page: PageTemplate) -> Option<ActionNotice> {
         let [result] = self.parameters([RESULT]).ok()?;
         if result.is_empty() {
             return None;
@@ -162,45 +158,26 @@ impl PageContext<'_> {
             Some(id) => timeout(PROBE_TIMEOUT, self.action(id)).await.ok().and_then(Result::ok).flatten(),
             None => None,
         };
-        let row = row.filter(|row| self.is_about(page, row));
-        let (tone, text) = match &row {
-            Some(ActionRecord { end: Some(end), user, .. }) => {
-                let tone = if end.is_failure() { Tone::Bad } else { Tone::Good };
-                let ended = rfc3339(end.at);
-                let ended = ended.get(..19).unwrap_or_default().replace('T', " ");
-                (tone, format!("{} ({user}, {ended} UTC).", capitalized(&end.outcome)))
-            }
-            Some(_) => {
-                (Tone::Warn, "The action has not ended: it takes long, or its process stopped. Look again.".to_owned())
-            }
-            None => (Tone::Warn, "The outcome of the action cannot be shown here.".to_owned()),
-        };
-        let action = row.map_or_else(String::new, |row| row.action.into());
-        let href = console::address("/audit", &[("action", &action)]);
-        Some(PageMessage { tone, text, link: Some(PageLink { href, text: "Audit trail".to_owned() }) })
+        Some(ActionNotice { action: row.filter(|row| self.is_about(page, row)) })
     }
 
     /// Reports whether a page is the one to which an action leads: an address can have any number.
-    fn is_about(&self, page: PageView<'_>, row: &ActionRecord) -> bool {
-        let (kind, target) = (&*row.action, &*row.target);
-        match page {
-            PageView::Rules(_) => kind == ActionRecord::RELOAD,
-            PageView::Callbacks(view) => kind == ActionRecord::RESEND_FAILED && has_filter(row, &view.filter),
-            // The page of a callback that does not exist is an error.
-            PageView::Callback(_) | PageView::Error(_) => {
-                let id = CallbackId::parse(self.request.id).map(|id| id.to_string());
-                kind == ActionRecord::RESEND_CALLBACK && id.as_deref() == Some(target)
+    fn is_about(&self, page: PageTemplate, row: &ActionRecord) -> bool {
+        let Ok([merchant, order_id]) = self.parameters(["merchant", "order_id"]) else { return false };
+        match (page, &*row.action) {
+            (PageTemplate::Rules, ActionRecord::RELOAD) => true,
+            // Its times were those of then.
+            (PageTemplate::Callbacks, ActionRecord::RESEND_FAILED) => {
+                let parameters: serde_json::Value = serde_json::from_str(&row.parameters).unwrap_or_default();
+                let had = |name: &str| parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
+                had("merchant").trim() == merchant && had("order_id").trim() == order_id.trim()
             }
-            PageView::Sample(view) => kind == ActionRecord::SAMPLE && target == view.merchant,
-            PageView::SignIn(_)
-            | PageView::Overview(_)
-            | PageView::Merchants(_)
-            | PageView::Merchant(_)
-            | PageView::Operations(_)
-            | PageView::Operation(_)
-            | PageView::ResendAll(_)
-            | PageView::Explain(_)
-            | PageView::Audit(_) => false,
+            // The page of a callback that does not exist is an error.
+            (PageTemplate::Callback | PageTemplate::Error, ActionRecord::RESEND_CALLBACK) => {
+                CallbackId::parse(self.request.id).is_some_and(|id| id.to_string() == *row.target)
+            }
+            (PageTemplate::Sample, ActionRecord::SAMPLE) => *row.target == *merchant,
+            _ => false,
         }
     }
 
@@ -213,29 +190,11 @@ impl PageContext<'_> {
     }
 
     /// Returns the merchants of the rules by id, the first [`CHOICES`] of them.
-    fn choices(&self) -> Vec<MerchantChoice> {
+    fn choices(&self) -> Vec<(String, String)> {
         let rules = self.source.rule_set();
         let mut merchants: Vec<_> = rules.merchants.values().collect();
         merchants.sort_unstable_by(|one, other| one.id.cmp(&other.id));
-        let choice =
-            |merchant: &Arc<Merchant>| MerchantChoice { id: merchant.id.to_string(), name: merchant.name.to_string() };
-        merchants.into_iter().take(CHOICES).map(choice).collect()
-    }
-
-    /// Returns what is broken now, for the top of the page.
-    async fn banners(&self, rules_refused: bool) -> Vec<PageMessage> {
-        let mut banners = Vec::new();
-        let ready = timeout(PROBE_TIMEOUT, self.source.ready()).await;
-        if let Err(reason) = ready.unwrap_or_else(|_| Err("the store does not respond".to_owned())) {
-            let text = format!("New requests are not accepted here: {reason}.");
-            banners.push(PageMessage { tone: Tone::Bad, text, link: None });
-        }
-        if rules_refused {
-            let text = "The files on disk are refused; the last good rules and certificate stay in force.".to_owned();
-            let link = Some(PageLink { href: "/rules".to_owned(), text: "See why".to_owned() });
-            banners.push(PageMessage { tone: Tone::Bad, text, link });
-        }
-        banners
+        merchants.iter().take(CHOICES).map(|one| (one.id.to_string(), one.name.to_string())).collect()
     }
 }
 
@@ -245,14 +204,6 @@ pub(super) fn labelled(error: &RequestError, labels: &[(&str, &str)]) -> String 
     let label = labels.iter().find(|(name, _)| error.path() == Some(name));
     let reason = label.and_then(|(name, label)| Some((label, text.strip_prefix(name)?)));
     reason.map_or_else(|| text.clone(), |(label, reason)| format!("{label}{reason}"))
-}
-
-/// Reports whether an action had the merchant and the order of a filter, whose times it had as they were then.
-fn has_filter(row: &ActionRecord, filter: &CallbackSearch) -> bool {
-    let parameters: serde_json::Value = serde_json::from_str(&row.parameters).unwrap_or_default();
-    let given = |name: &str| parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or_default().trim();
-    let is_same = |name: &str, shown: &str| given(name) == shown.trim();
-    is_same("merchant", &filter.merchant) && is_same("order_id", &filter.order_id)
 }
 
 /// Returns a sentence of a reason that begins in lower case.
@@ -267,21 +218,8 @@ pub(super) fn unknown_note(reason: &str, has_rows: bool) -> String {
     format!("{}{}", sentence(reason), if has_rows { " What is stored of it is listed." } else { "" })
 }
 
-/// Returns the beginning of a text that others choose: a page has a bound.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
 /// Sends the browser to the page that shows the outcome of an action: to reload it repeats nothing. `members`: of its query.
 pub(super) fn see_result(path: &str, members: &[(&str, &str)], id: Option<ActionId>) -> AdminReply {
     let Some(ActionId(id)) = id else { return reply::see_other("/audit") };
     reply::see_other(&console::address(path, &[members, &[(RESULT, &*id.to_string())]].concat()))
-}
-
-fn capitalized(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }

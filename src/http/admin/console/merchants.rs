@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::time::timeout;
 
 use super::context::{PageContext, PageError, PageResult, ROWS, sentence};
-use crate::console::{
-    KeyItem, MerchantItem, MerchantSearch, MerchantView, MerchantsView, PageView, RefusalItem, ShopItem, VersionShare,
-};
-use crate::domain::{MerchantId, ProviderKind};
+use crate::console::PageTemplate;
+use crate::domain::{MerchantId, ShopCode};
 use crate::rules::{ApiKey, Merchant, Mode, ShopAccess};
-use crate::shadow::ReadinessVerdict;
+use crate::shadow::{MerchantReadiness, ReadinessVerdict};
 use crate::traffic::TrafficView;
 use crate::v1::query::decoded;
 
@@ -28,6 +27,87 @@ const SHOPS: usize = 100;
 /// How long the list waits for the store, without which it shows the rest.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A page of the list of merchants.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct MerchantsPage<'a> {
+    pub filter: MerchantFilter,
+    /// How many merchants the rules have, and how many of them the filter matches.
+    pub total: usize,
+    pub matching: usize,
+    pub merchants: Vec<MerchantDocument<'a>>,
+    /// The parameter `after` of the next page.
+    pub next: Option<&'a str>,
+    /// Whether this is not the first page.
+    pub is_continued: bool,
+}
+
+/// The filter of merchants; empty: any.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct MerchantFilter {
+    /// A part of the id or name.
+    pub text: String,
+    pub mode: String,
+}
+
+/// A merchant in the list, and in the head of its own page.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct MerchantDocument<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+    pub mode: &'a str,
+    /// The percentages of a staged merchant, such as `payin 5 %, payout 0 %`, or `5 %` where both are equal.
+    pub percent: Option<String>,
+    pub dialect: &'a str,
+    /// Its requests since the process started.
+    pub traffic: TrafficView,
+    /// Whether it can move to v2; `None`: all its new orders are made here, or it is not known.
+    pub readiness: Option<ReadinessVerdict>,
+}
+
+/// One merchant.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct MerchantPage<'a> {
+    pub merchant: MerchantDocument<'a>,
+    pub shops: Vec<ShopDocument<'a>>,
+    pub keys: Vec<KeyDocument<'a>>,
+    /// What limits the report of readiness.
+    pub readiness_note: Option<&'a str>,
+    /// Whether it can move to v2; `None`: all new orders are made here already.
+    pub readiness: Option<MerchantReadiness>,
+}
+
+/// A shop of a merchant.
+#[derive(Debug, Serialize)]
+pub(super) struct ShopDocument<'a> {
+    pub code: &'a str,
+    pub currency: &'a str,
+    /// The kind of its provider.
+    pub provider: &'a str,
+    /// Which directions are enabled, and in which of them v2 requests may create operations.
+    pub payin: bool,
+    pub payout: bool,
+    pub v2_payin: bool,
+    pub v2_payout: bool,
+    /// Whether the shop itself is active.
+    pub is_active: bool,
+    pub is_default: bool,
+}
+
+/// An API key of a merchant.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct KeyDocument<'a> {
+    pub masked: String,
+    /// Whether it may call v1, and v2, and has a secret for it.
+    pub v1: bool,
+    pub v2: bool,
+    /// The addresses that may use it; empty: none may.
+    pub allowed_ips: Vec<String>,
+    /// How many requests a second it may make, and in bursts of how many; `None`: unlimited.
+    pub rate_limit: Option<(u32, u32)>,
+    /// The shops it is limited to; empty: all.
+    pub shops: Vec<&'a str>,
+}
+
 /// Answers `GET /merchants`.
 pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
     let [text, mode, after] = context.parameters(["text", "mode", "after"])?;
@@ -42,18 +122,17 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
     let count = matching.len();
     let mut rest = matching.into_iter().filter(|merchant| merchant.id.as_str() > after.as_str());
     let shown: Vec<_> = rest.by_ref().take(ROWS).map(Arc::clone).collect();
-    let next = rest.next().and(shown.last()).map(|last| last.id.to_string());
+    let next = rest.next().and(shown.last()).map(|last| last.id.as_str());
     let readiness = verdicts(context, &shown).await;
-    let merchants = shown.iter().map(|merchant| item(merchant, readiness.get(merchant.id.as_str()).copied())).collect();
-    let view = MerchantsView {
-        filter: MerchantSearch { text, mode },
+    let view = MerchantsPage {
+        filter: MerchantFilter { text, mode },
         total: rules.merchants.len(),
         matching: count,
-        merchants,
+        merchants: shown.iter().map(|one| document(one, readiness.get(one.id.as_str()).copied())).collect(),
         next,
         is_continued: !after.is_empty(),
     };
-    Ok(context.page(PageView::Merchants(&view)).await)
+    context.page(PageTemplate::Merchants, &view).await
 }
 
 /// Returns the readiness of those merchants of a page whose v1 service is still the old one: a page reads the store for them
@@ -74,25 +153,17 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
     let named = decoded(context.request.id).ok_or(PageError::NotFound)?;
     let merchant = MerchantId::new(&named).ok().and_then(|id| rules.merchants.get(&id));
     let merchant = merchant.ok_or_else(|| PageError::NoMerchant(sentence(&rules.no_such_merchant(&named))))?;
-    let traffic = merchant.traffic.view();
     let mut shops: Vec<_> = merchant.shops.values().collect();
     shops.sort_unstable_by(|one, other| one.shop.code.cmp(&other.shop.code));
-    let mut view = MerchantView {
-        id: merchant.id.to_string(),
-        name: merchant.name.to_string(),
-        mode: merchant.v1.mode.as_str().to_owned(),
-        percent: percent(merchant.v1.mode),
-        dialect: merchant.v1.dialect.name.to_string(),
-        share: share(&traffic),
-        last_v1_at: traffic.last_v1,
-        refusals: refusals(&traffic),
+    let mut view = MerchantPage {
+        merchant: document(merchant, None),
         shops: shops.into_iter().take(SHOPS).map(|access| shop(access, merchant)).collect(),
         keys: merchant.api_keys.iter().map(key).collect(),
-        ..MerchantView::default()
+        ..MerchantPage::default()
     };
     if merchant.v1.mode != Mode::Translate {
         let report = context.source.readiness(vec![Arc::clone(merchant)]).await?;
-        view.readiness_note = report.note.map(str::to_owned);
+        view.readiness_note = report.note;
         view.readiness = report.merchants.into_iter().next();
         for row in view.readiness.iter_mut().flat_map(|merchant| &mut merchant.rows) {
             for findings in [&mut row.blockers, &mut row.widenings, &mut row.losses] {
@@ -100,20 +171,18 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
             }
         }
     }
-    Ok(context.page(PageView::Merchant(&view)).await)
+    context.page(PageTemplate::Merchant, &view).await
 }
 
-fn item(merchant: &Merchant, readiness: Option<ReadinessVerdict>) -> MerchantItem {
-    let traffic = merchant.traffic.view();
-    MerchantItem {
-        id: merchant.id.to_string(),
-        name: merchant.name.to_string(),
-        mode: merchant.v1.mode.as_str().to_owned(),
+fn document(merchant: &Merchant, readiness: Option<ReadinessVerdict>) -> MerchantDocument<'_> {
+    MerchantDocument {
+        id: merchant.id.as_str(),
+        name: &merchant.name,
+        mode: merchant.v1.mode.as_str(),
         percent: percent(merchant.v1.mode),
-        readiness: readiness.map(|verdict| verdict.as_str().to_owned()),
-        share: share(&traffic),
-        last_v1_at: traffic.last_v1,
-        top_refusal: refusals(&traffic).into_iter().next(),
+        dialect: &merchant.v1.dialect.name,
+        traffic: merchant.traffic.view(),
+        readiness,
     }
 }
 
@@ -125,25 +194,12 @@ fn percent(mode: Mode) -> Option<String> {
     Some(format!("payin {}\u{a0}%, payout {}\u{a0}%", shares.payin, shares.payout))
 }
 
-const fn share(traffic: &TrafficView) -> VersionShare {
-    VersionShare { v1: traffic.v1, v2: traffic.v2 }
-}
-
-fn refusals(traffic: &TrafficView) -> Vec<RefusalItem> {
-    let refusals = traffic.refusals.iter();
-    refusals.map(|(reason, count)| RefusalItem { reason: (*reason).to_owned(), count: *count }).collect()
-}
-
-fn shop(access: &ShopAccess, merchant: &Merchant) -> ShopItem {
+fn shop<'a>(access: &'a ShopAccess, merchant: &Merchant) -> ShopDocument<'a> {
     let shop = &access.shop;
-    ShopItem {
-        code: shop.code.to_string(),
-        currency: shop.currency.as_str().to_owned(),
-        provider: match shop.provider.kind() {
-            ProviderKind::Sandbox => "sandbox",
-            ProviderKind::Http => "http",
-        }
-        .to_owned(),
+    ShopDocument {
+        code: shop.code.as_str(),
+        currency: shop.currency.as_str(),
+        provider: shop.provider.kind().as_str(),
         payin: access.payin,
         payout: access.payout,
         v2_payin: access.v2.payin,
@@ -153,16 +209,15 @@ fn shop(access: &ShopAccess, merchant: &Merchant) -> ShopItem {
     }
 }
 
-fn key(key: &ApiKey) -> KeyItem {
-    let mut shops: Vec<_> = key.shops.iter().flatten().map(ToString::to_string).collect();
+fn key(key: &ApiKey) -> KeyDocument<'_> {
+    let mut shops: Vec<_> = key.shops.iter().flatten().map(ShopCode::as_str).collect();
     shops.sort_unstable();
-    let quota = key.rate_limit.as_ref().map(|limit| limit.quota);
-    KeyItem {
+    KeyDocument {
         masked: masked(&key.key),
         v1: key.v1_secrets.is_some(),
         v2: key.v2 && key.v2_secrets.is_some(),
         allowed_ips: key.allowed_ips.prefixes().take(ADDRESSES).collect(),
-        rate_limit: quota.map(|quota| format!("{} a second, bursts of {}", quota.per_second, quota.burst)),
+        rate_limit: key.rate_limit.as_ref().map(|limit| (limit.quota.per_second.get(), limit.quota.burst.get())),
         shops,
     }
 }

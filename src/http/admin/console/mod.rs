@@ -1,4 +1,4 @@
-//! The pages of the console: each handler reads what its page shows and fills the view of [`crate::console`].
+//! The pages of the console: each handler makes the document of its page, which a template of [`crate::console`] shows.
 
 mod actions;
 mod audit;
@@ -10,6 +10,8 @@ mod operations;
 mod overview;
 mod rules;
 mod samples;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

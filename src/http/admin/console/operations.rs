@@ -1,19 +1,82 @@
 //! Operations: search, and one operation with its timeline, from what is stored of it anyway.
 
-use super::callbacks::attempt;
+use serde::Serialize;
+
 use super::context::{PageContext, PageError, PageResult, labelled, sentence, unknown_note};
-use crate::console::{
-    Fact, OperationItem, OperationPageView, OperationSearch, OperationsView, PageView, TimelineEntry, Tone,
-};
+use crate::console::PageTemplate;
 use crate::domain::{
-    Direction, Kind, MerchantId, OrderId, Outcome, Preparation, ProviderKind, State, Status, TransactionId, UnixMillis,
+    Amount, Currency, Direction, Kind, MerchantId, OrderId, Outcome, Preparation, State, Status, TransactionId,
+    UnixMillis,
 };
 use crate::error::RequestError;
+use crate::http::admin::parameters;
 use crate::store::{
     CallbackRecord, CallbackSubject, CallbackTry, EntryProgress, JournalEntry, NextAttempt, OrderHome, OrderLookup,
     ProviderJobState, StoreError, Stored,
 };
 use crate::v1::query::decoded;
+
+/// The search for operations and what it found.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct OperationsPage {
+    pub search: OperationSearch,
+    /// What is wrong with the search.
+    pub problem: Option<String>,
+    /// What is to be known of what it found, such as that the merchant was removed.
+    pub note: Option<String>,
+    pub is_searched: bool,
+    pub found: Vec<OperationDocument>,
+    /// Where the order is if not here, such as with the old v1 service.
+    pub elsewhere: Option<String>,
+}
+
+/// A search by transaction id, or by merchant and order; empty: not given.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct OperationSearch {
+    pub transaction_id: String,
+    pub merchant: String,
+    /// Empty: either.
+    pub direction: String,
+    pub order_id: String,
+}
+
+/// An operation in a list, and in the head of its own page.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct OperationDocument {
+    pub transaction_id: String,
+    pub merchant: String,
+    pub order_id: String,
+    pub direction: &'static str,
+    pub status: &'static str,
+    pub amount: String,
+    pub currency: String,
+    pub created_at: UnixMillis,
+}
+
+/// One operation.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct OperationPage {
+    pub operation: OperationDocument,
+    /// Further facts with their labels, masked where they have to be, in the order in which they are shown.
+    pub facts: Vec<(&'static str, String)>,
+    /// What happened, the first first.
+    pub timeline: Vec<TimelineEntry>,
+    /// How many attempts of its callback were made, and how many are kept, if not all are.
+    pub kept_attempts: Option<(u32, u32)>,
+}
+
+/// An event in the life of an operation.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct TimelineEntry {
+    pub at: UnixMillis,
+    /// Its meaning, which decides its colour.
+    pub tone: &'static str,
+    pub title: &'static str,
+    pub detail: Option<String>,
+    pub duration_ms: Option<u64>,
+    /// The callback that it is an attempt of.
+    pub callback_id: Option<String>,
+}
 
 /// An operation of the embedded engine, or an entry of the journal.
 enum Found {
@@ -31,7 +94,7 @@ pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
     let mut search = OperationSearch { transaction_id, merchant, direction, order_id };
     // The page of a merchant leads here with the merchant alone.
     let is_searched = !search.transaction_id.is_empty() || !search.order_id.is_empty();
-    let mut view = OperationsView { is_searched, ..OperationsView::default() };
+    let mut view = OperationsPage { is_searched, ..OperationsPage::default() };
     if view.is_searched {
         match find_pasted(context, &mut search).await {
             Ok((found, elsewhere)) => (view.found, view.elsewhere) = (found, elsewhere),
@@ -47,7 +110,7 @@ pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
         }
     }
     view.search = search;
-    Ok(context.form_page(PageView::Operations(&view), view.problem.is_some()).await)
+    context.form_page(PageTemplate::Operations, &view, view.problem.is_some()).await
 }
 
 /// Searches for the order id as it is, and without the white space around it, which a paste brings along, where that finds
@@ -55,7 +118,7 @@ pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
 async fn find_pasted(
     context: &PageContext<'_>,
     search: &mut OperationSearch,
-) -> Result<(Vec<OperationItem>, Option<String>), PageError> {
+) -> Result<(Vec<OperationDocument>, Option<String>), PageError> {
     let (found, elsewhere) = find(context, search).await?;
     let order_id = search.order_id.trim();
     if !found.is_empty() || elsewhere.is_some() || order_id == search.order_id {
@@ -69,18 +132,15 @@ async fn find_pasted(
 async fn find(
     context: &PageContext<'_>,
     search: &OperationSearch,
-) -> Result<(Vec<OperationItem>, Option<String>), PageError> {
+) -> Result<(Vec<OperationDocument>, Option<String>), PageError> {
     if !search.transaction_id.is_empty() {
         let found = by_id(context, &search.transaction_id).await?;
         return Ok((found.iter().map(item).collect(), None));
     }
-    if search.merchant.is_empty() {
-        return Err(RequestError::member("merchant", "is required with an order id").into());
-    }
-    let merchant = MerchantId::new(&search.merchant);
-    let merchant = merchant.map_err(|_| RequestError::member("merchant", "must be the id of a merchant"))?;
-    let order = OrderId::new(&search.order_id);
-    let order = order.map_err(|_| RequestError::member("order_id", "must be 1 to 255 characters"))?;
+    let merchant = parameters::merchant(&search.merchant)?;
+    let merchant = merchant.ok_or_else(|| RequestError::member("merchant", "is required with an order id"))?;
+    let order = parameters::order_id(&search.order_id)?;
+    let order = order.ok_or_else(|| RequestError::member("order_id", parameters::ORDER_ID))?;
     let (mut items, mut elsewhere) = (Vec::new(), None);
     for direction in [Direction::Payin, Direction::Payout] {
         if !search.direction.is_empty() && search.direction != direction.as_str() {
@@ -133,95 +193,87 @@ async fn by_order(
 pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
     let id = decoded(context.request.id).ok_or(PageError::NotFound)?;
     let view = match by_id(context, &id).await?.ok_or(PageError::NotFound)? {
-        Found::Here(stored) => of_operation(context, &stored).await?,
-        Found::Remote(entry) => of_entry(context, &entry).await?,
+        Found::Here(stored) => of_operation(context, stored).await?,
+        Found::Remote(entry) => of_entry(context, entry).await?,
     };
-    Ok(context.page(PageView::Operation(&view)).await)
+    context.page(PageTemplate::Operation, &view).await
 }
 
-fn item(found: &Found) -> OperationItem {
+fn item(found: &Found) -> OperationDocument {
     match found {
         Found::Here(stored) => {
-            let operation = &stored.operation;
-            OperationItem {
-                transaction_id: operation.id.to_string(),
-                merchant: operation.merchant.to_string(),
-                order_id: operation.order_id.as_str().to_owned(),
-                direction: operation.direction().as_str().to_owned(),
-                status: operation.state.status().as_str().to_owned(),
-                amount: operation.amount.to_string(),
-                currency: operation.currency.as_str().to_owned(),
-                created_at: operation.created_at,
-            }
+            let one = &stored.operation;
+            let status = one.state.status();
+            let document = document(&one.merchant, &one.order_id, one.direction(), status, one.amount, one.currency);
+            OperationDocument { transaction_id: one.id.to_string(), created_at: one.created_at, ..document }
         }
         Found::Remote(entry) => {
-            let create = &entry.create;
+            let one = &entry.create;
             let (transaction_id, status) = match &entry.progress {
                 EntryProgress::Answered(remote) => (remote.answer.transaction_id.to_string(), remote.status),
                 EntryProgress::Open | EntryProgress::InDoubt { .. } => (String::new(), Status::Pending),
             };
-            OperationItem {
-                transaction_id,
-                merchant: create.merchant.to_string(),
-                order_id: create.order_id.as_str().to_owned(),
-                direction: create.direction.as_str().to_owned(),
-                status: status.as_str().to_owned(),
-                amount: create.amount.to_string(),
-                currency: create.currency.as_str().to_owned(),
-                created_at: create.created_at,
-            }
+            let document = document(&one.merchant, &one.order_id, one.direction, status, one.amount, one.currency);
+            OperationDocument { transaction_id, created_at: one.created_at, ..document }
         }
     }
 }
 
-fn fact(label: &str, value: impl Into<String>) -> Fact {
-    Fact { label: label.to_owned(), value: value.into() }
+fn document(
+    merchant: &MerchantId,
+    order_id: &OrderId,
+    direction: Direction,
+    status: Status,
+    amount: Amount,
+    currency: Currency,
+) -> OperationDocument {
+    OperationDocument {
+        merchant: merchant.to_string(),
+        order_id: order_id.as_str().to_owned(),
+        direction: direction.as_str(),
+        status: status.as_str(),
+        amount: amount.to_string(),
+        currency: currency.to_string(),
+        ..OperationDocument::default()
+    }
 }
 
-async fn of_operation(context: &PageContext<'_>, stored: &Stored) -> Result<OperationPageView, StoreError> {
+async fn of_operation(context: &PageContext<'_>, stored: Box<Stored>) -> Result<OperationPage, StoreError> {
     let (store, operation) = (context.source.store(), &stored.operation);
-    let version = if stored.v1.is_some() { "v1" } else { "v2" };
-    let provider = match operation.provider {
-        ProviderKind::Sandbox => "sandbox",
-        ProviderKind::Http => "http",
-    };
+    let is_v1 = stored.v1.is_some();
     let mut facts = vec![
-        fact("Created through", version),
-        fact("Shop", operation.shop.as_str()),
-        fact("Method", operation.shown_method()),
-        fact("Provider", provider),
+        ("Created through", if is_v1 { "v1" } else { "v2" }.to_owned()),
+        ("Shop", operation.shop.to_string()),
+        ("Method", operation.shown_method().to_owned()),
+        ("Provider", operation.provider.as_str().to_owned()),
     ];
-    let mut timeline = vec![TimelineEntry {
-        at: operation.created_at,
-        title: format!("Created through {version}"),
-        detail: Some("The create was accepted, stored, and replied to.".to_owned()),
-        ..TimelineEntry::default()
-    }];
+    let created = entry(operation.created_at, "plain", if is_v1 { "Created through v1" } else { "Created through v2" });
+    let detail = Some("The create was accepted, stored, and replied to.".to_owned());
+    let mut timeline = vec![TimelineEntry { detail, ..created }];
     if let Kind::Withdrawal(withdrawal) = &operation.kind {
-        facts.push(fact("Account", withdrawal.account_number.masked()));
+        facts.push(("Account", withdrawal.account_number.masked()));
     }
     match &operation.state {
         State::Pending => {
-            let job = store.provider_job(operation.id).await?;
-            timeline.extend(job.map(|job| of_job(&job)));
-            if let Some(preparation) = store.preparation(operation.id).await? {
-                facts.push(fact("Prepared for the customer", prepared(&preparation)));
-            }
+            timeline.extend(store.provider_job(operation.id).await?.map(|job| of_job(&job)));
+            let preparation = store.preparation(operation.id).await?;
+            facts.extend(
+                preparation.map(|preparation| ("Prepared for the customer", prepared(&preparation).to_owned())),
+            );
         }
         State::Finished { outcome, at } => {
-            let (tone, title) = match outcome {
-                Outcome::Success { .. } => (Tone::Good, "SUCCESS: the money moved"),
-                Outcome::Failed => (Tone::Bad, "FAILED: the money did not move"),
-            };
+            timeline.push(match outcome {
+                Outcome::Success { .. } => entry(*at, "good", "SUCCESS: the money moved"),
+                Outcome::Failed => entry(*at, "bad", "FAILED: the money did not move"),
+            });
             if let Outcome::Success { payer: Some(payer) } = outcome {
-                facts.push(fact("Paid from", payer.masked()));
+                facts.push(("Paid from", payer.masked()));
             }
-            timeline.push(TimelineEntry { at: *at, tone, title: title.to_owned(), ..TimelineEntry::default() });
         }
     }
     let callback = store.callback_of(CallbackSubject::Operation(operation.id)).await?;
-    let note = add_callback(&mut timeline, callback, context.source.now());
-    Ok(OperationPageView { operation: item(&Found::Here(Box::new(stored.clone()))), facts, timeline, note })
+    let kept_attempts = add_callback(&mut timeline, callback, context.source.now());
+    Ok(OperationPage { operation: item(&Found::Here(stored)), facts, timeline, kept_attempts })
 }
 
 const fn prepared(preparation: &Preparation) -> &'static str {
@@ -232,77 +284,65 @@ const fn prepared(preparation: &Preparation) -> &'static str {
     }
 }
 
-fn of_job(job: &ProviderJobState) -> TimelineEntry {
-    let claimed = if job.is_claimed { "It is being sent now. " } else { "" };
-    TimelineEntry {
-        at: job.due,
-        tone: if job.attempts > 1 { Tone::Warn } else { Tone::Plain },
-        title: "The provider is called next".to_owned(),
-        detail: Some(format!("{claimed}Attempts so far: {}.", job.attempts)),
-        ..TimelineEntry::default()
-    }
+fn entry(at: UnixMillis, tone: &'static str, title: &'static str) -> TimelineEntry {
+    TimelineEntry { at, tone, title, ..TimelineEntry::default() }
 }
 
-async fn of_entry(context: &PageContext<'_>, entry: &JournalEntry) -> Result<OperationPageView, StoreError> {
-    let create = &entry.create;
-    let mut facts = vec![fact("Created through", "v1, at the remote engine")];
-    facts.extend(create.shop.as_deref().map(|shop| fact("Shop", shop)));
-    let mut timeline = vec![TimelineEntry {
-        at: create.created_at,
-        title: "Recorded in the journal and sent to the engine".to_owned(),
-        ..TimelineEntry::default()
-    }];
-    match &entry.progress {
+fn of_job(job: &ProviderJobState) -> TimelineEntry {
+    let tone = if job.attempts > 1 { "warn" } else { "plain" };
+    let claimed = if job.is_claimed { "It is being sent now. " } else { "" };
+    let detail = Some(format!("{claimed}Attempts so far: {}.", job.attempts));
+    TimelineEntry { detail, ..entry(job.due, tone, "The provider is called next") }
+}
+
+async fn of_entry(context: &PageContext<'_>, found: Box<JournalEntry>) -> Result<OperationPage, StoreError> {
+    let create = &found.create;
+    let mut facts = vec![("Created through", "v1, at the remote engine".to_owned())];
+    facts.extend(create.shop.as_deref().map(|shop| ("Shop", shop.to_owned())));
+    let mut timeline = vec![entry(create.created_at, "plain", "Recorded in the journal and sent to the engine")];
+    match &found.progress {
         EntryProgress::Open => {}
         EntryProgress::InDoubt { since } => timeline.push(TimelineEntry {
-            at: *since,
-            tone: Tone::Warn,
-            title: "No answer of the engine".to_owned(),
             detail: Some("The outcome is unknown until the merchant repeats or queries it.".to_owned()),
-            ..TimelineEntry::default()
+            ..entry(*since, "warn", "No answer of the engine")
         }),
         EntryProgress::Answered(remote) => {
-            facts.extend(remote.account.as_ref().map(|account| fact("Account", account.masked())));
-            facts.push(fact("Status", "as the engine last reported it"));
+            facts.extend(remote.account.as_ref().map(|account| ("Account", account.masked())));
+            facts.push(("Status", "as the engine last reported it".to_owned()));
         }
     }
-    let callback = context.source.store().callback_of(CallbackSubject::Entry(entry.id)).await?;
-    let note = add_callback(&mut timeline, callback, context.source.now());
-    Ok(OperationPageView { operation: item(&Found::Remote(Box::new(entry.clone()))), facts, timeline, note })
+    let callback = context.source.store().callback_of(CallbackSubject::Entry(found.id)).await?;
+    let kept_attempts = add_callback(&mut timeline, callback, context.source.now());
+    Ok(OperationPage { operation: item(&Found::Remote(found)), facts, timeline, kept_attempts })
 }
 
-/// Adds a callback and its attempts to a timeline. Returns a note on what is not in it.
+/// Adds a callback and its attempts to a timeline. Returns how many attempts there were and how many are in it, if not all are.
 fn add_callback(
     timeline: &mut Vec<TimelineEntry>,
     callback: Option<(CallbackRecord, Vec<CallbackTry>)>,
     now: UnixMillis,
-) -> Option<String> {
+) -> Option<(u32, u32)> {
     let (callback, tries) = callback?;
-    let id = callback.id.to_string();
-    timeline.extend(tries.iter().map(|tried| {
-        let attempt = attempt(tried);
-        TimelineEntry {
-            at: attempt.at,
-            tone: attempt.tone,
-            title: if attempt.tone == Tone::Good { "Callback delivered" } else { "Callback not delivered" }.to_owned(),
-            detail: Some(format!("{}: {}", callback.url.origin(), attempt.outcome)),
-            duration_ms: Some(attempt.duration_ms),
-            callback_id: Some(id.clone()),
-        }
-    }));
+    let callback_id = Some(callback.id.to_string());
+    for CallbackTry { at, duration, outcome } in &tries {
+        let (tone, title) =
+            if outcome.is_delivered() { ("good", "Callback delivered") } else { ("bad", "Callback not delivered") };
+        timeline.push(TimelineEntry {
+            // The path and query of its address are the merchant's: they may hold a token.
+            detail: Some(format!("{}: {outcome}", callback.url.origin())),
+            duration_ms: Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            callback_id: callback_id.clone(),
+            ..entry(*at, tone, title)
+        });
+    }
     let next = match callback.next_attempt(now) {
         NextAttempt::None => None,
         NextAttempt::UnderWay => Some((now, "The callback is being sent")),
         NextAttempt::WaitsForReceiver => Some((now, "The callback waits for its receiver")),
         NextAttempt::At(due) => Some((due, "The callback is sent next")),
     };
-    timeline.extend(next.map(|(at, title)| TimelineEntry {
-        at,
-        title: title.to_owned(),
-        callback_id: Some(id),
-        ..TimelineEntry::default()
-    }));
+    timeline.extend(next.map(|(at, title)| TimelineEntry { callback_id, ..entry(at, "plain", title) }));
     timeline.sort_by_key(|entry| entry.at);
     let kept = u32::try_from(tries.len()).unwrap_or(u32::MAX);
-    (kept < callback.tries).then(|| format!("Of {} attempts, the last {kept} are kept.", callback.tries))
+    (kept < callback.tries).then_some((callback.tries, kept))
 }

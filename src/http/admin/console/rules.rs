@@ -1,37 +1,39 @@
 //! The rules in force, and those on disk.
 
+use serde::Serialize;
+
 use super::actions;
 use super::context::{PageContext, PageResult, see_result};
-use crate::console::{PageView, RuleProblemItem, RulesView};
-use crate::http::admin::rules::ProblemInfo;
+use crate::console::PageTemplate;
+use crate::http::admin::rules::{ProblemInfo, RulesInfo};
 
-/// Answers `GET /rules`.
-pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
-    Ok(context.page(PageView::Rules(&view(context))).await)
+/// How many problems and warnings are shown.
+const MAX_PROBLEMS_SHOWN: usize = 20;
+
+/// `/rules`. Its form has no field but `form`.
+#[derive(Debug, Serialize)]
+pub(super) struct RulesPage {
+    pub rules: RulesInfo,
+    pub directory: String,
+    /// Why the files or the certificate on disk are refused.
+    pub problems: Vec<ShownProblem>,
+    /// How many further ones are not shown.
+    pub more_problems: usize,
+    /// The warnings of the rules in force.
+    pub warnings: Vec<ShownProblem>,
 }
 
-/// Answers `POST /rules/reload`: loads the rules.
-pub(super) async fn reload(context: &PageContext<'_>) -> PageResult {
-    let reloaded = actions::reload(context.source, context.request).await?;
-    Ok(see_result("/rules", &[], reloaded.id))
+/// A problem with the lines of its file, which the API does not reply with.
+#[derive(Debug, Serialize)]
+pub(super) struct ShownProblem {
+    #[serde(flatten)]
+    pub problem: ProblemInfo,
+    pub excerpt: Option<String>,
 }
 
-fn view(context: &PageContext<'_>) -> RulesView {
-    let (info, rules) = (context.source.rules(), context.source.rule_set());
-    let certificate = info.certificate.error.map(|error| RuleProblemItem {
-        file: rules.gateway.tls.certificate.display().to_string(),
-        message: error,
-        ..RuleProblemItem::default()
-    });
-    RulesView {
-        version: info.version,
-        since: info.loaded_at,
-        directory: context.source.rules_directory(),
-        is_refused: info.error.is_some(),
-        problems: info.problems.into_iter().map(item).chain(certificate).collect(),
-        more_problems: info.problem_count.saturating_sub(MAX_PROBLEMS_SHOWN),
-        warnings: rules.warnings.iter().take(MAX_PROBLEMS_SHOWN).map(|warning| item(warning.into())).collect(),
-        needs_restart: info.needs_restart.into_iter().map(str::to_owned).collect(),
+impl From<ProblemInfo> for ShownProblem {
+    fn from(problem: ProblemInfo) -> Self {
+        Self { excerpt: excerpt(&problem.excerpt), problem }
     }
 }
 
@@ -44,10 +46,27 @@ fn excerpt(rendered: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// How many problems and warnings are shown.
-const MAX_PROBLEMS_SHOWN: usize = 20;
+/// Answers `GET /rules`.
+pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
+    let (info, rules) = (context.source.rules(), context.source.rule_set());
+    let certificate = info.certificate.error.clone().map(|message| ProblemInfo {
+        file: rules.gateway.tls.certificate.display().to_string(),
+        message,
+        ..ProblemInfo::default()
+    });
+    let warnings = rules.warnings.iter().take(MAX_PROBLEMS_SHOWN);
+    let view = RulesPage {
+        directory: context.source.rules_directory(),
+        problems: info.problems.iter().cloned().chain(certificate).map(ShownProblem::from).collect(),
+        more_problems: info.problem_count.saturating_sub(MAX_PROBLEMS_SHOWN),
+        warnings: warnings.map(|warning| ProblemInfo::from(warning).into()).collect(),
+        rules: info,
+    };
+    context.page(PageTemplate::Rules, &view).await
+}
 
-fn item(problem: ProblemInfo) -> RuleProblemItem {
-    let ProblemInfo { file, line, column, message, suggestion, excerpt: rendered, .. } = problem;
-    RuleProblemItem { file, line, column, message, suggestion, excerpt: excerpt(&rendered) }
+/// Answers `POST /rules/reload`: loads the rules.
+pub(super) async fn reload(context: &PageContext<'_>) -> PageResult {
+    let reloaded = actions::reload(context.source, context.request).await?;
+    Ok(see_result("/rules", &[], reloaded.id))
 }

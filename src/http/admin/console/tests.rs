@@ -1,0 +1,379 @@
+//! Tests of the pages: escaping, roles, sizes, and links; and the pages as files, to be seen in a browser.
+
+mod fixtures;
+
+use std::path::Path;
+
+use regex::Regex;
+
+use self::fixtures::{Fixtures, NOW, ago};
+use super::audit::AuditPage;
+use super::callbacks::{CallbackPage, CallbacksPage, ResendPage, SamplePage};
+use super::explain::ExplainPage;
+use super::merchants::{MerchantDocument, MerchantPage, MerchantsPage};
+use super::operations::{OperationDocument, OperationPage, OperationsPage};
+use super::overview::OverviewPage;
+use super::rules::RulesPage;
+use crate::callback::listing::{Slice, document, sample_document, write_cursor};
+use crate::console::{ASSET_PATHS, PageTemplate, Plot, PlotSeries, SCRIPT, asset, render};
+use crate::http::admin::access::SignInPage;
+use crate::http::admin::chrome::Chrome;
+use crate::http::admin::parameters::CallbackFilter;
+use crate::http::admin::reply::{ConsoleError, ErrorPage};
+use crate::http::admin::rules::RulesInfo;
+use crate::store::{CallbackRecord, CallbackState};
+
+const PLAIN: Fixtures = Fixtures { mark: "" };
+
+const ERRORS: [ConsoleError; 7] = [
+    ConsoleError::BadRequest,
+    ConsoleError::MissingRole,
+    ConsoleError::ReadOnly,
+    ConsoleError::OtherOrigin,
+    ConsoleError::NotFound,
+    ConsoleError::TooManyAttempts,
+    ConsoleError::Unavailable,
+];
+
+fn callback_page(make: Fixtures, record: &CallbackRecord, chrome: &Chrome<'_>) -> String {
+    let tries = if record.tries == 0 { Vec::new() } else { make.tries() };
+    render(
+        PageTemplate::Callback,
+        &CallbackPage { callback: document(record, &tries, NOW), attempts: record.tries },
+        chrome,
+    )
+}
+
+/// Renders all pages full of values, with their names.
+fn full_pages(make: Fixtures, chrome: &Chrome<'_>) -> Vec<(&'static str, String)> {
+    let sampled = make.sampled();
+    let sample = SamplePage {
+        merchant: make.text("acme"),
+        kind: "v1".into(),
+        url: make.text("https://acme.example/cb"),
+        problem: Some(make.text("the merchant has no key with a v1 secret")),
+        result: Some(sample_document(&sampled)),
+    };
+    vec![
+        ("sign-in", render(PageTemplate::SignIn, &make.sign_in(), chrome)),
+        ("overview", render(PageTemplate::Overview, &make.overview(), chrome)),
+        ("rules", render(PageTemplate::Rules, &make.rules(), chrome)),
+        ("merchants", render(PageTemplate::Merchants, &make.merchants(50), chrome)),
+        ("merchant", render(PageTemplate::Merchant, &make.merchant(), chrome)),
+        ("operations", render(PageTemplate::Operations, &make.operations(50), chrome)),
+        ("operation", render(PageTemplate::Operation, &make.operation(), chrome)),
+        ("callbacks", render(PageTemplate::Callbacks, &make.callbacks(50), chrome)),
+        ("callback", callback_page(make, &make.record(7, CallbackState::Failed), chrome)),
+        ("resend", render(PageTemplate::ResendAll, &make.resend_all(), chrome)),
+        ("sample", render(PageTemplate::Sample, &sample, chrome)),
+        ("explain", render(PageTemplate::Explain, &make.explain(), chrome)),
+        ("audit", render(PageTemplate::Audit, &make.audit(50), chrome)),
+        ("error", render(PageTemplate::Error, &make.error(ConsoleError::BadRequest), chrome)),
+    ]
+}
+
+/// Renders the pages of a process that has nothing to show yet.
+fn empty_pages() -> Vec<(&'static str, String)> {
+    let chrome = &PLAIN.viewer();
+    let signed_out = Chrome { user: None, ..PLAIN.chrome() };
+    let pending =
+        CallbackRecord { tries: 0, last: None, order_id: order("x"), ..PLAIN.record(0, CallbackState::Pending) };
+    let problem = || Some("since: must be a time or an age".to_owned());
+    let none = Slice::default();
+    let callbacks = |filter, problem| CallbacksPage {
+        filter,
+        problem,
+        note: None,
+        list: none.document(NOW),
+        is_continued: false,
+        open_circuits: (0, Vec::new()),
+    };
+    let plot = Plot { title: "Requests", ..Plot::default() };
+    let overview = OverviewPage { plots: vec![plot.drawing()], ..OverviewPage::default() };
+    let rules = RulesInfo { loaded_at: ago(5), ..RulesInfo::default() };
+    let rules =
+        RulesPage { rules, directory: String::new(), problems: Vec::new(), more_problems: 0, warnings: Vec::new() };
+    let new = MerchantDocument { id: "new", ..MerchantDocument::default() };
+    let elsewhere = OperationsPage {
+        elsewhere: Some("This order is at home with the old v1 service.".into()),
+        problem: problem(),
+        ..PLAIN.operations(0)
+    };
+    vec![
+        ("empty-sign-in", render(PageTemplate::SignIn, &SignInPage::default(), &signed_out)),
+        ("empty-overview", render(PageTemplate::Overview, &overview, chrome)),
+        ("empty-rules", render(PageTemplate::Rules, &rules, chrome)),
+        ("empty-merchants", render(PageTemplate::Merchants, &MerchantsPage::default(), chrome)),
+        (
+            "no-merchants",
+            render(PageTemplate::Merchants, &MerchantsPage { total: 3, ..MerchantsPage::default() }, chrome),
+        ),
+        (
+            "empty-merchant",
+            render(PageTemplate::Merchant, &MerchantPage { merchant: new, ..MerchantPage::default() }, chrome),
+        ),
+        ("empty-operations", render(PageTemplate::Operations, &OperationsPage::default(), chrome)),
+        ("no-operations", render(PageTemplate::Operations, &PLAIN.operations(0), chrome)),
+        ("elsewhere", render(PageTemplate::Operations, &elsewhere, chrome)),
+        ("empty-callbacks", render(PageTemplate::Callbacks, &callbacks(&CallbackFilter::default(), None), chrome)),
+        ("wrong-callbacks", render(PageTemplate::Callbacks, &callbacks(&PLAIN.callback_filter(), problem()), chrome)),
+        ("no-callbacks", render(PageTemplate::Callbacks, &PLAIN.callbacks(0), chrome)),
+        ("empty-callback", callback_page(PLAIN, &pending, chrome)),
+        ("empty-resend", render(PageTemplate::ResendAll, &ResendPage::default(), chrome)),
+        (
+            "wrong-resend",
+            render(PageTemplate::ResendAll, &ResendPage { problem: problem(), ..ResendPage::default() }, chrome),
+        ),
+        ("empty-sample", render(PageTemplate::Sample, &SamplePage::<()>::default(), chrome)),
+        ("empty-explain", render(PageTemplate::Explain, &ExplainPage::default(), chrome)),
+        ("empty-audit", render(PageTemplate::Audit, &AuditPage::default(), chrome)),
+        ("wrong-audit", render(PageTemplate::Audit, &AuditPage { problem: problem(), ..PLAIN.audit(0) }, chrome)),
+        ("no-audit", render(PageTemplate::Audit, &PLAIN.audit(0), chrome)),
+    ]
+}
+
+fn order(text: &str) -> crate::domain::OrderId {
+    crate::domain::OrderId::new(text).unwrap()
+}
+
+#[test]
+fn every_page_is_rendered_whole_and_without_inline_code() {
+    let forbidden = Regex::new(r"(?i)<style|style=|<script>|\son\w+=|javascript:|<base|<iframe|<img").unwrap();
+    let errors = ERRORS.map(|error| ("error", render(PageTemplate::Error, &PLAIN.error(error), &PLAIN.chrome())));
+    let pages = [full_pages(PLAIN, &PLAIN.chrome()), full_pages(PLAIN, &PLAIN.broken()), empty_pages(), errors.into()];
+    for (name, html) in pages.concat() {
+        assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "{name}");
+        assert!(!html.contains("cannot be shown. <a"), "{name} is rendered");
+        assert_eq!(html.matches("</h1>").count(), 1, "{name}");
+        assert!(!forbidden.is_match(&html), "{name}: {:?}", forbidden.find(&html));
+    }
+}
+
+#[test]
+fn values_are_never_markup() {
+    for mark in ["<i>", "\"\u{e001}", "'\u{e001}"] {
+        let make = Fixtures { mark: Box::leak(format!("{mark}x\u{e002}").into_boxed_str()) };
+        for (name, html) in full_pages(make, &make.broken()).into_iter().chain(full_pages(make, &make.chrome())) {
+            assert!(!html.contains(make.mark), "{name} has {mark:?} as it is");
+            assert!(html.matches("x\u{e002}").count() > 5, "{name} shows the values");
+        }
+    }
+}
+
+/// Merchants choose ids: none may turn the text beside it, or look like another one.
+#[test]
+fn no_text_is_shown_as_another_one() {
+    let make = Fixtures { mark: "\u{202e}evil\u{200f} \u{2066}x \u{5d0}\u{5d1}" };
+    let kept = Regex::new(r#"(?s) value="[^"]*"|<textarea.*?</textarea>|<meta http-equiv[^>]*>"#).unwrap();
+    let links = Regex::new(r#" href="(\?|/operations/|/callbacks/|/merchants/)[^"]*""#).unwrap();
+    for (name, html) in full_pages(make, &make.broken()).into_iter().chain(full_pages(make, &make.chrome())) {
+        let shown = kept.replace_all(&html, "");
+        assert!(!shown.contains(['\u{202e}', '\u{200f}', '\u{2066}']), "{name}");
+        assert!(shown.contains(r"\u{202e}evil\u{200f} \u{2066}x"), "{name}");
+        assert!(shown.contains("\u{5d0}\u{5d1}"), "{name}: letters stay");
+        for link in links.find_iter(&html) {
+            assert!(!link.as_str().contains(r"\u{202e}"), "{name}: {}", link.as_str());
+        }
+    }
+    let html = render(PageTemplate::Callbacks, &make.callbacks(2), &make.chrome());
+    assert!(html.contains("value=\"order-2026-11-00017\u{202e}evil"), "forms keep the id: {html}");
+    assert!(html.contains("order_id=order-2026-11-00017%E2%80%AEevil"), "links keep the id: {html}");
+    let operation = OperationDocument { order_id: "a\nb\u{1b}".into(), ..OperationDocument::default() };
+    let view = OperationPage { operation, ..OperationPage::default() };
+    assert!(render(PageTemplate::Operation, &view, &PLAIN.chrome()).contains(r">a\u{a}b\u{1b}<"));
+}
+
+#[test]
+fn the_empty_trail_names_what_leaves_rows() {
+    let html = render(PageTemplate::Audit, &AuditPage::default(), &PLAIN.chrome());
+    for part in
+        ["<code>import-ids</code>", "<code>callbacks resend</code>", "<code>callbacks sample</code>, leave none"]
+    {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+}
+
+#[test]
+fn every_text_of_a_view_is_shown() {
+    // Each of these is a part of a single field of its view.
+    for (page, parts) in [
+        (
+            "rules",
+            vec!["/etc/paybridge/rules", "cal_back_url", "did you mean", "import-ids", "[server] listen", "14:9"],
+        ),
+        (
+            "merchant",
+            vec!["acme…ive", "2001:db8::", "bursts of 400", "customer.phone", "string(5)", "41,250", "not complete"],
+        ),
+        (
+            "operation",
+            vec!["411111••••••1111", "reference p-81723", "10.0 s", "Of 1137 attempts, the last 20 are kept"],
+        ),
+        ("callback", vec!["https://shop.example:443", "804120000017", "HTTP 503", "10.0 s", "12 attempts"]),
+        ("sample", vec!["sample_5f3a", "no key with a v1 secret", "https://acme.example:443", "no answer"]),
+        (
+            "explain",
+            vec![
+                "would be refused",
+                "paymentData.bank",
+                "left out",
+                "The rule is [payin] schema in shops/card-eur.toml",
+                "dropped by the engine",
+            ],
+        ),
+        ("audit", vec!["cli:root", "unfinished", "137 queued again", "192.0.2.17", "0190f4a1c2d3"]),
+    ] {
+        let pages = full_pages(PLAIN, &PLAIN.chrome());
+        let (_, html) = pages.iter().find(|(name, _)| *name == page).unwrap();
+        let shown = html.replace("&#x2f;", "/").replace("&quot;", "\"");
+        for part in parts {
+            assert!(shown.contains(part), "{page}: {part}");
+        }
+        assert!(
+            !shown.contains("shop=7") && !shown.contains("token=7"),
+            "{page}: a merchant's address may hold a token"
+        );
+    }
+}
+
+#[test]
+fn only_those_who_may_act_have_forms_that_act() {
+    let actions = |chrome: &Chrome<'_>| -> Vec<String> {
+        let action = Regex::new(r#"method="post" action="([^"]+)""#).unwrap();
+        let mut found = Vec::new();
+        for (_, html) in full_pages(PLAIN, chrome) {
+            let keyed = html.matches("<input type=\"hidden\" name=\"form\" value=\"zk3Jq0V8bXw1s9Tn\">").count();
+            assert_eq!(html.matches("method=\"post\"").count(), keyed, "each form has its key");
+            found.extend(action.captures_iter(&html).map(|action| action[1].replace("&#x2f;", "/")));
+        }
+        found.sort();
+        found.dedup();
+        found
+    };
+    let all = ["/explain", "/rules/reload", "/callbacks/resend", "/callbacks/sample", "/sign-in", "/sign-out"];
+    let operator = actions(&PLAIN.chrome());
+    for action in all {
+        assert!(operator.iter().any(|known| known == action), "{action} of {operator:?}");
+    }
+    assert!(operator.iter().any(|action| action.starts_with("/callbacks/cb_") && action.ends_with("/resend")));
+    assert_eq!(operator.len(), all.len() + 1);
+    for chrome in [PLAIN.viewer(), Chrome { is_read_only: true, ..PLAIN.chrome() }] {
+        assert_eq!(actions(&chrome), ["/explain", "/sign-in", "/sign-out"]);
+    }
+}
+
+#[test]
+fn every_page_shows_the_frame() {
+    for (name, html) in full_pages(PLAIN, &PLAIN.broken()) {
+        for part in [
+            "New requests are not accepted here: this process drains.",
+            "The files on disk are refused",
+            "Failed: the files were refused; problems: 2 (ada, 2026-11-24 12:11:00 UTC).",
+            "read-only",
+            "2026-11-24 12:11:05",
+            "Signed in as </span><b>ada</b>, operator",
+            "gw-2",
+        ] {
+            assert!(html.contains(part), "{name}: {part}");
+        }
+    }
+    let signed_out = Chrome { user: None, ..PLAIN.broken() };
+    let html = render(PageTemplate::SignIn, &PLAIN.sign_in(), &signed_out);
+    assert!(html.contains("The files on disk are refused") && !html.contains("<nav") && !html.contains("sign-out"));
+    assert!(!html.contains("gw-2") && !html.contains("3f9c2a7d10be"), "no detail without a user");
+}
+
+#[test]
+fn filters_stay_in_links_and_forms() {
+    let html = render(PageTemplate::Callbacks, &PLAIN.callbacks(2), &PLAIN.chrome());
+    let next = write_cursor(PLAIN.record(1, CallbackState::Pending).place());
+    let filter = "state=failed&amp;merchant=acme&amp;order_id=order-2026-11-00017&amp;since=2h&amp;until=30m";
+    for part in [
+        format!("href=\"?{filter}\""),
+        format!("href=\"?{filter}&amp;after={next}\""),
+        format!("href=\"/callbacks/resend?{filter}\""),
+        "<option value=\"failed\" selected>".into(),
+    ] {
+        assert!(html.contains(&part), "{part}");
+    }
+    let html = render(PageTemplate::ResendAll, &PLAIN.resend_all(), &PLAIN.chrome());
+    for part in ["name=\"since\" value=\"2h\"", "name=\"merchant\" value=\"acme\"", "Resend 1,137 callbacks and more"] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn the_sign_in_form_can_lead_on_by_itself() {
+    let refresh = "<meta http-equiv=\"refresh\" content=\"0; url=&#x2f;callbacks\">";
+    for is_repeated in [false, true] {
+        let view = SignInPage { to: "/callbacks", is_repeated, problem: None };
+        let html = render(PageTemplate::SignIn, &view, &Chrome::default());
+        assert_eq!(html.contains(refresh), is_repeated);
+    }
+}
+
+#[test]
+fn a_plot_has_labels_a_description_and_a_zero_line() {
+    let figure = |points: &[Option<f64>]| {
+        let series = vec![PlotSeries { name: "v1 <create>", points: points.to_vec() }];
+        let until = crate::domain::UnixMillis(1_795_522_325_000);
+        let plot = Plot { title: "Requests <&\"", until, step_seconds: 10, series, ..Plot::default() };
+        let view = OverviewPage { plots: vec![plot.drawing()], ..OverviewPage::default() };
+        render(PageTemplate::Overview, &view, &PLAIN.chrome()).replace("&#x2f;", "/")
+    };
+    let drawn = figure(&[Some(3.0), Some(12.0), Some(7.0)]);
+    for part in [
+        "<title id=\"t0\">Requests &lt;&amp;&quot;</title>",
+        "Until 12:12 UTC. v1 &lt;create&gt;: now 7/s, at most 12/s.",
+        "<path class=\"zero\" d=\"M0 160h720\"/>",
+        "<span>12/s</span><span>6/s</span><span>0</span>",
+        "<span>11:12</span><span>11:42</span><span>12:12</span>",
+        "<td>7/s</td><td>12/s</td>",
+    ] {
+        assert!(drawn.contains(part), "{part} in {drawn}");
+    }
+    assert!(figure(&[None]).contains("No figure in the last hour."));
+    assert!(figure(&[]).contains("The first figures come within seconds."));
+}
+
+#[test]
+fn pages_are_small() {
+    for (name, html) in full_pages(PLAIN, &PLAIN.chrome()) {
+        assert!(html.len() < 40 << 10, "{name} has {} bytes", html.len());
+    }
+    assert!(SCRIPT.len() < 4 << 10);
+}
+
+#[test]
+fn assets_are_found_by_the_paths_in_pages() {
+    let html = render(PageTemplate::SignIn, &SignInPage::default(), &Chrome::default());
+    let path = Regex::new(r#"(?:href|src)="([^"]+[.](?:css|js))""#).unwrap();
+    let types: Vec<_> =
+        path.captures_iter(&html).map(|path| asset(&path[1].replace("&#x2f;", "/")).unwrap().0).collect();
+    assert_eq!(types, ["text/css; charset=utf-8", "text/javascript; charset=utf-8"]);
+    assert!(asset("/console/console.css").is_none());
+}
+
+/// Writes every page below the directory that `PAYBRIDGE_CONSOLE_PAGES` names, with its assets.
+#[test]
+fn pages_as_files() {
+    let Some(directory) = std::env::var_os("PAYBRIDGE_CONSOLE_PAGES") else { return };
+    let directory = Path::new(&directory);
+    std::fs::create_dir_all(directory.join("console")).unwrap();
+    for path in &*ASSET_PATHS {
+        std::fs::write(directory.join(&path[1..]), asset(path).unwrap().1).unwrap();
+    }
+    let write = |name: &str, html: String| std::fs::write(directory.join(format!("{name}.html")), html).unwrap();
+    for (kind, chrome) in [("", PLAIN.acted()), ("viewer-", PLAIN.viewer()), ("broken-", PLAIN.broken())] {
+        for (name, html) in full_pages(PLAIN, &chrome) {
+            write(&format!("{kind}{name}"), html);
+        }
+    }
+    for (name, html) in empty_pages() {
+        write(name, html);
+    }
+    for error in ERRORS {
+        let view = ErrorPage { detail: None, ..PLAIN.error(error) };
+        write(&format!("error-{error:?}").to_lowercase(), render(PageTemplate::Error, &view, &PLAIN.chrome()));
+    }
+}
