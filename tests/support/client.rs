@@ -251,7 +251,11 @@ impl Connection {
         let mut bytes = bytes.chunks(1);
         loop {
             tokio::select! {
-                replies = self.rest() => return replies,
+                reply = self.reply() => {
+                    let mut replies = Vec::from_iter(reply);
+                    replies.extend(self.rest().await);
+                    return replies;
+                }
                 // The pace of the client: each byte comes well before any deadline of a single read.
                 () = tokio::time::sleep(Duration::from_millis(50)) => {}
             }

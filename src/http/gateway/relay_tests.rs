@@ -1,11 +1,12 @@
 //! Admission of a v2 engine's callbacks: the same order as for merchants, with the order's address in a key's place.
 
-use http::Method;
+use http::{HeaderName, Method};
 
-use super::fixture::{Answered, BODY_LIMIT, Call, Fixture, NOW};
+use super::fixture::{Answered, BODY_LIMIT, Call, Fixture, NOW, V2_SECRET};
 use super::*;
 use crate::domain::{
-    Amount, CallbackUrl, Currency, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId, Quota,
+    Amount, CallbackUrl, Currency, Encoding, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId,
+    Quota, Secret, Segment,
 };
 use crate::rules::RuleSet;
 use crate::store::PendingCreate;
@@ -125,4 +126,42 @@ async fn a_store_that_is_away_is_reported_so_that_the_engine_sends_again() {
     let answered = relay.send(relay.callback(CALLBACK)).await;
     assert_eq!(answered.status, 503);
     assert!(answered.header("retry-after").is_some());
+}
+
+#[tokio::test]
+async fn the_recipe_of_the_engine_is_followed() {
+    let relay = Relay::with(|rules| {
+        let recipe = &mut rules.gateway.callback_signature;
+        recipe.header = HeaderName::from_static("x-engine-signature");
+        recipe.payload = vec![
+            Segment::Timestamp,
+            Segment::Literal("|".into()),
+            Segment::ApiKey,
+            Segment::Method,
+            Segment::Path,
+            Segment::Body,
+        ];
+        recipe.encoding = Encoding::Base64;
+    })
+    .await;
+    let path = relay.target(Direction::Payin, "o-1");
+    let signed = format!("soon|acme-livePOST{path}{CALLBACK}");
+    let mut mac = Secret::new(V2_SECRET).sha256();
+    hmac::Mac::update(&mut mac, signed.as_bytes());
+    let signature =
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, hmac::Mac::finalize(mac).into_bytes());
+    let good = relay.callback(CALLBACK).but(|call| {
+        call.headers.retain(|(name, _)| *name != "x-signature");
+        call.set("x-engine-signature", &signature);
+        call.set("x-timestamp", "soon");
+    });
+    assert_eq!(relay.send(good.clone()).await.status, 200);
+    for (name, value) in [("x-timestamp", "later"), ("x-engine-signature", "AAAA")] {
+        assert_eq!(relay.send(good.clone().but(|call| call.set(name, value))).await.status, 401, "{name}");
+    }
+    let without = |name: &'static str| good.clone().but(|call| call.headers.retain(|(own, _)| *own != name));
+    for name in ["x-timestamp", "x-engine-signature"] {
+        assert_eq!(relay.send(without(name)).await.status, 401, "{name}");
+    }
+    assert_eq!(relay.send(good.but(|call| call.add("x-timestamp", "soon"))).await.status, 400);
 }

@@ -364,3 +364,61 @@ async fn requests_are_logged_and_counted_without_secrets() {
         assert!(!lines.concat().contains(secret), "{secret}");
     }
 }
+
+#[tokio::test]
+async fn a_stale_v1_timestamp_is_unauthenticated() {
+    let fixture = Fixture::new();
+    for timestamp in [(NOW.seconds() - 301).to_string(), (NOW.seconds() + 301).to_string(), "now".to_owned()] {
+        let answered = fixture.send(Call::payin().but(|call| call.set("x-timestamp", &timestamp))).await;
+        assert_eq!(answered.status, 401, "{timestamp}");
+    }
+    let missing = Call::payin().but(|call| call.headers.retain(|(name, _)| *name != "x-timestamp"));
+    assert_eq!(fixture.send(missing).await.status, 401);
+    let twice = Call::payin().but(|call| call.add("x-timestamp", "1"));
+    assert_eq!(fixture.send(twice).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_get_has_no_body() {
+    let fixture = Fixture::new();
+    let good = || Call::v2(Method::GET, "/api/v2/transactions/1?ignored=1", "");
+    assert_eq!(fixture.send(good()).await.status, 404);
+    for body in [Pieces::of("{}"), Pieces { announced: None, ..Pieces::default() }] {
+        let answered = fixture.send(good().but(|call| call.body = body)).await;
+        assert_eq!((answered.status, answered.header("connection")), (400, Some("close")));
+    }
+}
+
+#[tokio::test]
+async fn every_reply_has_its_headers() {
+    let fixture = Fixture::new();
+    let mut seen = std::collections::HashSet::new();
+    for call in [
+        Call::deposit(),
+        Call::payin(),
+        Call::v2(Method::GET, "/nowhere", ""),
+        Call::deposit().but(|call| call.set("x-api-key", "unknown")),
+    ] {
+        let kept = fixture.send(call.clone().but(|call| call.set("x-request-id", "req-1"))).await;
+        assert_eq!(kept.header("x-request-id"), Some("req-1"));
+        assert_eq!(kept.header("content-type"), Some("application/json"));
+        assert_eq!(kept.header("cache-control"), Some("no-store"));
+        let made = fixture.send(call.but(|call| call.set("x-request-id", "not one"))).await;
+        let id = made.header("x-request-id").unwrap().to_owned();
+        assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+        assert!(seen.insert(id));
+    }
+}
+
+#[tokio::test]
+async fn the_caller_is_behind_trusted_proxies() {
+    let fixture = Fixture::with(|rules| {
+        rules.gateway.clients.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    let far = |call: &mut Call| call.set("x-api-key", "acme-far");
+    let through = Call::deposit().but(far).but(|call| call.set("x-forwarded-for", "198.51.100.1, 203.0.113.9"));
+    assert_eq!(fixture.send(through.clone()).await.status, 200);
+    let direct = through.but(|call| call.peer.address = "192.0.2.1".parse().unwrap());
+    assert_eq!(fixture.send(direct).await.status, 403);
+    assert!(fixture.lines.all()[0].contains("203.0.113.9"));
+}
