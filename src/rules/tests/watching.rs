@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::{MERCHANT, Rules, SHOP};
 use crate::clock::SystemClock;
+use crate::clock::testing::eventually;
 use crate::rules::{FileWatch, LiveRules, ReloadOutcome};
 
 /// A pause between polls that is longer than any test: only notifications are left.
@@ -45,8 +46,8 @@ impl Watching {
 
     /// Starts watching; `meanwhile` runs after every reload, before the next is waited for.
     fn of(rules: &Rules, mut watch: FileWatch, meanwhile: impl Fn() + Send + 'static) -> Self {
-        let (loader, first) = rules.loader();
-        let live = Arc::new(LiveRules::new(loader, first, Arc::new(SystemClock)));
+        let (reader, first) = rules.loader();
+        let live = Arc::new(LiveRules::new(reader, first, Arc::new(SystemClock)));
         let reloads: Arc<Mutex<Vec<Reload>>> = Arc::default();
         let (watched, noted) = (Arc::clone(&live), Arc::clone(&reloads));
         let (stop, stopped) = oneshot::channel();
@@ -101,14 +102,13 @@ fn file(rules: &Rules) -> PathBuf {
     rules.path().join("merchants/m.toml")
 }
 
-/// Waits until `holds` returns true; panics after a time much longer than it ever takes.
-#[track_caller]
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < until, "never: {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
+/// Returns when another watcher has reported a change that is made now. By then, a watcher has reported every earlier
+/// change that it is ever going to.
+fn settle() {
+    let rules = Rules::small();
+    let watching = Watching::by_notifications(&rules);
+    fs::write(file(&rules), named("later")).unwrap();
+    watching.until("later");
 }
 
 /// If a test is delayed this long between two steps, on a busy disk, the watcher may no longer treat them as one save.
@@ -132,7 +132,6 @@ fn vim_saves() {
     for round in ["first", "second"] {
         let absence = Instant::now();
         fs::rename(&file, &backup).unwrap();
-        thread::sleep(Duration::from_millis(150));
         fs::write(&file, named(round)).unwrap();
         let absence = absence.elapsed();
         fs::remove_file(&backup).unwrap();
@@ -148,11 +147,10 @@ fn temporary_files_of_editors_are_ignored() {
     let mut swap = File::create(merchants.join(".m.toml.swp")).unwrap();
     fs::write(merchants.join("4913"), "").unwrap();
     fs::write(merchants.join("m.toml~"), "").unwrap();
-    thread::sleep(Duration::from_millis(100));
     swap.write_all(b"b0VIM").unwrap();
     fs::remove_file(merchants.join("m.toml~")).unwrap();
-    // They would have been loaded by now, before the save.
-    thread::sleep(Duration::from_millis(500));
+    settle();
+    assert_eq!(watching.count(), 0);
     fs::write(file(&rules), named("saved")).unwrap();
     assert_eq!(watching.until("saved"), [Some("saved".into())]);
 }
@@ -170,8 +168,8 @@ fn files_beside_the_rules_cause_no_reload() {
         fs::write(path.join("access.json"), number.to_string()).unwrap();
         fs::remove_file(&lock).unwrap();
     }
-    // They would have been loaded by now, before the save.
-    thread::sleep(Duration::from_millis(700));
+    settle();
+    assert_eq!(watching.count(), 0);
     fs::write(file(&rules), named("saved")).unwrap();
     assert_eq!(watching.until("saved"), [Some("saved".into())]);
 }
@@ -290,18 +288,15 @@ fn a_file_that_is_replaced_repeatedly_is_read_meanwhile() {
     let rules = Rules::small();
     let watching = Watching::by_notifications(&rules);
     let next = rules.path().join("merchants/.next");
-    let (mut saves, until) = (0, Instant::now() + Duration::from_secs(2));
-    let mut meanwhile = 0;
-    while Instant::now() < until {
+    let (began, mut saves) = (Instant::now(), 0);
+    eventually("reloads while it is replaced", || {
         saves += 1;
         fs::write(&next, named(&saves.to_string())).unwrap();
         fs::rename(&next, file(&rules)).unwrap();
-        thread::sleep(Duration::from_millis(50));
-        meanwhile = watching.count();
-    }
-    assert!(meanwhile > 0, "no reload while the file was being replaced");
-    let reloads = watching.until(&saves.to_string());
-    assert!(reloads.len() <= 12, "{} reloads of {saves} saves", reloads.len());
+        watching.count() >= 3
+    });
+    let reloads = watching.until(&saves.to_string()).len();
+    assert!(reloads <= most_reloads(began), "{reloads} reloads of {saves} saves");
 }
 
 #[test]
@@ -318,12 +313,16 @@ fn a_change_during_a_reload_leads_to_another() {
     fs::write(file(&rules), named("second")).unwrap();
     fs::write(rules.path().join("merchants/.n"), MERCHANT.replace("\"k\"", "\"l\"")).unwrap();
     fs::rename(rules.path().join("merchants/.n"), rules.path().join("merchants/n.toml")).unwrap();
-    // Time for the file system's notifications.
-    thread::sleep(Duration::from_millis(300));
+    settle();
     assert_eq!(watching.count(), 1, "one at a time");
     *gate.0.lock().unwrap() = true;
     gate.1.notify_all();
     eventually("both", || name(&watching.live) == "second" && watching.live.current().merchants.len() == 2);
+}
+
+/// Returns how many reloads changes may have caused since then: two a second, and some at the end.
+fn most_reloads(began: Instant) -> usize {
+    10 + 2 * usize::try_from(began.elapsed().as_secs()).unwrap()
 }
 
 #[test]
@@ -339,9 +338,7 @@ fn many_changes_cause_few_reloads() {
     }
     fs::write(file(&rules), named("after the storm")).unwrap();
     eventually("all of it is read", || watching.live.current().version == rules.load().version);
-    // At most two a second, and some at the end.
-    let most = 10 + 2 * usize::try_from(began.elapsed().as_secs()).unwrap();
-    assert!(watching.count() <= most, "{} reloads of 9001 changes", watching.count());
+    assert!(watching.count() <= most_reloads(began), "{} reloads of 9001 changes", watching.count());
 }
 
 #[test]
