@@ -160,13 +160,9 @@ pub async fn pasted_order_id(
     let trimmed = OrderId::new(order_id.as_str().trim()).ok();
     let Some(trimmed) = trimmed.filter(|trimmed| *trimmed != order_id) else { return Ok(order_id) };
     let exact = CallbackQuery {
-        states: CallbackState::ALL.into(),
         merchant: Some(merchant.clone()),
         order_id: Some(order_id.clone()),
-        since: None,
-        until: None,
-        after: None,
-        limit: 1,
+        ..CallbackQuery::of(CallbackState::ALL, 1)
     };
     Ok(if outbox.callbacks(exact).await?.is_empty() { trimmed } else { order_id })
 }

@@ -19,12 +19,12 @@ use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, context};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use self::format::{address, shortened};
+pub(crate) use self::format::{address, capitalized, shortened};
 pub(crate) use self::plot::{Drawing, Plot, PlotSeries, PlotUnit};
 
 /// A page of the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PageTemplate {
+pub(crate) enum ConsolePage {
     SignIn,
     Overview,
     Rules,
@@ -44,28 +44,28 @@ pub(crate) enum PageTemplate {
 
 /// The template of each page, which sets `title`, the text of the heading, and `section`, the path of its entry in the
 /// navigation.
-const SOURCES: [(PageTemplate, &str); 14] = [
-    (PageTemplate::SignIn, include_str!("templates/sign_in.html")),
-    (PageTemplate::Overview, include_str!("templates/overview.html")),
-    (PageTemplate::Rules, include_str!("templates/rules.html")),
-    (PageTemplate::Merchants, include_str!("templates/merchants.html")),
-    (PageTemplate::Merchant, include_str!("templates/merchant.html")),
-    (PageTemplate::Operations, include_str!("templates/operations.html")),
-    (PageTemplate::Operation, include_str!("templates/operation.html")),
-    (PageTemplate::Callbacks, include_str!("templates/callbacks.html")),
-    (PageTemplate::Callback, include_str!("templates/callback.html")),
-    (PageTemplate::ResendAll, include_str!("templates/resend.html")),
-    (PageTemplate::Sample, include_str!("templates/sample.html")),
-    (PageTemplate::Explain, include_str!("templates/explain.html")),
-    (PageTemplate::Audit, include_str!("templates/audit.html")),
-    (PageTemplate::Error, include_str!("templates/error.html")),
+const SOURCES: [(ConsolePage, &str); 14] = [
+    (ConsolePage::SignIn, include_str!("templates/sign_in.html")),
+    (ConsolePage::Overview, include_str!("templates/overview.html")),
+    (ConsolePage::Rules, include_str!("templates/rules.html")),
+    (ConsolePage::Merchants, include_str!("templates/merchants.html")),
+    (ConsolePage::Merchant, include_str!("templates/merchant.html")),
+    (ConsolePage::Operations, include_str!("templates/operations.html")),
+    (ConsolePage::Operation, include_str!("templates/operation.html")),
+    (ConsolePage::Callbacks, include_str!("templates/callbacks.html")),
+    (ConsolePage::Callback, include_str!("templates/callback.html")),
+    (ConsolePage::ResendAll, include_str!("templates/resend.html")),
+    (ConsolePage::Sample, include_str!("templates/sample.html")),
+    (ConsolePage::Explain, include_str!("templates/explain.html")),
+    (ConsolePage::Audit, include_str!("templates/audit.html")),
+    (ConsolePage::Error, include_str!("templates/error.html")),
 ];
 
 /// What surrounds every page.
 const LAYOUT: &str = "layout";
 
 /// Renders a page as an HTML document. `chrome`: what surrounds it.
-pub(crate) fn render(page: PageTemplate, view: &impl Serialize, chrome: &impl Serialize) -> String {
+pub(crate) fn render(page: ConsolePage, view: &impl Serialize, chrome: &impl Serialize) -> String {
     // Every page is rendered by a test with all of its parts, and templates cannot fail for single values.
     try_render(page, Value::from(Serde(view)), Value::from(Serde(chrome))).unwrap_or_else(|error| {
         tracing::error!(?page, %error, "a page of the console cannot be rendered");
@@ -73,7 +73,7 @@ pub(crate) fn render(page: PageTemplate, view: &impl Serialize, chrome: &impl Se
     })
 }
 
-fn try_render(page: PageTemplate, view: Value, chrome: Value) -> Result<String, Error> {
+fn try_render(page: ConsolePage, view: Value, chrome: Value) -> Result<String, Error> {
     let rendered = TEMPLATES
         .get_template(&name_of(page))?
         .render_captured(context! { view => view.clone(), chrome => chrome.clone() })?;
@@ -83,7 +83,7 @@ fn try_render(page: PageTemplate, view: Value, chrome: Value) -> Result<String, 
     TEMPLATES.get_template(LAYOUT)?.render(context! { view, chrome, title, section, content, stylesheet, script })
 }
 
-fn name_of(page: PageTemplate) -> String {
+fn name_of(page: ConsolePage) -> String {
     format!("{page:?}")
 }
 

@@ -362,6 +362,14 @@ pub struct CallbackQuery {
 }
 
 impl CallbackQuery {
+    /// Selects the callbacks in some states, at most so many.
+    #[must_use]
+    pub fn of(states: impl Into<Vec<CallbackState>>, limit: usize) -> Self {
+        Self { states: states.into(), merchant: None, order_id: None, since: None, until: None, after: None, limit }
+    }
+}
+
+impl CallbackQuery {
     /// Returns the position before which all results are.
     pub(super) fn end(&self) -> CallbackCursor {
         let until = self.until.map_or(CallbackCursor { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {

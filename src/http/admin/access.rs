@@ -19,7 +19,7 @@ use super::request::{AdminRequest, ConnectionEnds};
 use super::routes::return_path;
 use super::sessions::{Sessions, SignedIn};
 use crate::clock::Random;
-use crate::console::{self, PageTemplate};
+use crate::console::{self, ConsolePage};
 use crate::domain::UnixMillis;
 use crate::rules::{AdminRules, AdminUser, Role};
 use crate::v1::query::parameter;
@@ -179,7 +179,7 @@ fn sign_in_form(head: AdminHead<'_>, to: &str, problem: Option<&str>) -> String 
     // page once more, as a page of the same site: with the cookie, if there is one.
     let is_repeated = problem.is_none() && head.origin == RequestOrigin::ForeignLink;
     let view = SignInPage { to, is_repeated, problem };
-    console::render(PageTemplate::SignIn, &view, &Chrome { made_at: head.now, ..Chrome::default() })
+    console::render(ConsolePage::SignIn, &view, &Chrome { made_at: head.now, ..Chrome::default() })
 }
 
 fn signed_in(user: &AdminUser, has_session: bool) -> SignedIn {

@@ -25,19 +25,22 @@
 //! Without users and token, on loopback, every request is made by the user `local`, an operator.
 
 mod access;
-mod callbacks;
+mod actions;
+mod api;
 mod chrome;
 mod console;
+mod context;
 mod failures;
 mod form;
 mod guard;
 mod listen;
 mod parameters;
-mod readiness;
+mod refused;
 mod reply;
 mod request;
 mod routes;
 mod rules;
+mod samples;
 mod server;
 mod sessions;
 mod source;

@@ -13,8 +13,8 @@ use http_body_util::Full;
 use serde::Serialize;
 
 use super::chrome::Chrome;
-use super::routes::RouteKind;
-use crate::console::{self, PageTemplate};
+use super::refused::{Refused, RouteKind};
+use crate::console::{self, ConsolePage};
 use crate::rules::Role;
 
 /// A reply of the admin listener.
@@ -29,19 +29,12 @@ const JSON: &str = "application/json";
 /// Why a page or an action is refused; its template has the words for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) enum ConsoleError {
-    /// A parameter or field is wrong.
     BadRequest,
-    /// The user's role does not allow it.
     MissingRole,
-    /// `[admin] read_only` is set.
     ReadOnly,
-    /// The request names another host or is of another origin, or the browser does not state its origin.
     OtherOrigin,
-    /// There is no such page or thing.
     NotFound,
-    /// Too many failed sign-ins of the address.
     TooManyAttempts,
-    /// The store or the audit trail is away.
     Unavailable,
 }
 
@@ -58,11 +51,8 @@ pub(super) struct ErrorPage<'a> {
 /// Why a request does not reach its handler.
 #[derive(Debug)]
 pub(super) enum Rejection {
-    /// There is no `Host`, or more than one.
     NoHost,
-    /// `Host` is no name of this listener.
     ForeignHost,
-    /// A page of another origin made the request.
     ForeignOrigin,
     /// A browser with a session does not report where the request comes from.
     UnknownOrigin,
@@ -72,12 +62,10 @@ pub(super) enum Rejection {
     TooManyFailures(Duration),
     /// The user lacks this role.
     Role(Role),
-    /// `[admin] read_only`.
     ReadOnly,
     NotFound,
     /// The path takes these methods.
     Method(String),
-    /// The body is no form.
     NoForm,
     LargeForm,
     SlowForm,
@@ -127,10 +115,6 @@ impl Rejection {
         }
     }
 
-    const fn status(&self) -> StatusCode {
-        self.status_and_page().0
-    }
-
     /// Returns the reason as a word of the log.
     pub(super) const fn as_str(&self) -> &'static str {
         self.word_and_message().0
@@ -167,22 +151,20 @@ impl Rejection {
 
     /// Returns the reply to a request of this kind.
     pub(super) fn reply(&self, kind: RouteKind) -> AdminReply {
-        let (status, message) = (self.status(), self.message());
-        let reply = match kind {
-            RouteKind::Page => html(status, self.page_without_user()),
-            RouteKind::Probe | RouteKind::Program | RouteKind::Static => error(status, message),
-        };
-        self.with_header(reply)
+        if kind != RouteKind::Page {
+            return self.with_header(error(self.status_and_page().0, self.message()));
+        }
+        let (error, detail) = self.page();
+        self.reply_with(console::render(
+            ConsolePage::Error,
+            &ErrorPage { error, detail, request_id: "" },
+            &Chrome::default(),
+        ))
     }
 
     /// Replies with its page.
     pub(super) fn reply_with(&self, document: String) -> AdminReply {
-        self.with_header(html(self.status(), document))
-    }
-
-    fn page_without_user(&self) -> String {
-        let (error, detail) = self.page();
-        console::render(PageTemplate::Error, &ErrorPage { error, detail, request_id: "" }, &Chrome::default())
+        self.with_header(html(self.status_and_page().0, document))
     }
 
     /// Returns the sign-in form again, after a token that was wrong.
@@ -269,14 +251,13 @@ pub(super) fn unprocessable(document: &impl Serialize) -> AdminReply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)
 }
 
-/// Replies 400.
-pub(super) fn bad_request(message: &str) -> AdminReply {
-    error(StatusCode::BAD_REQUEST, message)
-}
-
-/// Replies 404.
-pub(super) fn not_found(message: &str) -> AdminReply {
-    error(StatusCode::NOT_FOUND, message)
+/// Replies to a program whose request a handler refuses.
+pub(super) fn refused(refused: &Refused) -> AdminReply {
+    match refused {
+        Refused::Invalid(invalid) => error(StatusCode::BAD_REQUEST, &invalid.to_string()),
+        Refused::NotFound(reason) => error(StatusCode::NOT_FOUND, reason.as_deref().unwrap_or("not found")),
+        Refused::Unavailable(reason) => unavailable(reason),
+    }
 }
 
 /// Replies 409.

@@ -37,7 +37,6 @@ pub(super) struct ConnectionEnds {
 /// A request that its user may make.
 #[derive(Debug)]
 pub(super) struct AdminRequest<'r> {
-    /// The user.
     pub user: SignedIn,
     /// Where it comes from.
     pub address: PeerAddress,

@@ -1,24 +1,16 @@
-//! The one table of the admin listener's routes, with the role that each needs.
+//! The one table of the admin listener's routes, with the role that each needs and the handler that replies.
 
 use http::Method;
 
-use self::AdminEndpoint::{Api, Asset, Health, Page, Ready, SignIn, SignInForm, SignOut};
-use self::RouteKind::{Page as PageKind, Probe, Program, Static};
+use self::AdminEndpoint::{Asset, Handled, Health, Metrics, OpenApi, Ready, SignIn, SignInForm, SignOut};
 use self::Verb::{Get, Post};
+use super::api;
+use super::console::{audit, callbacks, explain, merchants, operations, overview, rules};
+use super::context::{AdminContext, HandlerResult};
+use super::refused::RouteKind::{self, Page, Probe, Program, Static};
+use super::reply;
+use super::source::Pending;
 use crate::rules::Role::{self, Operator, Viewer};
-
-/// Who makes the requests of a route, which decides how they are refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RouteKind {
-    /// Supervisors, without a user.
-    Probe,
-    /// Programs: refusals are JSON.
-    Program,
-    /// People, in a browser: refusals are pages, and without a session it is sent to the sign-in form.
-    Page,
-    /// Their browser, without a user.
-    Static,
-}
 
 /// The method of a route; `GET` includes `HEAD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,56 +37,21 @@ impl Verb {
     }
 }
 
+/// Makes the reply to an admitted request of a user.
+pub(super) type Handler = for<'a> fn(&'a AdminContext<'a>) -> Pending<'a, HandlerResult>;
+
 /// What replies to a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum AdminEndpoint {
     Health,
     Ready,
-    Api(ApiCall),
-    Page(ConsolePage),
+    Metrics,
+    OpenApi,
+    Handled(Handler),
     Asset,
     SignInForm,
     SignIn,
     SignOut,
-}
-
-/// A request of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ApiCall {
-    Metrics,
-    Rules,
-    Reload,
-    OpenApi,
-    /// Whether merchants can move to v2.
-    MerchantReadiness,
-    Callbacks,
-    Callback,
-    Resend,
-    ResendFailed,
-    Sample,
-}
-
-/// A page of the console, or an action on one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ConsolePage {
-    Overview,
-    Rules,
-    Merchants,
-    Merchant,
-    Operations,
-    Operation,
-    Callbacks,
-    Callback,
-    /// Shows how many callbacks the filter matches, before they are resent.
-    ConfirmResend,
-    SampleForm,
-    ExplainForm,
-    Audit,
-    Explain,
-    Reload,
-    ResendOne,
-    ResendMatching,
-    Sample,
 }
 
 /// A route: who may make which request, and what replies.
@@ -120,50 +77,50 @@ const fn row(
 }
 
 /// A request of the API.
-const fn api(verb: Verb, path: &'static str, role: Role, call: ApiCall) -> AdminRoute {
-    row(verb, path, Some(role), Program, Api(call))
+const fn api(verb: Verb, path: &'static str, role: Role, handler: Handler) -> AdminRoute {
+    row(verb, path, Some(role), Program, Handled(handler))
 }
 
-/// A page of the console.
-const fn page(verb: Verb, path: &'static str, role: Role, page: ConsolePage) -> AdminRoute {
-    row(verb, path, Some(role), PageKind, Page(page))
+/// A page of the console, or an action on one.
+const fn page(verb: Verb, path: &'static str, role: Role, handler: Handler) -> AdminRoute {
+    row(verb, path, Some(role), Page, Handled(handler))
 }
 
 /// All routes. The first path that matches counts, so `{id}` comes after the names that it would match.
 pub(super) const ROUTES: &[AdminRoute] = &[
     row(Get, "/healthz", None, Probe, Health),
     row(Get, "/readyz", None, Probe, Ready),
-    api(Get, "/metrics", Viewer, ApiCall::Metrics),
-    api(Get, "/api/rules", Viewer, ApiCall::Rules),
-    api(Post, "/api/rules/reload", Operator, ApiCall::Reload),
-    api(Get, "/api/openapi.json", Viewer, ApiCall::OpenApi),
-    api(Get, "/api/readiness", Viewer, ApiCall::MerchantReadiness),
-    api(Get, "/api/callbacks", Viewer, ApiCall::Callbacks),
-    api(Post, "/api/callbacks/resend", Operator, ApiCall::ResendFailed),
-    api(Post, "/api/callbacks/sample", Operator, ApiCall::Sample),
-    api(Get, "/api/callbacks/{id}", Viewer, ApiCall::Callback),
-    api(Post, "/api/callbacks/{id}/resend", Operator, ApiCall::Resend),
-    row(Get, "/sign-in", None, PageKind, SignInForm),
-    row(Post, "/sign-in", None, PageKind, SignIn),
-    row(Post, "/sign-out", Some(Viewer), PageKind, SignOut),
+    row(Get, "/metrics", Some(Viewer), Program, Metrics),
+    row(Get, "/api/openapi.json", Some(Viewer), Program, OpenApi),
+    api(Get, "/api/rules", Viewer, |context| Box::pin(async move { Ok(reply::document(&context.source.rules())) })),
+    api(Post, "/api/rules/reload", Operator, |context| Box::pin(api::reload(context))),
+    api(Get, "/api/readiness", Viewer, |context| Box::pin(api::readiness(context))),
+    api(Get, "/api/callbacks", Viewer, |context| Box::pin(api::callbacks(context))),
+    api(Post, "/api/callbacks/resend", Operator, |context| Box::pin(api::resend_failed(context))),
+    api(Post, "/api/callbacks/sample", Operator, |context| Box::pin(api::sample(context))),
+    api(Get, "/api/callbacks/{id}", Viewer, |context| Box::pin(api::callback(context))),
+    api(Post, "/api/callbacks/{id}/resend", Operator, |context| Box::pin(api::resend(context))),
+    row(Get, "/sign-in", None, Page, SignInForm),
+    row(Post, "/sign-in", None, Page, SignIn),
+    row(Post, "/sign-out", Some(Viewer), Page, SignOut),
     row(Get, "/console/{id}", None, Static, Asset),
-    page(Get, "/", Viewer, ConsolePage::Overview),
-    page(Get, "/rules", Viewer, ConsolePage::Rules),
-    page(Post, "/rules/reload", Operator, ConsolePage::Reload),
-    page(Get, "/merchants", Viewer, ConsolePage::Merchants),
-    page(Get, "/merchants/{id}", Viewer, ConsolePage::Merchant),
-    page(Get, "/operations", Viewer, ConsolePage::Operations),
-    page(Get, "/operations/{id}", Viewer, ConsolePage::Operation),
-    page(Get, "/callbacks", Viewer, ConsolePage::Callbacks),
-    page(Get, "/callbacks/resend", Viewer, ConsolePage::ConfirmResend),
-    page(Post, "/callbacks/resend", Operator, ConsolePage::ResendMatching),
-    page(Get, "/callbacks/sample", Viewer, ConsolePage::SampleForm),
-    page(Post, "/callbacks/sample", Operator, ConsolePage::Sample),
-    page(Get, "/callbacks/{id}", Viewer, ConsolePage::Callback),
-    page(Post, "/callbacks/{id}/resend", Operator, ConsolePage::ResendOne),
-    page(Get, "/explain", Viewer, ConsolePage::ExplainForm),
-    page(Post, "/explain", Viewer, ConsolePage::Explain),
-    page(Get, "/audit", Viewer, ConsolePage::Audit),
+    page(Get, "/", Viewer, |context| Box::pin(overview::show(context))),
+    page(Get, "/rules", Viewer, |context| Box::pin(rules::show(context))),
+    page(Post, "/rules/reload", Operator, |context| Box::pin(rules::reload(context))),
+    page(Get, "/merchants", Viewer, |context| Box::pin(merchants::list(context))),
+    page(Get, "/merchants/{id}", Viewer, |context| Box::pin(merchants::show(context))),
+    page(Get, "/operations", Viewer, |context| Box::pin(operations::search(context))),
+    page(Get, "/operations/{id}", Viewer, |context| Box::pin(operations::show(context))),
+    page(Get, "/callbacks", Viewer, |context| Box::pin(callbacks::list(context))),
+    page(Get, "/callbacks/resend", Viewer, |context| Box::pin(callbacks::confirm(context))),
+    page(Post, "/callbacks/resend", Operator, |context| Box::pin(callbacks::resend_matching(context))),
+    page(Get, "/callbacks/sample", Viewer, |context| Box::pin(callbacks::sample_form(context))),
+    page(Post, "/callbacks/sample", Operator, |context| Box::pin(callbacks::sample(context))),
+    page(Get, "/callbacks/{id}", Viewer, |context| Box::pin(callbacks::show(context))),
+    page(Post, "/callbacks/{id}/resend", Operator, |context| Box::pin(callbacks::resend_one(context))),
+    page(Get, "/explain", Viewer, |context| Box::pin(explain::form(context))),
+    page(Post, "/explain", Viewer, |context| Box::pin(explain::explain(context))),
+    page(Get, "/audit", Viewer, |context| Box::pin(audit::list(context))),
 ];
 
 /// The routes of one path: of a kind, and all with or all without a user.
@@ -215,7 +172,7 @@ pub(super) fn return_path(text: &str) -> Option<&str> {
     const MAX_PATH_BYTES: usize = 2048;
     let is_plain = text.len() <= MAX_PATH_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
     let located = locate(text.split('?').next().unwrap_or_default()).filter(|_| is_plain)?;
-    (located.kind == PageKind && located.needs_user && located.route(&Method::GET).is_some()).then_some(text)
+    (located.kind == Page && located.needs_user && located.route(&Method::GET).is_some()).then_some(text)
 }
 
 #[cfg(test)]

@@ -10,25 +10,30 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::access::{Access, AdminHead};
-use super::console::{PageContext, RecentSamples};
+use super::context::AdminContext;
 use super::form::{Form, read_form};
 use super::guard::{RequestOrigin, host_of, is_own_name};
+use super::refused::RouteKind;
 use super::reply::{self, AdminReply, Rejection};
 use super::request::{AdminRequest, ConnectionEnds};
-use super::routes::{AdminEndpoint, AdminRoute, ApiCall, Located, RouteKind, Verb, locate, return_path};
+use super::routes::{AdminEndpoint, AdminRoute, Handler, Located, Verb, locate, return_path};
+use super::samples::RecentSamples;
 use super::sessions::SignedIn;
 use super::source::AdminSource;
-use super::{callbacks, console, readiness};
 use crate::clock::Random;
 use crate::http::listener::ConnectionState;
 use crate::http::reply::REQUEST_ID;
 use crate::http::request_ids::request_id_of;
 use crate::rules::Role;
+use crate::store::StoreError;
 use crate::telemetry::access::loggable;
 use crate::telemetry::{classic, metrics};
 
 /// How long the checks behind `/readyz` may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long a page waits for the store: with the probe for its banner, less than a connection may take.
+const PAGE_TIMEOUT: Duration = Duration::from_secs(12);
 
 /// The media type in `Accept` that selects [`metrics::CONTENT_TYPE`].
 const OPENMETRICS: &str = "application/openmetrics-text";
@@ -159,11 +164,12 @@ impl Server {
         let Some(user) = user.filter(|_| kind == RouteKind::Page) else { return rejection.reply(kind) };
         let (address, request_id) = (head.ends.peer, head.request_id);
         let request = AdminRequest { user, address, request_id, id: "", query: None, form: Form::default() };
-        console::refused(&self.context(&request), rejection).await
+        let (error, detail) = rejection.page();
+        rejection.reply_with(self.context(&request).error_page(error, detail).await)
     }
 
-    fn context<'a>(&'a self, request: &'a AdminRequest<'a>) -> PageContext<'a> {
-        PageContext { source: &self.source, samples: &self.samples, request }
+    fn context<'a>(&'a self, request: &'a AdminRequest<'a>) -> AdminContext<'a> {
+        AdminContext { source: &self.source, samples: &self.samples, request }
     }
 
     /// Answers a request that was admitted; `id`: the part of the path that has this name in the table.
@@ -190,28 +196,13 @@ impl Server {
             (AdminEndpoint::SignInForm, _) => self.access.form(head),
             (AdminEndpoint::SignIn, _) => self.access.sign_in(head, &form, &*self.random),
             (AdminEndpoint::SignOut, Some(user)) => self.access.sign_out(head, &request(user, form)),
-            (AdminEndpoint::Api(call), Some(user)) => self.api(call, &request(user, form), head.headers).await,
-            (AdminEndpoint::Page(page), Some(user)) => console::answer(page, &self.context(&request(user, form))).await,
-            (AdminEndpoint::SignOut | AdminEndpoint::Api(_) | AdminEndpoint::Page(_), None) => {
-                return Err(Rejection::Unauthorized);
+            (AdminEndpoint::Metrics, Some(_)) => self.metrics(head.headers),
+            (AdminEndpoint::OpenApi, Some(_)) => reply::ok("application/json", OPENAPI),
+            (AdminEndpoint::Handled(handler), Some(user)) => {
+                handled(handler, route.kind, &self.context(&request(user, form))).await
             }
+            (_, None) => return Err(Rejection::Unauthorized),
         })
-    }
-
-    async fn api(&self, call: ApiCall, request: &AdminRequest<'_>, headers: &HeaderMap) -> AdminReply {
-        let (source, query) = (&*self.source, request.query);
-        match call {
-            ApiCall::Metrics => self.metrics(headers),
-            ApiCall::Rules => reply::document(&source.rules()),
-            ApiCall::Reload => self.reload(request).await,
-            ApiCall::OpenApi => reply::ok("application/json", OPENAPI),
-            ApiCall::MerchantReadiness => readiness::show(source, query).await,
-            ApiCall::Callbacks => callbacks::list(source, query).await,
-            ApiCall::Callback => callbacks::show(source, request.id).await,
-            ApiCall::Resend => callbacks::resend(&self.source, request).await,
-            ApiCall::ResendFailed => callbacks::resend_failed(&self.source, request).await,
-            ApiCall::Sample => callbacks::sample(&self.source, request).await,
-        }
     }
 
     async fn readiness(&self) -> AdminReply {
@@ -232,14 +223,17 @@ impl Server {
             reply::ok(classic::CONTENT_TYPE, classic::classic(&text))
         }
     }
+}
 
-    async fn reload(&self, request: &AdminRequest<'_>) -> AdminReply {
-        let info = match console::reload(&self.source, request).await.map(|reloaded| reloaded.done) {
-            Ok(Some(info)) => info,
-            Ok(None) => return reply::unavailable("the reload takes long and continues"),
-            Err(error) => return reply::unavailable(&error.to_string()),
-        };
-        if info.error.is_none() { reply::document(&info) } else { reply::unprocessable(&info) }
+/// Runs a handler. Its refusal is a page for a person, and JSON for a program.
+async fn handled(handler: Handler, kind: RouteKind, context: &AdminContext<'_>) -> AdminReply {
+    if kind != RouteKind::Page {
+        return handler(context).await.unwrap_or_else(|refused| reply::refused(&refused));
+    }
+    let too_slow = || Err(StoreError::Unavailable("it did not answer in time".to_owned()).into());
+    match timeout(PAGE_TIMEOUT, handler(context)).await.unwrap_or_else(|_| too_slow()) {
+        Ok(reply) => reply,
+        Err(refused) => context.refused_page(refused).await,
     }
 }
 

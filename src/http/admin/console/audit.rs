@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::context::{PageContext, PageResult, ROWS, labelled};
 use crate::callback::listing::SpanEnd;
-use crate::console::PageTemplate;
+use crate::console::ConsolePage;
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
+use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled};
 use crate::http::admin::parameters::{moment, read};
 use crate::store::{ActionId, ActionQuery, ActionRecord};
 
@@ -34,7 +34,7 @@ pub(super) struct AuditFilter {
 }
 
 /// Answers `GET /audit`.
-pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerResult {
     let [user, action, since, until, after] = context.parameters(["user", "action", "since", "until", "after"])?;
     let filter = AuditFilter { user, action, since, until };
     let mut view = AuditPage { filter, is_continued: !after.is_empty(), ..AuditPage::default() };
@@ -45,9 +45,9 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
             view.rows.truncate(ROWS);
             view.next = view.rows.last().filter(|_| has_more).map(|row| row.id.0.to_string());
         }
-        Err(error) => view.problem = Some(labelled(&error, &[("since", "Since"), ("until", "Until")])),
+        Err(error) => view.problem = Some(labelled(&error, &[("after", "after")])),
     }
-    context.form_page(PageTemplate::Audit, &view, view.problem.is_some()).await
+    context.form_page(ConsolePage::Audit, &view, view.problem.is_some()).await
 }
 
 fn query(filter: &AuditFilter, after: &str, now: UnixMillis) -> Result<ActionQuery, RequestError> {

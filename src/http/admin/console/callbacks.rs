@@ -2,28 +2,23 @@
 
 use serde::Serialize;
 
-use super::actions::{self, Audited};
-use super::context::{PageContext, PageError, PageResult, ROWS, labelled, see_result, sentence, unknown_note};
 use crate::callback::listing::{CallbackDocument, ListDocument, Slice, TryDocument, document, sample_document};
-use crate::console::PageTemplate;
+use crate::console::ConsolePage;
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
+use crate::http::admin::actions::{self, Audited};
+use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled, see_result, sentence};
 use crate::http::admin::parameters::{CallbackFilter, FilterWords, order_id, sample_request};
+use crate::http::admin::refused::Refused;
 use crate::store::{CallbackId, CallbackQuery, CallbackState};
 use crate::wire::time::rfc3339;
 
 /// How many failed callbacks are counted before they are sent again.
 const MOST_COUNTED: usize = 10_000;
 
-/// The labels of the fields of the filter, and of the form of a sample.
-const LABELS: [(&str, &str); 5] = [
-    ("state", "State"),
-    ("merchant", "Merchant"),
-    ("order_id", "Order id"),
-    ("since", "Queued since"),
-    ("until", "Until"),
-];
-const SAMPLE_LABELS: [(&str, &str); 3] = [("merchant", "Merchant"), ("kind", "Format"), ("url", "Address")];
+/// The labels of fields of the filter and of the form of a sample. The end of a page is no field.
+const LABELS: [(&str, &str); 4] =
+    [("since", "Queued since"), ("kind", "Format"), ("url", "Address"), ("after", "after")];
 
 const WORDS: FilterWords = FilterWords {
     states: "must be pending, delivered or failed",
@@ -35,13 +30,11 @@ const WORDS: FilterWords = FilterWords {
 #[derive(Serialize)]
 pub(super) struct CallbacksPage<'a> {
     pub filter: &'a CallbackFilter,
-    /// What is wrong with the filter.
     pub problem: Option<String>,
-    /// What is to be known of what it found, such as that the merchant was removed.
+    /// That the merchant is unknown: one that was removed may have callbacks.
     pub note: Option<String>,
     #[serde(flatten)]
     pub list: ListDocument<'a>,
-    /// Whether this is not the first page.
     pub is_continued: bool,
     /// How many receivers' circuits are open, and the first of them.
     pub open_circuits: (usize, Vec<String>),
@@ -82,7 +75,7 @@ pub(super) struct SamplePage<R> {
 }
 
 /// Answers `GET /callbacks`.
-pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerResult {
     let mut filter = CallbackFilter::of(context.parameters(CallbackFilter::NAMES)?);
     let [after] = context.parameters(["after"])?;
     filter.trim(&**context.source).await?;
@@ -91,16 +84,15 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
         Ok(query) => (Slice::of(context.source.store().callbacks(query).await?, ROWS), None),
         Err(error) => (Slice::default(), Some(problem(&error, unknown.as_deref()))),
     };
-    let note = unknown.filter(|_| problem.is_none());
     let view = CallbacksPage {
         filter: &filter,
-        note: note.map(|reason| unknown_note(&reason, !slice.callbacks.is_empty())),
+        note: unknown.filter(|_| problem.is_none()).as_deref().map(sentence),
         list: slice.document(context.source.now()),
         is_continued: !after.is_empty(),
         open_circuits: context.source.open_circuits(),
         problem,
     };
-    context.form_page(PageTemplate::Callbacks, &view, view.problem.is_some()).await
+    context.form_page(ConsolePage::Callbacks, &view, view.problem.is_some()).await
 }
 
 fn problem(error: &RequestError, unknown: Option<&str>) -> String {
@@ -114,22 +106,22 @@ fn query(filter: &CallbackFilter, after: &str, limit: usize, now: UnixMillis) ->
 }
 
 /// Answers `GET /callbacks/{id}`.
-pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
-    let id = CallbackId::parse(context.request.id).ok_or(PageError::NotFound)?;
-    let (callback, tries) = context.source.store().callback(id).await?.ok_or(PageError::NotFound)?;
+pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
+    let id = CallbackId::parse(context.request.id).ok_or(Refused::NotFound(None))?;
+    let (callback, tries) = context.source.store().callback(id).await?.ok_or(Refused::NotFound(None))?;
     let view = CallbackPage { callback: document(&callback, &tries, context.source.now()), attempts: callback.tries };
-    context.page(PageTemplate::Callback, &view).await
+    context.page(ConsolePage::Callback, &view).await
 }
 
 /// Answers `POST /callbacks/{id}/resend`.
-pub(super) async fn resend_one(context: &PageContext<'_>) -> PageResult {
-    let id = CallbackId::parse(context.request.id).ok_or(PageError::NotFound)?;
-    let resent = actions::resend(context.source, context.request, id).await?;
+pub(in crate::http::admin) async fn resend_one(context: &AdminContext<'_>) -> HandlerResult {
+    let id = CallbackId::parse(context.request.id).ok_or(Refused::NotFound(None))?;
+    let resent = actions::resend(context, id).await?;
     Ok(see_result(&format!("/callbacks/{id}"), &[], resent.id))
 }
 
 /// Answers `GET /callbacks/resend`: how many failed callbacks the filter matches.
-pub(super) async fn confirm(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn confirm(context: &AdminContext<'_>) -> HandlerResult {
     let mut filter = CallbackFilter::of(context.parameters(CallbackFilter::NAMES)?);
     filter.trim(&**context.source).await?;
     let (now, unknown) = (context.source.now(), context.unknown_merchant(&filter.merchant));
@@ -146,13 +138,13 @@ pub(super) async fn confirm(context: &PageContext<'_>) -> PageResult {
     let (since, until) = (since.map(rfc3339).unwrap_or_default(), rfc3339(until));
     let filter = CallbackFilter { since, until, ..filter };
     let view = ResendPage { filter, problem: None, count, has_more: count == MOST_COUNTED };
-    context.page(PageTemplate::ResendAll, &view).await
+    context.page(ConsolePage::ResendAll, &view).await
 }
 
 /// Shows a filter that counts nothing, to be corrected.
-async fn not_counted(context: &PageContext<'_>, filter: CallbackFilter, problem: String) -> PageResult {
+async fn not_counted(context: &AdminContext<'_>, filter: CallbackFilter, problem: String) -> HandlerResult {
     let view = ResendPage { filter, problem: Some(problem), ..ResendPage::default() };
-    context.form_page(PageTemplate::ResendAll, &view, true).await
+    context.form_page(ConsolePage::ResendAll, &view, true).await
 }
 
 /// Reads a filter for the failed callbacks alone.
@@ -161,7 +153,7 @@ fn failed(filter: &CallbackFilter, limit: usize, now: UnixMillis) -> Result<Call
 }
 
 /// Answers `POST /callbacks/resend`: sends all failed callbacks again that the filter matches.
-pub(super) async fn resend_matching(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn resend_matching(context: &AdminContext<'_>) -> HandlerResult {
     let sent = CallbackFilter::NAMES.map(|name| context.field(name));
     let members: Vec<_> = CallbackFilter::NAMES.into_iter().zip(sent.iter().map(String::as_str)).collect();
     let filter = CallbackFilter::of(sent.clone());
@@ -173,30 +165,30 @@ pub(super) async fn resend_matching(context: &PageContext<'_>) -> PageResult {
         Ok(query) => query,
         Err(error) => return not_counted(context, filter, labelled(&error, &LABELS)).await,
     };
-    let resent = actions::resend_matching(context.source, context.request, query).await?;
+    let resent = actions::resend_failed(context, query, false).await?;
     Ok(see_result("/callbacks", &members, resent.id))
 }
 
 /// Answers `GET /callbacks/sample`: the form, and the sample that was sent with it.
-pub(super) async fn sample_form(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn sample_form(context: &AdminContext<'_>) -> HandlerResult {
     let [merchant, kind] = context.parameters(["merchant", "kind"])?;
     let sampled = context.result_id().and_then(|id| context.samples.get(id, &merchant));
     let result = sampled.as_ref().map(sample_document);
-    context.page(PageTemplate::Sample, &SamplePage { merchant, kind, url: String::new(), problem: None, result }).await
+    context.page(ConsolePage::Sample, &SamplePage { merchant, kind, url: String::new(), problem: None, result }).await
 }
 
 /// Answers `POST /callbacks/sample`: sends a sample.
-pub(super) async fn sample(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn sample(context: &AdminContext<'_>) -> HandlerResult {
     let [merchant, kind, url] = ["merchant", "kind", "url"].map(|name| context.field(name));
     let sample = match sample_request(&merchant, "", &kind, &url) {
         Ok(sample) => sample,
         Err(error) => {
-            let problem = context.unknown_merchant(&merchant).unwrap_or_else(|| labelled(&error, &SAMPLE_LABELS));
+            let problem = context.unknown_merchant(&merchant).unwrap_or_else(|| labelled(&error, &LABELS));
             let view = SamplePage::<()> { merchant, kind, url, problem: Some(problem), result: None };
-            return context.form_page(PageTemplate::Sample, &view, true).await;
+            return context.form_page(ConsolePage::Sample, &view, true).await;
         }
     };
-    let sampled = actions::sample(context.source, context.request, sample).await?;
+    let sampled = actions::sample(context, sample).await?;
     if let Audited { id: Some(id), done: Some(Ok(sampled)) } = sampled {
         context.samples.keep(id, &merchant, sampled);
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::context::{PageContext, PageResult, sentence};
-use crate::console::{PageTemplate, shortened};
+use crate::console::{ConsolePage, shortened};
 use crate::domain::{Direction, MerchantId};
+use crate::http::admin::context::{AdminContext, HandlerResult, sentence};
 use crate::shadow::{self, Explanation};
 use crate::store::StoreError;
 
@@ -22,7 +22,6 @@ pub(super) struct ExplainPage {
     pub body: String,
     /// Whether card numbers in it are masked, so that it is no longer what was pasted.
     pub is_masked: bool,
-    /// What is wrong with the form.
     pub problem: Option<String>,
     /// The field that is wrong.
     pub wrong_field: &'static str,
@@ -30,14 +29,14 @@ pub(super) struct ExplainPage {
 }
 
 /// Answers `GET /explain`: the form.
-pub(super) async fn form(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn form(context: &AdminContext<'_>) -> HandlerResult {
     let [merchant] = context.parameters(["merchant"])?;
     let view = ExplainPage { merchant, kind: Direction::Payin.as_str().to_owned(), ..ExplainPage::default() };
-    context.page(PageTemplate::Explain, &view).await
+    context.page(ConsolePage::Explain, &view).await
 }
 
 /// Answers `POST /explain`: the explanation under the form.
-pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn explain(context: &AdminContext<'_>) -> HandlerResult {
     let (merchant, kind) = (context.field("merchant"), context.field("kind"));
     let rules = context.source.rule_set();
     let known = MerchantId::new(&merchant).ok().and_then(|id| rules.merchants.get(&id).map(Arc::clone));
@@ -68,7 +67,7 @@ pub(super) async fn explain(context: &PageContext<'_>) -> PageResult {
         }
     }
     view.is_masked = stars(&view.body) > pasted_stars;
-    context.form_page(PageTemplate::Explain, &view, view.problem.is_some()).await
+    context.form_page(ConsolePage::Explain, &view, view.problem.is_some()).await
 }
 
 /// Returns why a text is what the page made of a body, not what was sent: then it is not judged.

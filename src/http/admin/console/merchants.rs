@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use super::context::{PageContext, PageError, PageResult, ROWS, sentence};
-use crate::console::PageTemplate;
+use crate::console::ConsolePage;
 use crate::domain::{MerchantId, ShopCode};
+use crate::http::admin::context::{AdminContext, HandlerResult, ROWS};
+use crate::http::admin::refused::Refused;
 use crate::rules::{ApiKey, Merchant, Mode, ShopAccess};
 use crate::shadow::{MerchantReadiness, ReadinessVerdict};
 use crate::traffic::TrafficView;
@@ -17,9 +18,6 @@ use crate::v1::query::decoded;
 
 /// How many allowed addresses of a key are shown.
 const ADDRESSES: usize = 20;
-
-/// How many findings of a kind are shown for a shop and direction.
-const FINDINGS: usize = 20;
 
 /// How many shops are shown.
 const SHOPS: usize = 100;
@@ -35,9 +33,7 @@ pub(super) struct MerchantsPage<'a> {
     pub total: usize,
     pub matching: usize,
     pub merchants: Vec<MerchantDocument<'a>>,
-    /// The parameter `after` of the next page.
     pub next: Option<&'a str>,
-    /// Whether this is not the first page.
     pub is_continued: bool,
 }
 
@@ -109,7 +105,7 @@ pub(super) struct KeyDocument<'a> {
 }
 
 /// Answers `GET /merchants`.
-pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerResult {
     let [text, mode, after] = context.parameters(["text", "mode", "after"])?;
     let rules = context.source.rule_set();
     let wanted = text.trim().to_lowercase();
@@ -132,12 +128,12 @@ pub(super) async fn list(context: &PageContext<'_>) -> PageResult {
         next,
         is_continued: !after.is_empty(),
     };
-    context.page(PageTemplate::Merchants, &view).await
+    context.page(ConsolePage::Merchants, &view).await
 }
 
 /// Returns the readiness of those merchants of a page whose v1 service is still the old one: a page reads the store for them
 /// alone. Without the store, none is known.
-async fn verdicts(context: &PageContext<'_>, shown: &[Arc<Merchant>]) -> HashMap<Box<str>, ReadinessVerdict> {
+async fn verdicts(context: &AdminContext<'_>, shown: &[Arc<Merchant>]) -> HashMap<Box<str>, ReadinessVerdict> {
     let moving: Vec<_> = shown.iter().filter(|merchant| merchant.v1.mode != Mode::Translate).cloned().collect();
     if moving.is_empty() {
         return HashMap::new();
@@ -148,11 +144,11 @@ async fn verdicts(context: &PageContext<'_>, shown: &[Arc<Merchant>]) -> HashMap
 }
 
 /// Answers `GET /merchants/{id}`.
-pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
     let rules = context.source.rule_set();
-    let named = decoded(context.request.id).ok_or(PageError::NotFound)?;
+    let named = decoded(context.request.id).ok_or(Refused::NotFound(None))?;
     let merchant = MerchantId::new(&named).ok().and_then(|id| rules.merchants.get(&id));
-    let merchant = merchant.ok_or_else(|| PageError::NoMerchant(sentence(&rules.no_such_merchant(&named))))?;
+    let merchant = merchant.ok_or_else(|| Refused::NotFound(Some(rules.no_such_merchant(&named))))?;
     let mut shops: Vec<_> = merchant.shops.values().collect();
     shops.sort_unstable_by(|one, other| one.shop.code.cmp(&other.shop.code));
     let mut view = MerchantPage {
@@ -165,13 +161,8 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
         let report = context.source.readiness(vec![Arc::clone(merchant)]).await?;
         view.readiness_note = report.note;
         view.readiness = report.merchants.into_iter().next();
-        for row in view.readiness.iter_mut().flat_map(|merchant| &mut merchant.rows) {
-            for findings in [&mut row.blockers, &mut row.widenings, &mut row.losses] {
-                findings.truncate(FINDINGS);
-            }
-        }
     }
-    context.page(PageTemplate::Merchant, &view).await
+    context.page(ConsolePage::Merchant, &view).await
 }
 
 fn document(merchant: &Merchant, readiness: Option<ReadinessVerdict>) -> MerchantDocument<'_> {

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::context::{PageContext, PageError, PageResult, labelled, sentence, unknown_note};
-use crate::console::PageTemplate;
+use crate::console::ConsolePage;
 use crate::domain::{
-    Amount, Currency, Direction, Kind, MerchantId, OrderId, Outcome, Preparation, State, Status, TransactionId,
-    UnixMillis,
+    Direction, Kind, MerchantId, OrderId, Outcome, Preparation, State, Status, TransactionId, UnixMillis,
 };
 use crate::error::RequestError;
+use crate::http::admin::context::{AdminContext, HandlerResult, labelled, sentence};
 use crate::http::admin::parameters;
+use crate::http::admin::refused::Refused;
 use crate::store::{
     CallbackRecord, CallbackSubject, CallbackTry, EntryProgress, JournalEntry, NextAttempt, OrderHome, OrderLookup,
     ProviderJobState, StoreError, Stored,
@@ -20,9 +20,8 @@ use crate::v1::query::decoded;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct OperationsPage {
     pub search: OperationSearch,
-    /// What is wrong with the search.
     pub problem: Option<String>,
-    /// What is to be known of what it found, such as that the merchant was removed.
+    /// That the merchant is unknown: one that was removed may have operations.
     pub note: Option<String>,
     pub is_searched: bool,
     pub found: Vec<OperationDocument>,
@@ -84,77 +83,65 @@ enum Found {
     Remote(Box<JournalEntry>),
 }
 
-/// The labels of the fields of the search.
-const LABELS: [(&str, &str); 2] = [("merchant", "Merchant"), ("order_id", "Order id")];
-
 /// Answers `GET /operations`.
-pub(super) async fn search(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn search(context: &AdminContext<'_>) -> HandlerResult {
     let [transaction_id, merchant, direction, order_id] =
         context.parameters(["transaction_id", "merchant", "direction", "order_id"])?;
-    let mut search = OperationSearch { transaction_id, merchant, direction, order_id };
+    let search = OperationSearch { transaction_id, merchant, direction, order_id };
     // The page of a merchant leads here with the merchant alone.
     let is_searched = !search.transaction_id.is_empty() || !search.order_id.is_empty();
-    let mut view = OperationsPage { is_searched, ..OperationsPage::default() };
+    let mut view = OperationsPage { search, is_searched, ..OperationsPage::default() };
     if view.is_searched {
-        match find_pasted(context, &mut search).await {
-            Ok((found, elsewhere)) => (view.found, view.elsewhere) = (found, elsewhere),
-            Err(PageError::Invalid(error)) => view.problem = Some(labelled(&error, &LABELS)),
+        match find_pasted(context, &mut view).await {
+            Ok(()) => {}
+            Err(Refused::Invalid(error)) => view.problem = Some(labelled(&error, &[])),
             Err(error) => return Err(error),
         }
-        let by_order = search.transaction_id.is_empty();
-        if let Some(reason) = by_order.then(|| context.unknown_merchant(&search.merchant)).flatten() {
-            match &mut view.problem {
-                Some(problem) => *problem = sentence(&reason),
-                None => view.note = Some(unknown_note(&reason, !view.found.is_empty())),
-            }
+        let by_order = view.search.transaction_id.is_empty();
+        if let Some(reason) = by_order.then(|| context.unknown_merchant(&view.search.merchant)).flatten() {
+            let place = if view.problem.is_some() { &mut view.problem } else { &mut view.note };
+            *place = Some(sentence(&reason));
         }
     }
-    view.search = search;
-    context.form_page(PageTemplate::Operations, &view, view.problem.is_some()).await
+    context.form_page(ConsolePage::Operations, &view, view.problem.is_some()).await
 }
 
 /// Searches for the order id as it is, and without the white space around it, which a paste brings along, where that finds
 /// nothing: it may be a part of the id.
-async fn find_pasted(
-    context: &PageContext<'_>,
-    search: &mut OperationSearch,
-) -> Result<(Vec<OperationDocument>, Option<String>), PageError> {
-    let (found, elsewhere) = find(context, search).await?;
-    let order_id = search.order_id.trim();
-    if !found.is_empty() || elsewhere.is_some() || order_id == search.order_id {
-        return Ok((found, elsewhere));
+async fn find_pasted(context: &AdminContext<'_>, view: &mut OperationsPage) -> Result<(), Refused> {
+    find(context, view).await?;
+    let trimmed = view.search.order_id.trim().to_owned();
+    if !view.found.is_empty() || view.elsewhere.is_some() || trimmed == view.search.order_id {
+        return Ok(());
     }
-    search.order_id = String::from(order_id);
-    find(context, search).await
+    view.search.order_id = trimmed;
+    find(context, view).await
 }
 
-/// Returns the operations that a search finds, and where the order is otherwise.
-async fn find(
-    context: &PageContext<'_>,
-    search: &OperationSearch,
-) -> Result<(Vec<OperationDocument>, Option<String>), PageError> {
+/// Finds operations, or where the order is otherwise.
+async fn find(context: &AdminContext<'_>, view: &mut OperationsPage) -> Result<(), Refused> {
+    let search = &view.search;
     if !search.transaction_id.is_empty() {
-        let found = by_id(context, &search.transaction_id).await?;
-        return Ok((found.iter().map(item).collect(), None));
+        view.found = by_id(context, &search.transaction_id).await?.iter().map(document).collect();
+        return Ok(());
     }
     let merchant = parameters::merchant(&search.merchant)?;
     let merchant = merchant.ok_or_else(|| RequestError::member("merchant", "is required with an order id"))?;
     let order = parameters::order_id(&search.order_id)?;
     let order = order.ok_or_else(|| RequestError::member("order_id", parameters::ORDER_ID))?;
-    let (mut items, mut elsewhere) = (Vec::new(), None);
     for direction in [Direction::Payin, Direction::Payout] {
-        if !search.direction.is_empty() && search.direction != direction.as_str() {
+        if !view.search.direction.is_empty() && view.search.direction != direction.as_str() {
             continue;
         }
         match by_order(context, &merchant, direction, &order).await? {
-            Ok(found) => items.push(item(&found)),
-            Err(place) => elsewhere = elsewhere.or(place),
+            Ok(found) => view.found.push(document(&found)),
+            Err(place) => view.elsewhere = view.elsewhere.take().or(place),
         }
     }
-    Ok((items, elsewhere))
+    Ok(())
 }
 
-async fn by_id(context: &PageContext<'_>, text: &str) -> Result<Option<Found>, StoreError> {
+async fn by_id(context: &AdminContext<'_>, text: &str) -> Result<Option<Found>, StoreError> {
     let store = context.source.store();
     if let Ok(id) = TransactionId::parse(text)
         && let Some(stored) = store.by_id(id).await?
@@ -166,7 +153,7 @@ async fn by_id(context: &PageContext<'_>, text: &str) -> Result<Option<Found>, S
 
 /// Returns the operation of an order, or where the order is instead.
 async fn by_order(
-    context: &PageContext<'_>,
+    context: &AdminContext<'_>,
     merchant: &MerchantId,
     direction: Direction,
     order: &OrderId,
@@ -190,55 +177,51 @@ async fn by_order(
 }
 
 /// Answers `GET /operations/{transaction_id}`.
-pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
-    let id = decoded(context.request.id).ok_or(PageError::NotFound)?;
-    let view = match by_id(context, &id).await?.ok_or(PageError::NotFound)? {
+pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
+    let id = decoded(context.request.id).ok_or(Refused::NotFound(None))?;
+    let view = match by_id(context, &id).await?.ok_or(Refused::NotFound(None))? {
         Found::Here(stored) => of_operation(context, stored).await?,
         Found::Remote(entry) => of_entry(context, entry).await?,
     };
-    context.page(PageTemplate::Operation, &view).await
+    context.page(ConsolePage::Operation, &view).await
 }
 
-fn item(found: &Found) -> OperationDocument {
+fn document(found: &Found) -> OperationDocument {
     match found {
         Found::Here(stored) => {
             let one = &stored.operation;
-            let status = one.state.status();
-            let document = document(&one.merchant, &one.order_id, one.direction(), status, one.amount, one.currency);
-            OperationDocument { transaction_id: one.id.to_string(), created_at: one.created_at, ..document }
+            OperationDocument {
+                transaction_id: one.id.to_string(),
+                merchant: one.merchant.to_string(),
+                order_id: one.order_id.as_str().to_owned(),
+                direction: one.direction().as_str(),
+                status: one.state.status().as_str(),
+                amount: one.amount.to_string(),
+                currency: one.currency.to_string(),
+                created_at: one.created_at,
+            }
         }
         Found::Remote(entry) => {
             let one = &entry.create;
-            let (transaction_id, status) = match &entry.progress {
-                EntryProgress::Answered(remote) => (remote.answer.transaction_id.to_string(), remote.status),
-                EntryProgress::Open | EntryProgress::InDoubt { .. } => (String::new(), Status::Pending),
+            let status = match &entry.progress {
+                EntryProgress::Answered(remote) => remote.status,
+                EntryProgress::Open | EntryProgress::InDoubt { .. } => Status::Pending,
             };
-            let document = document(&one.merchant, &one.order_id, one.direction, status, one.amount, one.currency);
-            OperationDocument { transaction_id, created_at: one.created_at, ..document }
+            OperationDocument {
+                transaction_id: entry.transaction_id().unwrap_or_default().to_owned(),
+                merchant: one.merchant.to_string(),
+                order_id: one.order_id.as_str().to_owned(),
+                direction: one.direction.as_str(),
+                status: status.as_str(),
+                amount: one.amount.to_string(),
+                currency: one.currency.to_string(),
+                created_at: one.created_at,
+            }
         }
     }
 }
 
-fn document(
-    merchant: &MerchantId,
-    order_id: &OrderId,
-    direction: Direction,
-    status: Status,
-    amount: Amount,
-    currency: Currency,
-) -> OperationDocument {
-    OperationDocument {
-        merchant: merchant.to_string(),
-        order_id: order_id.as_str().to_owned(),
-        direction: direction.as_str(),
-        status: status.as_str(),
-        amount: amount.to_string(),
-        currency: currency.to_string(),
-        ..OperationDocument::default()
-    }
-}
-
-async fn of_operation(context: &PageContext<'_>, stored: Box<Stored>) -> Result<OperationPage, StoreError> {
+async fn of_operation(context: &AdminContext<'_>, stored: Box<Stored>) -> Result<OperationPage, StoreError> {
     let (store, operation) = (context.source.store(), &stored.operation);
     let is_v1 = stored.v1.is_some();
     let mut facts = vec![
@@ -273,7 +256,7 @@ async fn of_operation(context: &PageContext<'_>, stored: Box<Stored>) -> Result<
     }
     let callback = store.callback_of(CallbackSubject::Operation(operation.id)).await?;
     let kept_attempts = add_callback(&mut timeline, callback, context.source.now());
-    Ok(OperationPage { operation: item(&Found::Here(stored)), facts, timeline, kept_attempts })
+    Ok(OperationPage { operation: document(&Found::Here(stored)), facts, timeline, kept_attempts })
 }
 
 const fn prepared(preparation: &Preparation) -> &'static str {
@@ -295,7 +278,7 @@ fn of_job(job: &ProviderJobState) -> TimelineEntry {
     TimelineEntry { detail, ..entry(job.due, tone, "The provider is called next") }
 }
 
-async fn of_entry(context: &PageContext<'_>, found: Box<JournalEntry>) -> Result<OperationPage, StoreError> {
+async fn of_entry(context: &AdminContext<'_>, found: Box<JournalEntry>) -> Result<OperationPage, StoreError> {
     let create = &found.create;
     let mut facts = vec![("Created through", "v1, at the remote engine".to_owned())];
     facts.extend(create.shop.as_deref().map(|shop| ("Shop", shop.to_owned())));
@@ -313,7 +296,7 @@ async fn of_entry(context: &PageContext<'_>, found: Box<JournalEntry>) -> Result
     }
     let callback = context.source.store().callback_of(CallbackSubject::Entry(found.id)).await?;
     let kept_attempts = add_callback(&mut timeline, callback, context.source.now());
-    Ok(OperationPage { operation: item(&Found::Remote(found)), facts, timeline, kept_attempts })
+    Ok(OperationPage { operation: document(&Found::Remote(found)), facts, timeline, kept_attempts })
 }
 
 /// Adds a callback and its attempts to a timeline. Returns how many attempts there were and how many are in it, if not all are.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::context::{PageContext, PageResult};
-use crate::console::{Drawing, PageTemplate, Plot, PlotSeries, PlotUnit};
+use crate::console::{ConsolePage, Drawing, Plot, PlotSeries, PlotUnit};
 use crate::domain::UnixMillis;
+use crate::http::admin::context::{AdminContext, HandlerResult};
 use crate::http::admin::rules::RulesInfo;
 use crate::store::{Backlog, CallbackQuery, CallbackState, StoreError, Unanswered};
 use crate::telemetry::{HistoryPoint, HistorySnapshot, POINT_INTERVAL, RefusalCount};
@@ -31,7 +31,8 @@ pub(super) struct OverviewPage<'a> {
     pub certificate_end: Option<UnixMillis>,
     /// Why the queues of the store are not known, if so.
     pub store_error: Option<String>,
-    pub queues: OverviewQueues,
+    pub failed_callbacks: usize,
+    pub unanswered: Unanswered,
     /// At how many receivers a circuit is open, and the first of them.
     pub open_circuits: (usize, Vec<String>),
     /// Up to which number failed callbacks and what is unanswered are counted.
@@ -41,19 +42,12 @@ pub(super) struct OverviewPage<'a> {
     pub plots: Vec<Drawing<'a>>,
 }
 
-/// What of the store's queues needs attention.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct OverviewQueues {
-    pub failed_callbacks: usize,
-    pub unanswered: Unanswered,
-}
-
 /// Answers `GET /`.
-pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
     let (rules, now, history) = (context.source.rules(), context.source.now(), context.source.history());
-    let (queues, store_error) = match queues(context).await {
-        Ok(queues) => (queues, None),
-        Err(error) => (OverviewQueues::default(), Some(error.to_string())),
+    let (failed_callbacks, unanswered, store_error) = match queues(context).await {
+        Ok((failed, unanswered)) => (failed, unanswered, None),
+        Err(error) => (0, Unanswered::default(), Some(error.to_string())),
     };
     let plots = plots(&history, now);
     let view = OverviewPage {
@@ -61,25 +55,19 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
         rules,
         open_circuits: if store_error.is_none() { context.source.open_circuits() } else { (0, Vec::new()) },
         store_error,
-        queues,
+        failed_callbacks,
+        unanswered,
         counted_at_most: MOST_COUNTED,
         refusals: history.refusals.get(..REASONS).unwrap_or(&history.refusals),
         plots: plots.iter().map(Plot::drawing).collect(),
     };
-    context.page(PageTemplate::Overview, &view).await
+    context.page(ConsolePage::Overview, &view).await
 }
 
-async fn queues(context: &PageContext<'_>) -> Result<OverviewQueues, StoreError> {
+/// Counts the failed callbacks, and what waits for long in the queues of the store.
+async fn queues(context: &AdminContext<'_>) -> Result<(usize, Unanswered), StoreError> {
     let (store, now) = (context.source.store(), context.source.now());
-    let failed = CallbackQuery {
-        states: vec![CallbackState::Failed],
-        merchant: None,
-        order_id: None,
-        since: None,
-        until: None,
-        after: None,
-        limit: MOST_COUNTED.into(),
-    };
+    let failed = CallbackQuery::of([CallbackState::Failed], MOST_COUNTED.into());
     let failed_callbacks = store.count_callbacks(failed).await?;
     let Unanswered { jobs, open, in_doubt } = store.unanswered(MOST_COUNTED).await?;
     let waiting = |backlog: Backlog, longest| Backlog {
@@ -91,7 +79,7 @@ async fn queues(context: &PageContext<'_>) -> Result<OverviewQueues, StoreError>
         open: waiting(open, LONG_WAIT),
         in_doubt: waiting(in_doubt, Duration::ZERO),
     };
-    Ok(OverviewQueues { failed_callbacks, unanswered })
+    Ok((failed_callbacks, unanswered))
 }
 
 /// Returns the plots of the last hour.

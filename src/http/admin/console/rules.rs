@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::actions;
-use super::context::{PageContext, PageResult, see_result};
-use crate::console::PageTemplate;
+use crate::console::ConsolePage;
+use crate::http::admin::actions;
+use crate::http::admin::context::{AdminContext, HandlerResult, see_result};
 use crate::http::admin::rules::{ProblemInfo, RulesInfo};
 
 /// How many problems and warnings are shown.
@@ -47,7 +47,7 @@ fn excerpt(rendered: &str) -> Option<String> {
 }
 
 /// Answers `GET /rules`.
-pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
+pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
     let (info, rules) = (context.source.rules(), context.source.rule_set());
     let certificate = info.certificate.error.clone().map(|message| ProblemInfo {
         file: rules.gateway.tls.certificate.display().to_string(),
@@ -62,11 +62,11 @@ pub(super) async fn show(context: &PageContext<'_>) -> PageResult {
         warnings: warnings.map(|warning| ProblemInfo::from(warning).into()).collect(),
         rules: info,
     };
-    context.page(PageTemplate::Rules, &view).await
+    context.page(ConsolePage::Rules, &view).await
 }
 
 /// Answers `POST /rules/reload`: loads the rules.
-pub(super) async fn reload(context: &PageContext<'_>) -> PageResult {
-    let reloaded = actions::reload(context.source, context.request).await?;
+pub(in crate::http::admin) async fn reload(context: &AdminContext<'_>) -> HandlerResult {
+    let reloaded = actions::reload(context).await?;
     Ok(see_result("/rules", &[], reloaded.id))
 }

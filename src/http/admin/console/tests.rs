@@ -15,7 +15,7 @@ use super::operations::{OperationDocument, OperationPage, OperationsPage};
 use super::overview::OverviewPage;
 use super::rules::RulesPage;
 use crate::callback::listing::{Slice, document, sample_document, write_cursor};
-use crate::console::{ASSET_PATHS, PageTemplate, Plot, PlotSeries, SCRIPT, asset, render};
+use crate::console::{ASSET_PATHS, ConsolePage, Plot, PlotSeries, SCRIPT, asset, render};
 use crate::http::admin::access::SignInPage;
 use crate::http::admin::chrome::Chrome;
 use crate::http::admin::parameters::CallbackFilter;
@@ -38,7 +38,7 @@ const ERRORS: [ConsoleError; 7] = [
 fn callback_page(make: Fixtures, record: &CallbackRecord, chrome: &Chrome<'_>) -> String {
     let tries = if record.tries == 0 { Vec::new() } else { make.tries() };
     render(
-        PageTemplate::Callback,
+        ConsolePage::Callback,
         &CallbackPage { callback: document(record, &tries, NOW), attempts: record.tries },
         chrome,
     )
@@ -55,20 +55,20 @@ fn full_pages(make: Fixtures, chrome: &Chrome<'_>) -> Vec<(&'static str, String)
         result: Some(sample_document(&sampled)),
     };
     vec![
-        ("sign-in", render(PageTemplate::SignIn, &make.sign_in(), chrome)),
-        ("overview", render(PageTemplate::Overview, &make.overview(), chrome)),
-        ("rules", render(PageTemplate::Rules, &make.rules(), chrome)),
-        ("merchants", render(PageTemplate::Merchants, &make.merchants(50), chrome)),
-        ("merchant", render(PageTemplate::Merchant, &make.merchant(), chrome)),
-        ("operations", render(PageTemplate::Operations, &make.operations(50), chrome)),
-        ("operation", render(PageTemplate::Operation, &make.operation(), chrome)),
-        ("callbacks", render(PageTemplate::Callbacks, &make.callbacks(50), chrome)),
+        ("sign-in", render(ConsolePage::SignIn, &make.sign_in(), chrome)),
+        ("overview", render(ConsolePage::Overview, &make.overview(), chrome)),
+        ("rules", render(ConsolePage::Rules, &make.rules(), chrome)),
+        ("merchants", render(ConsolePage::Merchants, &make.merchants(50), chrome)),
+        ("merchant", render(ConsolePage::Merchant, &make.merchant(), chrome)),
+        ("operations", render(ConsolePage::Operations, &make.operations(50), chrome)),
+        ("operation", render(ConsolePage::Operation, &make.operation(), chrome)),
+        ("callbacks", render(ConsolePage::Callbacks, &make.callbacks(50), chrome)),
         ("callback", callback_page(make, &make.record(7, CallbackState::Failed), chrome)),
-        ("resend", render(PageTemplate::ResendAll, &make.resend_all(), chrome)),
-        ("sample", render(PageTemplate::Sample, &sample, chrome)),
-        ("explain", render(PageTemplate::Explain, &make.explain(), chrome)),
-        ("audit", render(PageTemplate::Audit, &make.audit(50), chrome)),
-        ("error", render(PageTemplate::Error, &make.error(ConsoleError::BadRequest), chrome)),
+        ("resend", render(ConsolePage::ResendAll, &make.resend_all(), chrome)),
+        ("sample", render(ConsolePage::Sample, &sample, chrome)),
+        ("explain", render(ConsolePage::Explain, &make.explain(), chrome)),
+        ("audit", render(ConsolePage::Audit, &make.audit(50), chrome)),
+        ("error", render(ConsolePage::Error, &make.error(ConsoleError::BadRequest), chrome)),
     ]
 }
 
@@ -100,35 +100,35 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         ..PLAIN.operations(0)
     };
     vec![
-        ("empty-sign-in", render(PageTemplate::SignIn, &SignInPage::default(), &signed_out)),
-        ("empty-overview", render(PageTemplate::Overview, &overview, chrome)),
-        ("empty-rules", render(PageTemplate::Rules, &rules, chrome)),
-        ("empty-merchants", render(PageTemplate::Merchants, &MerchantsPage::default(), chrome)),
+        ("empty-sign-in", render(ConsolePage::SignIn, &SignInPage::default(), &signed_out)),
+        ("empty-overview", render(ConsolePage::Overview, &overview, chrome)),
+        ("empty-rules", render(ConsolePage::Rules, &rules, chrome)),
+        ("empty-merchants", render(ConsolePage::Merchants, &MerchantsPage::default(), chrome)),
         (
             "no-merchants",
-            render(PageTemplate::Merchants, &MerchantsPage { total: 3, ..MerchantsPage::default() }, chrome),
+            render(ConsolePage::Merchants, &MerchantsPage { total: 3, ..MerchantsPage::default() }, chrome),
         ),
         (
             "empty-merchant",
-            render(PageTemplate::Merchant, &MerchantPage { merchant: new, ..MerchantPage::default() }, chrome),
+            render(ConsolePage::Merchant, &MerchantPage { merchant: new, ..MerchantPage::default() }, chrome),
         ),
-        ("empty-operations", render(PageTemplate::Operations, &OperationsPage::default(), chrome)),
-        ("no-operations", render(PageTemplate::Operations, &PLAIN.operations(0), chrome)),
-        ("elsewhere", render(PageTemplate::Operations, &elsewhere, chrome)),
-        ("empty-callbacks", render(PageTemplate::Callbacks, &callbacks(&CallbackFilter::default(), None), chrome)),
-        ("wrong-callbacks", render(PageTemplate::Callbacks, &callbacks(&PLAIN.callback_filter(), problem()), chrome)),
-        ("no-callbacks", render(PageTemplate::Callbacks, &PLAIN.callbacks(0), chrome)),
+        ("empty-operations", render(ConsolePage::Operations, &OperationsPage::default(), chrome)),
+        ("no-operations", render(ConsolePage::Operations, &PLAIN.operations(0), chrome)),
+        ("elsewhere", render(ConsolePage::Operations, &elsewhere, chrome)),
+        ("empty-callbacks", render(ConsolePage::Callbacks, &callbacks(&CallbackFilter::default(), None), chrome)),
+        ("wrong-callbacks", render(ConsolePage::Callbacks, &callbacks(&PLAIN.callback_filter(), problem()), chrome)),
+        ("no-callbacks", render(ConsolePage::Callbacks, &PLAIN.callbacks(0), chrome)),
         ("empty-callback", callback_page(PLAIN, &pending, chrome)),
-        ("empty-resend", render(PageTemplate::ResendAll, &ResendPage::default(), chrome)),
+        ("empty-resend", render(ConsolePage::ResendAll, &ResendPage::default(), chrome)),
         (
             "wrong-resend",
-            render(PageTemplate::ResendAll, &ResendPage { problem: problem(), ..ResendPage::default() }, chrome),
+            render(ConsolePage::ResendAll, &ResendPage { problem: problem(), ..ResendPage::default() }, chrome),
         ),
-        ("empty-sample", render(PageTemplate::Sample, &SamplePage::<()>::default(), chrome)),
-        ("empty-explain", render(PageTemplate::Explain, &ExplainPage::default(), chrome)),
-        ("empty-audit", render(PageTemplate::Audit, &AuditPage::default(), chrome)),
-        ("wrong-audit", render(PageTemplate::Audit, &AuditPage { problem: problem(), ..PLAIN.audit(0) }, chrome)),
-        ("no-audit", render(PageTemplate::Audit, &PLAIN.audit(0), chrome)),
+        ("empty-sample", render(ConsolePage::Sample, &SamplePage::<()>::default(), chrome)),
+        ("empty-explain", render(ConsolePage::Explain, &ExplainPage::default(), chrome)),
+        ("empty-audit", render(ConsolePage::Audit, &AuditPage::default(), chrome)),
+        ("wrong-audit", render(ConsolePage::Audit, &AuditPage { problem: problem(), ..PLAIN.audit(0) }, chrome)),
+        ("no-audit", render(ConsolePage::Audit, &PLAIN.audit(0), chrome)),
     ]
 }
 
@@ -139,7 +139,7 @@ fn order(text: &str) -> crate::domain::OrderId {
 #[test]
 fn every_page_is_rendered_whole_and_without_inline_code() {
     let forbidden = Regex::new(r"(?i)<style|style=|<script>|\son\w+=|javascript:|<base|<iframe|<img").unwrap();
-    let errors = ERRORS.map(|error| ("error", render(PageTemplate::Error, &PLAIN.error(error), &PLAIN.chrome())));
+    let errors = ERRORS.map(|error| ("error", render(ConsolePage::Error, &PLAIN.error(error), &PLAIN.chrome())));
     let pages = [full_pages(PLAIN, &PLAIN.chrome()), full_pages(PLAIN, &PLAIN.broken()), empty_pages(), errors.into()];
     for (name, html) in pages.concat() {
         assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "{name}");
@@ -175,17 +175,17 @@ fn no_text_is_shown_as_another_one() {
             assert!(!link.as_str().contains(r"\u{202e}"), "{name}: {}", link.as_str());
         }
     }
-    let html = render(PageTemplate::Callbacks, &make.callbacks(2), &make.chrome());
+    let html = render(ConsolePage::Callbacks, &make.callbacks(2), &make.chrome());
     assert!(html.contains("value=\"order-2026-11-00017\u{202e}evil"), "forms keep the id: {html}");
     assert!(html.contains("order_id=order-2026-11-00017%E2%80%AEevil"), "links keep the id: {html}");
     let operation = OperationDocument { order_id: "a\nb\u{1b}".into(), ..OperationDocument::default() };
     let view = OperationPage { operation, ..OperationPage::default() };
-    assert!(render(PageTemplate::Operation, &view, &PLAIN.chrome()).contains(r">a\u{a}b\u{1b}<"));
+    assert!(render(ConsolePage::Operation, &view, &PLAIN.chrome()).contains(r">a\u{a}b\u{1b}<"));
 }
 
 #[test]
 fn the_empty_trail_names_what_leaves_rows() {
-    let html = render(PageTemplate::Audit, &AuditPage::default(), &PLAIN.chrome());
+    let html = render(ConsolePage::Audit, &AuditPage::default(), &PLAIN.chrome());
     for part in
         ["<code>import-ids</code>", "<code>callbacks resend</code>", "<code>callbacks sample</code>, leave none"]
     {
@@ -278,14 +278,14 @@ fn every_page_shows_the_frame() {
         }
     }
     let signed_out = Chrome { user: None, ..PLAIN.broken() };
-    let html = render(PageTemplate::SignIn, &PLAIN.sign_in(), &signed_out);
+    let html = render(ConsolePage::SignIn, &PLAIN.sign_in(), &signed_out);
     assert!(html.contains("The files on disk are refused") && !html.contains("<nav") && !html.contains("sign-out"));
     assert!(!html.contains("gw-2") && !html.contains("3f9c2a7d10be"), "no detail without a user");
 }
 
 #[test]
 fn filters_stay_in_links_and_forms() {
-    let html = render(PageTemplate::Callbacks, &PLAIN.callbacks(2), &PLAIN.chrome());
+    let html = render(ConsolePage::Callbacks, &PLAIN.callbacks(2), &PLAIN.chrome());
     let next = write_cursor(PLAIN.record(1, CallbackState::Pending).place());
     let filter = "state=failed&amp;merchant=acme&amp;order_id=order-2026-11-00017&amp;since=2h&amp;until=30m";
     for part in [
@@ -296,7 +296,7 @@ fn filters_stay_in_links_and_forms() {
     ] {
         assert!(html.contains(&part), "{part}");
     }
-    let html = render(PageTemplate::ResendAll, &PLAIN.resend_all(), &PLAIN.chrome());
+    let html = render(ConsolePage::ResendAll, &PLAIN.resend_all(), &PLAIN.chrome());
     for part in ["name=\"since\" value=\"2h\"", "name=\"merchant\" value=\"acme\"", "Resend 1,137 callbacks and more"] {
         assert!(html.contains(part), "{part}");
     }
@@ -307,7 +307,7 @@ fn the_sign_in_form_can_lead_on_by_itself() {
     let refresh = "<meta http-equiv=\"refresh\" content=\"0; url=&#x2f;callbacks\">";
     for is_repeated in [false, true] {
         let view = SignInPage { to: "/callbacks", is_repeated, problem: None };
-        let html = render(PageTemplate::SignIn, &view, &Chrome::default());
+        let html = render(ConsolePage::SignIn, &view, &Chrome::default());
         assert_eq!(html.contains(refresh), is_repeated);
     }
 }
@@ -319,8 +319,12 @@ fn a_plot_has_labels_a_description_and_a_zero_line() {
         let until = crate::domain::UnixMillis(1_795_522_325_000);
         let plot = Plot { title: "Requests <&\"", until, step_seconds: 10, series, ..Plot::default() };
         let view = OverviewPage { plots: vec![plot.drawing()], ..OverviewPage::default() };
-        render(PageTemplate::Overview, &view, &PLAIN.chrome()).replace("&#x2f;", "/")
+        render(ConsolePage::Overview, &view, &PLAIN.chrome()).replace("&#x2f;", "/")
     };
+    let overview = render(ConsolePage::Overview, &PLAIN.overview(), &PLAIN.chrome());
+    for bar in ["M0 0h100v6H0z", "M0 0h25v6H0z", "M0 0h1v6H0z"] {
+        assert!(overview.contains(bar), "{bar}: a refusal that was counted is seen");
+    }
     let drawn = figure(&[Some(3.0), Some(12.0), Some(7.0)]);
     for part in [
         "<title id=\"t0\">Requests &lt;&amp;&quot;</title>",
@@ -346,7 +350,7 @@ fn pages_are_small() {
 
 #[test]
 fn assets_are_found_by_the_paths_in_pages() {
-    let html = render(PageTemplate::SignIn, &SignInPage::default(), &Chrome::default());
+    let html = render(ConsolePage::SignIn, &SignInPage::default(), &Chrome::default());
     let path = Regex::new(r#"(?:href|src)="([^"]+[.](?:css|js))""#).unwrap();
     let types: Vec<_> =
         path.captures_iter(&html).map(|path| asset(&path[1].replace("&#x2f;", "/")).unwrap().0).collect();
@@ -374,6 +378,6 @@ fn pages_as_files() {
     }
     for error in ERRORS {
         let view = ErrorPage { detail: None, ..PLAIN.error(error) };
-        write(&format!("error-{error:?}").to_lowercase(), render(PageTemplate::Error, &view, &PLAIN.chrome()));
+        write(&format!("error-{error:?}").to_lowercase(), render(ConsolePage::Error, &view, &PLAIN.chrome()));
     }
 }

@@ -7,7 +7,8 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
 use crate::http::admin::form::LARGEST_FORM;
-use crate::http::admin::routes::{AdminEndpoint, ROUTES, RouteKind, Verb};
+use crate::http::admin::refused::RouteKind;
+use crate::http::admin::routes::{AdminEndpoint, ROUTES, Verb};
 use crate::http::admin::sessions::IDLE;
 use crate::rules::Role;
 
@@ -113,7 +114,7 @@ async fn every_route_is_for_its_role_alone() {
         // A program's POST has no form that could be refused: it would act.
         let answers = route.kind != RouteKind::Program || !is_post;
         assert_eq!(refuses(&[]).await, without_user, "{line}");
-        let is_form = route.endpoint == AdminEndpoint::SignInForm;
+        let is_form = matches!(route.endpoint, AdminEndpoint::SignInForm);
         let is_action = route.role == Some(Role::Operator);
         for by in [&[bob.as_str(), OWN][..], &[format!("Authorization: Bearer {BOB}").as_str()]] {
             if answers || is_action {

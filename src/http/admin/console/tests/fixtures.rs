@@ -18,7 +18,7 @@ use crate::http::admin::console::merchants::{
 use crate::http::admin::console::operations::{
     OperationDocument, OperationPage, OperationSearch, OperationsPage, TimelineEntry,
 };
-use crate::http::admin::console::overview::{OverviewPage, OverviewQueues};
+use crate::http::admin::console::overview::OverviewPage;
 use crate::http::admin::console::rules::{RulesPage, ShownProblem};
 use crate::http::admin::parameters::CallbackFilter;
 use crate::http::admin::reply::{ConsoleError, ErrorPage};
@@ -113,10 +113,8 @@ impl Fixtures {
             rules: self.rules_info(),
             certificate_end: Some(ago(-86_400 * 12)),
             store_error: Some(self.text("the store does not respond")),
-            queues: OverviewQueues {
-                failed_callbacks: 1000,
-                unanswered: Unanswered { jobs: backlog(3, 420), open: backlog(1000, 7300), in_doubt: backlog(7, 2700) },
-            },
+            failed_callbacks: 1000,
+            unanswered: Unanswered { jobs: backlog(3, 420), open: backlog(1000, 7300), in_doubt: backlog(7, 2700) },
             open_circuits: (213, vec![self.text("https://shop.example:443")]),
             counted_at_most: 1000,
             refusals: Box::leak(self.refusals().map(|(reason, count)| RefusalCount { reason, count }).into()),

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::super::request::AdminRequest;
-use super::super::rules::RulesInfo;
-use super::super::source::{AdminSource, SampleRequest};
+use super::context::AdminContext;
+use super::rules::RulesInfo;
+use super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::listing::filter_parameters;
 use crate::store::{
@@ -22,32 +22,32 @@ const MAX_ACTION_WAIT: Duration = Duration::from_secs(11);
 const SLICE: usize = 500;
 
 /// An action with its row.
-pub(in crate::http::admin) struct Audited<T> {
+pub(super) struct Audited<T> {
     /// The number of the row, which has the outcome when the action has ended; `None`: it takes long to write the row.
     pub id: Option<ActionId>,
     /// What came of it; `None`: the same form was sent before, or the action takes longer than a request waits.
     pub done: Option<T>,
 }
 
+/// What became of a requested action, or why its row cannot be written, so that nothing was done.
+type Acted<T> = Result<Audited<T>, StoreError>;
+
 /// What an action acts on: its kind, its target and its parameters, as its row has them.
 type Requested<'a> = (&'static str, &'a str, Vec<(&'static str, Box<str>)>);
 
 /// Writes the row of an action, does the work, and completes the row. The work ends also when its caller hangs up. Forms have a
 /// key; the requests of programs have none.
-///
-/// # Errors
-/// The row cannot be written: nothing was done.
 async fn run<T, W>(
-    source: &Arc<dyn AdminSource>,
-    request: &AdminRequest<'_>,
+    context: &AdminContext<'_>,
     (kind, target, parameters): Requested<'_>,
     work: impl FnOnce(Arc<dyn AdminSource>) -> W + Send + 'static,
     outcome: impl FnOnce(&T) -> String + Send + 'static,
-) -> Result<Audited<T>, StoreError>
+) -> Acted<T>
 where
     T: Send + 'static,
     W: Future<Output = T> + Send,
 {
+    let AdminContext { source, request, .. } = *context;
     let scope = (&*request.user.name, kind, target);
     let action = NewAction {
         at: source.now(),
@@ -84,25 +84,18 @@ where
 }
 
 /// Loads the rules from disk.
-pub(in crate::http::admin) async fn reload(
-    source: &Arc<dyn AdminSource>,
-    request: &AdminRequest<'_>,
-) -> Result<Audited<RulesInfo>, StoreError> {
+pub(super) async fn reload(context: &AdminContext<'_>) -> Acted<RulesInfo> {
     let outcome = |info: &RulesInfo| match info.error {
         None => format!("rules {} were loaded", info.version),
         Some(_) if info.problem_count == 0 => "failed: the certificate was refused".to_owned(),
         Some(_) => format!("failed: the files were refused; problems: {}", info.problem_count),
     };
     let requested = (ActionRecord::RELOAD, "rules", Vec::new());
-    run(source, request, requested, |source| async move { source.reload().await }, outcome).await
+    run(context, requested, |source| async move { source.reload().await }, outcome).await
 }
 
 /// Queues a callback again.
-pub(in crate::http::admin) async fn resend(
-    source: &Arc<dyn AdminSource>,
-    request: &AdminRequest<'_>,
-    id: CallbackId,
-) -> Result<Audited<Result<Resent, StoreError>>, StoreError> {
+pub(super) async fn resend(context: &AdminContext<'_>, id: CallbackId) -> Acted<Result<Resent, StoreError>> {
     let outcome = |resent: &Result<Resent, StoreError>| match resent {
         Ok(Resent::Queued) => "queued".to_owned(),
         Ok(Resent::UnderWay) => "failed: it was being sent at that moment".to_owned(),
@@ -114,62 +107,46 @@ pub(in crate::http::admin) async fn resend(
         let now = source.now();
         source.store().resend_callback(id, now).await
     };
-    run(source, request, (ActionRecord::RESEND_CALLBACK, &target, Vec::new()), work, outcome).await
+    run(context, (ActionRecord::RESEND_CALLBACK, &target, Vec::new()), work, outcome).await
 }
 
-/// Queues the failed callbacks again that match, all of them.
-pub(in crate::http::admin) async fn resend_matching(
-    source: &Arc<dyn AdminSource>,
-    request: &AdminRequest<'_>,
-    query: CallbackQuery,
-) -> Result<Audited<(usize, Result<(), StoreError>)>, StoreError> {
-    let outcome = |(count, ended): &(usize, Result<(), StoreError>)| match ended {
-        Ok(()) => format!("{count} queued"),
+/// How many callbacks were queued again, and the place at which it ended, or why it ended early.
+type Requeued = (usize, Result<Option<CallbackCursor>, StoreError>);
+
+/// Queues the failed callbacks again that match: all of them, or for the API a slice.
+pub(super) async fn resend_failed(
+    context: &AdminContext<'_>,
+    mut query: CallbackQuery,
+    is_slice: bool,
+) -> Acted<Requeued> {
+    let outcome = move |(count, ended): &Requeued| match ended {
+        Ok(_) => format!("{count} queued"),
+        Err(error) if is_slice => format!("failed: {error}"),
         Err(error) => format!("failed: {error}; {count} queued before"),
     };
     let requested = (ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
     let work = move |source: Arc<dyn AdminSource>| async move {
-        let now = source.now();
-        // What fails again meanwhile is not sent a third time.
-        let until = Some(query.until.map_or(now, |until| until.min(now)));
-        let (mut query, mut all) = (CallbackQuery { until, limit: SLICE, ..query }, 0);
+        let (now, mut all) = (source.now(), 0);
+        if !is_slice {
+            // What fails again meanwhile is not sent a third time.
+            query.until = Some(query.until.map_or(now, |until| until.min(now)));
+            query.limit = SLICE;
+        }
         loop {
             match source.store().resend_failed(query.clone(), now).await {
                 Ok((count, next)) => (all, query.after) = (all + count, next),
                 Err(error) => return (all, Err(error)),
             }
-            if query.after.is_none() {
-                return (all, Ok(()));
+            if is_slice || query.after.is_none() {
+                return (all, Ok(query.after));
             }
         }
     };
-    run(source, request, requested, work, outcome).await
-}
-
-/// Queues a slice of the failed callbacks again that match, for the API.
-pub(in crate::http::admin) async fn resend_slice(
-    source: &Arc<dyn AdminSource>,
-    request: &AdminRequest<'_>,
-    query: CallbackQuery,
-) -> Result<Audited<Result<(usize, Option<CallbackCursor>), StoreError>>, StoreError> {
-    let outcome = |resent: &Result<(usize, Option<CallbackCursor>), StoreError>| match resent {
-        Ok((count, _)) => format!("{count} queued"),
-        Err(error) => format!("failed: {error}"),
-    };
-    let requested = (ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
-    let work = move |source: Arc<dyn AdminSource>| async move {
-        let now = source.now();
-        source.store().resend_failed(query, now).await
-    };
-    run(source, request, requested, work, outcome).await
+    run(context, requested, work, outcome).await
 }
 
 /// Sends a sample to a merchant's receiver.
-pub(in crate::http::admin) async fn sample(
-    source: &Arc<dyn AdminSource>,
-    request: &AdminRequest<'_>,
-    sample: SampleRequest,
-) -> Result<Audited<Result<Sampled, String>>, StoreError> {
+pub(super) async fn sample(context: &AdminContext<'_>, sample: SampleRequest) -> Acted<Result<Sampled, String>> {
     let outcome = |sampled: &Result<Sampled, String>| match sampled {
         Ok(Sampled { id, tried, .. }) if tried.outcome.is_delivered() => format!("delivered: {}, {id}", tried.outcome),
         Ok(Sampled { id, tried, .. }) => format!("failed: {}, {id}", tried.outcome),
@@ -181,5 +158,5 @@ pub(in crate::http::admin) async fn sample(
     let parameters = through.into_iter().chain(receiver).collect();
     let merchant = sample.merchant.clone();
     let requested = (ActionRecord::SAMPLE, merchant.as_str(), parameters);
-    run(source, request, requested, |source| async move { source.sample(sample).await }, outcome).await
+    run(context, requested, |source| async move { source.sample(sample).await }, outcome).await
 }

@@ -1,4 +1,4 @@
-//! What the handlers of all pages have in common: the request, what surrounds its page, and how it is refused.
+//! What all handlers have in common: the request; for pages what surrounds them, and how they are refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,16 +6,17 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::timeout;
 
+use super::chrome::{ActionNotice, Chrome};
+use super::form::cleaned;
+use super::refused::Refused;
+use super::reply::{self, AdminReply, ConsoleError, ErrorPage};
+use super::request::AdminRequest;
 use super::samples::RecentSamples;
+use super::source::AdminSource;
 use crate::build_info::BUILD;
-use crate::console::{self, PageTemplate};
+use crate::console::{self, ConsolePage};
 use crate::domain::MerchantId;
 use crate::error::RequestError;
-use crate::http::admin::chrome::{ActionNotice, Chrome};
-use crate::http::admin::form::cleaned;
-use crate::http::admin::reply::{self, AdminReply, ConsoleError, ErrorPage};
-use crate::http::admin::request::AdminRequest;
-use crate::http::admin::source::AdminSource;
 use crate::store::{ActionId, ActionQuery, ActionRecord, CallbackId, FormKey, StoreError};
 use crate::v1::query::parameter;
 
@@ -31,41 +32,17 @@ const CHOICES: usize = 5000;
 /// How long a page waits for the store's probe before its banner reports that the store does not respond.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why a page or an action is refused.
-pub(super) enum PageError {
-    /// A parameter or a field is wrong.
-    Invalid(RequestError),
-    /// There is no such page or thing.
-    NotFound,
-    /// There is no such merchant, in a sentence.
-    NoMerchant(String),
-    /// The store does not respond.
-    Store(StoreError),
-}
+/// What a handler returns.
+pub(super) type HandlerResult = Result<AdminReply, Refused>;
 
-impl From<RequestError> for PageError {
-    fn from(error: RequestError) -> Self {
-        Self::Invalid(error)
-    }
-}
-
-impl From<StoreError> for PageError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-/// What a handler returns: a reply, or why there is none.
-pub(super) type PageResult = Result<AdminReply, PageError>;
-
-/// A request for a page, with what its handler needs.
-pub(in crate::http::admin) struct PageContext<'a> {
+/// A request with what its handler needs.
+pub(super) struct AdminContext<'a> {
     pub source: &'a Arc<dyn AdminSource>,
     pub samples: &'a RecentSamples,
     pub request: &'a AdminRequest<'a>,
 }
 
-impl PageContext<'_> {
+impl AdminContext<'_> {
     /// Returns the parameters of a filter; empty: not given. Browsers send the empty fields of a form, too. Others are
     /// ignored.
     ///
@@ -92,26 +69,26 @@ impl PageContext<'_> {
     }
 
     /// Renders a page.
-    pub(super) async fn page(&self, page: PageTemplate, view: &impl Serialize) -> PageResult {
+    pub(super) async fn page(&self, page: ConsolePage, view: &impl Serialize) -> HandlerResult {
         self.form_page(page, view, false).await
     }
 
     /// Renders a page with a form; `has_problem`: what was sent with it is wrong, as the page shows.
-    pub(super) async fn form_page(&self, page: PageTemplate, view: &impl Serialize, has_problem: bool) -> PageResult {
+    pub(super) async fn form_page(&self, page: ConsolePage, view: &impl Serialize, has_problem: bool) -> HandlerResult {
         let has_field = matches!(
             page,
-            PageTemplate::Callbacks | PageTemplate::Operations | PageTemplate::Sample | PageTemplate::Explain
-        ) || page == PageTemplate::ResendAll && has_problem;
+            ConsolePage::Callbacks | ConsolePage::Operations | ConsolePage::Sample | ConsolePage::Explain
+        ) || page == ConsolePage::ResendAll && has_problem;
         let document = console::render(page, view, &self.chrome(page, has_field).await);
         Ok(if has_problem { reply::refused_page(ConsoleError::BadRequest, document) } else { reply::page(document) })
     }
 
-    pub(super) async fn refused(&self, error: PageError) -> AdminReply {
-        let (error, detail) = match error {
-            PageError::Invalid(error) => (ConsoleError::BadRequest, Some(error.to_string())),
-            PageError::NotFound => (ConsoleError::NotFound, None),
-            PageError::NoMerchant(reason) => (ConsoleError::NotFound, Some(reason)),
-            PageError::Store(error) => (ConsoleError::Unavailable, Some(error.to_string())),
+    /// Replies with the page of a request that a handler refuses.
+    pub(super) async fn refused_page(&self, refused: Refused) -> AdminReply {
+        let (error, detail) = match refused {
+            Refused::Invalid(error) => (ConsoleError::BadRequest, Some(error.to_string())),
+            Refused::NotFound(reason) => (ConsoleError::NotFound, reason.as_deref().map(sentence)),
+            Refused::Unavailable(reason) => (ConsoleError::Unavailable, Some(reason)),
         };
         reply::refused_page(error, self.error_page(error, detail).await)
     }
@@ -119,11 +96,11 @@ impl PageContext<'_> {
     /// Renders the page of an error.
     pub(super) async fn error_page(&self, error: ConsoleError, detail: Option<String>) -> String {
         let view = ErrorPage { error, detail, request_id: self.request.request_id };
-        console::render(PageTemplate::Error, &view, &self.chrome(PageTemplate::Error, false).await)
+        console::render(ConsolePage::Error, &view, &self.chrome(ConsolePage::Error, false).await)
     }
 
     /// Returns what surrounds a page. `offers_merchants`: the page has a field for one.
-    async fn chrome(&self, page: PageTemplate, offers_merchants: bool) -> Chrome<'_> {
+    async fn chrome(&self, page: ConsolePage, offers_merchants: bool) -> Chrome<'_> {
         let info = self.source.rules();
         let (ready, notice) = tokio::join!(timeout(PROBE_TIMEOUT, self.source.ready()), self.notice(page));
         Chrome {
@@ -149,7 +126,7 @@ impl PageContext<'_> {
 
     /// Returns the outcome of the action that led to this page. It is read from the audit trail, so that every node shows
     /// it, also after a restart.
-    async fn notice(&self, page: PageTemplate) -> Option<ActionNotice> {
+    async fn notice(&self, page: ConsolePage) -> Option<ActionNotice> {
         let [result] = self.parameters([RESULT]).ok()?;
         if result.is_empty() {
             return None;
@@ -162,21 +139,21 @@ impl PageContext<'_> {
     }
 
     /// Reports whether a page is the one to which an action leads: an address can have any number.
-    fn is_about(&self, page: PageTemplate, row: &ActionRecord) -> bool {
+    fn is_about(&self, page: ConsolePage, row: &ActionRecord) -> bool {
         let Ok([merchant, order_id]) = self.parameters(["merchant", "order_id"]) else { return false };
         match (page, &*row.action) {
-            (PageTemplate::Rules, ActionRecord::RELOAD) => true,
+            (ConsolePage::Rules, ActionRecord::RELOAD) => true,
             // Its times were those of then.
-            (PageTemplate::Callbacks, ActionRecord::RESEND_FAILED) => {
+            (ConsolePage::Callbacks, ActionRecord::RESEND_FAILED) => {
                 let parameters: serde_json::Value = serde_json::from_str(&row.parameters).unwrap_or_default();
                 let had = |name: &str| parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
                 had("merchant").trim() == merchant && had("order_id").trim() == order_id.trim()
             }
             // The page of a callback that does not exist is an error.
-            (PageTemplate::Callback | PageTemplate::Error, ActionRecord::RESEND_CALLBACK) => {
+            (ConsolePage::Callback | ConsolePage::Error, ActionRecord::RESEND_CALLBACK) => {
                 CallbackId::parse(self.request.id).is_some_and(|id| id.to_string() == *row.target)
             }
-            (PageTemplate::Sample, ActionRecord::SAMPLE) => *row.target == *merchant,
+            (ConsolePage::Sample, ActionRecord::SAMPLE) => *row.target == *merchant,
             _ => false,
         }
     }
@@ -198,24 +175,18 @@ impl PageContext<'_> {
     }
 }
 
-/// Writes what is wrong with a field of a form, by its label, for people do not see its name.
+/// Writes what is wrong with a field of a form, by its label, for people do not see its name. `labels`: of fields whose label is
+/// not their name.
 pub(super) fn labelled(error: &RequestError, labels: &[(&str, &str)]) -> String {
-    let text = error.to_string();
-    let label = labels.iter().find(|(name, _)| error.path() == Some(name));
-    let reason = label.and_then(|(name, label)| Some((label, text.strip_prefix(name)?)));
-    reason.map_or_else(|| text.clone(), |(label, reason)| format!("{label}{reason}"))
+    let (text, name) = (error.to_string(), error.path().unwrap_or_default());
+    let label = labels.iter().find(|(known, _)| *known == name).map(|(_, label)| (*label).to_owned());
+    let label = label.unwrap_or_else(|| console::capitalized(&name.replace('_', " ")));
+    text.strip_prefix(name).map(|reason| format!("{label}{reason}")).unwrap_or(text)
 }
 
 /// Returns a sentence of a reason that begins in lower case.
 pub(super) fn sentence(reason: &str) -> String {
-    let mut characters = reason.chars();
-    let first = characters.next().map(|first| first.to_ascii_uppercase());
-    format!("{}{}.", first.map(String::from).unwrap_or_default(), characters.as_str())
-}
-
-/// Returns the note of a page whose filter names an unknown merchant: one that was removed may have rows in the store.
-pub(super) fn unknown_note(reason: &str, has_rows: bool) -> String {
-    format!("{}{}", sentence(reason), if has_rows { " What is stored of it is listed." } else { "" })
+    format!("{}.", console::capitalized(reason))
 }
 
 /// Sends the browser to the page that shows the outcome of an action: to reload it repeats nothing. `members`: of its query.

@@ -11,7 +11,7 @@ const MAX_SAMPLES: usize = 32;
 
 /// The last samples of this process, by the numbers of their actions.
 #[derive(Default)]
-pub(in crate::http::admin) struct RecentSamples(Mutex<VecDeque<(ActionId, Box<str>, Sampled)>>);
+pub(super) struct RecentSamples(Mutex<VecDeque<(ActionId, Box<str>, Sampled)>>);
 
 impl RecentSamples {
     /// Keeps a sample of a merchant, in place of the oldest one if there are too many.
