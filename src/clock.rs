@@ -183,7 +183,7 @@ mod tests {
         random.fill(&mut other);
         assert_ne!(key, [0; 32]);
         assert!(other.chunks(32).all(|chunk| chunk != &key[..chunk.len()]));
-        let elsewhere = std::thread::spawn(|| SystemRandomness::default().number()).join().unwrap();
-        assert!(!numbers.contains(&elsewhere));
+        let of_other_thread = std::thread::spawn(|| SystemRandomness::default().number()).join().unwrap();
+        assert!(!numbers.contains(&of_other_thread));
     }
 }

@@ -76,9 +76,9 @@ impl Operations {
     }
 
     /// Reloads the rules, off the runtime's thread, and returns the result.
-    pub async fn reload(self: &Arc<Self>, trigger: ReloadCause) -> RulesInfo {
+    pub async fn reload(self: &Arc<Self>, cause: ReloadCause) -> RulesInfo {
         let operations = Arc::clone(self);
-        match tokio::task::spawn_blocking(move || operations.reload_blocking(trigger)).await {
+        match tokio::task::spawn_blocking(move || operations.reload_blocking(cause)).await {
             Ok(info) => info,
             Err(panic) => {
                 tracing::error!(%panic, "a reload panicked; the rules stay as they were");
@@ -103,8 +103,8 @@ impl Operations {
         self.runtime.spawn(async move { ids.warn(&*store, rules).await });
     }
 
-    fn reload_blocking(&self, trigger: ReloadCause) -> RulesInfo {
-        let info = self.reloads.run(trigger);
+    fn reload_blocking(&self, cause: ReloadCause) -> RulesInfo {
+        let info = self.reloads.run(cause);
         self.check_ids();
         info
     }

@@ -91,7 +91,7 @@ impl Reloads {
     }
 
     /// Reloads everything and reports the outcome. Blocks on file reads: call it from a thread that may block.
-    pub(super) fn run(&self, trigger: ReloadCause) -> RulesInfo {
+    pub(super) fn run(&self, cause: ReloadCause) -> RulesInfo {
         // After a panic the last good set is in force.
         let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, in_force) = (self.state.load_full(), self.rules.current());
@@ -101,18 +101,18 @@ impl Reloads {
         let (problems, needs_restart) = match outcome {
             ReloadOutcome::Loaded { version, external_files_changed, needs_restart, .. } => {
                 self.metrics.reload(true, &version);
-                self.log_loaded(trigger, &in_force, external_files_changed, known.problems.is_some());
-                log_restart(trigger, &known.needs_restart, &needs_restart);
+                self.log_loaded(cause, &in_force, external_files_changed, known.problems.is_some());
+                log_restart(cause, &known.needs_restart, &needs_restart);
                 (None, needs_restart)
             }
             ReloadOutcome::Refused(problems) => {
                 self.metrics.reload(false, "");
-                log_problems(trigger, &in_force, &problems);
+                log_problems(cause, &in_force, &problems);
                 (Some(problems), known.needs_restart.clone())
             }
         };
         // The certificate is renewed even if the rules on disk are rejected.
-        let certificate_error = self.refresh_certificate(trigger, known.certificate_error.as_deref());
+        let certificate_error = self.refresh_certificate(cause, known.certificate_error.as_deref());
         self.check_expiry();
         let state = ReloadState { problems, needs_restart, certificate_error };
         // Counted first, so that the admin API shows nothing that the metrics do not show.
@@ -121,29 +121,29 @@ impl Reloads {
         self.info()
     }
 
-    fn log_loaded(&self, trigger: ReloadCause, before: &RuleSet, external_files_changed: bool, was_refused: bool) {
+    fn log_loaded(&self, cause: ReloadCause, before: &RuleSet, external_files_changed: bool, was_refused: bool) {
         let rules = self.rules.current();
         self.metrics.rules_loaded(rules.loaded_at);
-        let (previous, version, trigger_name) = (&before.version, &rules.version, trigger.as_str());
+        let (previous, version, cause_name) = (&before.version, &rules.version, cause.as_str());
         if was_refused {
-            tracing::info!(%version, trigger = trigger_name, "the rules on disk are valid again");
+            tracing::info!(%version, trigger = cause_name, "the rules on disk are valid again");
         }
         if external_files_changed {
-            tracing::info!(%version, trigger = trigger_name, "reloaded secrets or certificates that the rules name");
+            tracing::info!(%version, trigger = cause_name, "reloaded secrets or certificates that the rules name");
         }
         if previous != version {
             let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
-            tracing::info!(%previous, %version, trigger = trigger_name, merchants, keys, shops, "rules loaded");
-        } else if trigger.is_requested() && !external_files_changed {
-            tracing::info!(%version, trigger = trigger_name, "rules reloaded: no change");
+            tracing::info!(%previous, %version, trigger = cause_name, merchants, keys, shops, "rules loaded");
+        } else if cause.is_requested() && !external_files_changed {
+            tracing::info!(%version, trigger = cause_name, "rules reloaded: no change");
         } else {
-            tracing::debug!(%version, trigger = trigger_name, "rules reloaded: the files did not change");
+            tracing::debug!(%version, trigger = cause_name, "rules reloaded: the files did not change");
         }
         log_warnings(&before.warnings, &rules.warnings);
     }
 
     /// Applies the certificate on disk. Returns why it cannot be used; `known`: why the last one could not.
-    fn refresh_certificate(&self, trigger: ReloadCause, known: Option<&str>) -> Option<String> {
+    fn refresh_certificate(&self, cause: ReloadCause, known: Option<&str>) -> Option<String> {
         let error = match self.tls.refresh(&self.rules.current().gateway) {
             Ok(renewed) => {
                 if renewed {
@@ -162,8 +162,8 @@ impl Reloads {
         if is_new {
             self.metrics.certificate_reload(false);
         }
-        if is_new || trigger.is_requested() {
-            tracing::error!(%error, trigger = trigger.as_str(), "the certificate on disk is rejected; the old one stays in use");
+        if is_new || cause.is_requested() {
+            tracing::error!(%error, trigger = cause.as_str(), "the certificate on disk is rejected; the old one stays in use");
         }
         Some(error)
     }
@@ -226,9 +226,9 @@ fn formatted(moment: UnixMillis) -> String {
 }
 
 /// Logs why rules were rejected, and the warnings about them that the rules in force do not have.
-fn log_problems(trigger: ReloadCause, in_force: &RuleSet, problems: &Problems) {
-    let (version, trigger, count) = (&in_force.version, trigger.as_str(), problems.errors().count());
-    tracing::error!(%version, trigger, problems = count, "rules rejected; the last good ones stay in force");
+fn log_problems(cause: ReloadCause, in_force: &RuleSet, problems: &Problems) {
+    let (version, cause, count) = (&in_force.version, cause.as_str(), problems.errors().count());
+    tracing::error!(%version, trigger = cause, problems = count, "rules rejected; the last good ones stay in force");
     for problem in problems.errors().take(PROBLEMS_LOGGED) {
         tracing::error!(%problem, "a problem of the rejected rules");
     }
@@ -252,9 +252,9 @@ fn log_warnings(before: &[Problem], now: &[Problem]) {
     }
 }
 
-fn log_restart(trigger: ReloadCause, known: &[&str], needs_restart: &[&str]) {
+fn log_restart(cause: ReloadCause, known: &[&str], needs_restart: &[&str]) {
     let is_new = known != needs_restart;
-    if !needs_restart.is_empty() && (is_new || trigger.is_requested()) {
+    if !needs_restart.is_empty() && (is_new || cause.is_requested()) {
         let keys = needs_restart.join(", ");
         tracing::warn!(%keys, "changed keys of gateway.toml take effect at the next start");
     } else if needs_restart.is_empty() && is_new {

@@ -61,7 +61,7 @@ fn read(directory: &Path, err: &mut dyn Write) -> Result<Option<ReadRules>, CliE
 fn text(groups: &[Group]) -> String {
     let mut text = String::new();
     for group in groups {
-        text.push_str(&heading(&group.who));
+        text.push_str(&heading(&group.audience));
         text.push('\n');
         for change in &group.changes {
             let next_start = if change.at_next_start { " (takes effect at the next start)" } else { "" };
@@ -80,8 +80,8 @@ const fn mark(effect: Effect) -> char {
     }
 }
 
-fn heading(who: &Audience) -> String {
-    match who {
+fn heading(audience: &Audience) -> String {
+    match audience {
         Audience::Merchant { id, name } if id == name => format!("merchant {id}"),
         Audience::Merchant { id, name } => format!("merchant {id} ({name})"),
         Audience::Shop { code, merchants } => format!("shop {code} ({})", of("merchant", merchants)),
@@ -107,12 +107,12 @@ fn of(what: &str, names: &[String]) -> String {
 
 /// Returns one document: a list of changes, in the order of the text.
 fn document(groups: &[Group]) -> Value {
-    let changes = groups.iter().flat_map(|group| group.changes.iter().map(|change| object(&group.who, change)));
+    let changes = groups.iter().flat_map(|group| group.changes.iter().map(|change| object(&group.audience, change)));
     Value::Array(changes.collect())
 }
 
-fn object(who: &Audience, change: &Change) -> Value {
-    let who = match who {
+fn object(audience: &Audience, change: &Change) -> Value {
+    let audience = match audience {
         Audience::Merchant { id, name } => json!({ "kind": "merchant", "id": id, "name": name }),
         Audience::Shop { code, merchants } => json!({ "kind": "shop", "id": code, "merchants": merchants }),
         Audience::List { name, shops } => json!({ "kind": "list", "id": name, "shops": shops }),
@@ -127,7 +127,7 @@ fn object(who: &Audience, change: &Change) -> Value {
         Effect::Neither => "neither",
     };
     json!({
-        "who": who,
+        "who": audience,
         "what": change.what,
         "effect": effect,
         "file": change.file,

@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    fn asked<T>(direction: Direction, members: &str, ask: impl FnOnce(&CreateRequest<'_>) -> T) -> T {
+    fn decided<T>(direction: Direction, members: &str, decide: impl FnOnce(&CreateRequest<'_>) -> T) -> T {
         let common = r#""order_id":"o","amount":1,"currency":"EUR","callback_url":"https://a.example/""#;
         let own = match direction {
             Direction::Payin => {
@@ -246,12 +246,12 @@ mod tests {
             Direction::Payout => r#""account_number":"4111111111111111""#,
         };
         let body = format!("{{{common},{own}{members}}}");
-        ask(&read_create(direction, body.as_bytes()).unwrap())
+        decide(&read_create(direction, body.as_bytes()).unwrap())
     }
 
     #[test]
     fn lists_refuse_the_customers_they_name() {
-        let cause = |members: &str| asked(Direction::Payin, members, |request| refused_customer(&checks(), request));
+        let cause = |members: &str| decided(Direction::Payin, members, |request| refused_customer(&checks(), request));
         for (members, expected) in [
             ("", None),
             (r#","fields":{"merchant_user_ip":null}"#, None),
@@ -274,7 +274,7 @@ mod tests {
         ] {
             assert_eq!(cause(members), expected, "{members}");
         }
-        let none = asked(Direction::Payin, r#","customer_account_id":0"#, |request| {
+        let none = decided(Direction::Payin, r#","customer_account_id":0"#, |request| {
             refused_customer(&PaymentChecks::default(), request)
         });
         assert_eq!(none, None);
@@ -284,7 +284,7 @@ mod tests {
     fn only_named_customers_have_limits_in_the_directions_that_have_some() {
         let now = UnixMillis(86_400_000 * 20_000 + 86_399_999);
         let limit =
-            |direction, members: &str| asked(direction, members, |request| daily_limit(&checks(), request, now));
+            |direction, members: &str| decided(direction, members, |request| daily_limit(&checks(), request, now));
         let day = DailyLimit { day: UnixDay(20_000), operations: Some(3), amount: Amount::from_hundredths(1000).ok() };
         assert_eq!(limit(Direction::Payin, r#","customer_account_id":0"#), Some(day));
         assert_eq!(limit(Direction::Payin, r#","customer_account_id":null"#), None);

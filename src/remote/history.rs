@@ -40,20 +40,20 @@ impl Remote {
         mut entries: Vec<JournalEntry>,
         deadline: RequestDeadline,
     ) -> Vec<JournalEntry> {
-        let mut asking = JoinSet::new();
+        let mut requests = JoinSet::new();
         for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| may_change(entry)) {
             let (remote, caller, entry) = (self.clone(), caller.clone(), entry.clone());
-            asking.spawn(async move { (index, remote.refresh(&caller, entry, deadline).await) });
+            requests.spawn(async move { (index, remote.refresh(&caller, entry, deadline).await) });
         }
-        while let Some(asked) = asking.join_next().await {
-            match asked {
+        while let Some(done) = requests.join_next().await {
+            match done {
                 Ok((index, Ok(Some(entry)))) => {
                     if let Some(row) = entries.get_mut(index) {
                         *row = entry;
                     }
                 }
                 Ok((_, Ok(None))) => {}
-                Ok((_, Err(ApiError::EngineBusy { .. }))) => asking.abort_all(),
+                Ok((_, Err(ApiError::EngineBusy { .. }))) => requests.abort_all(),
                 Ok((_, Err(failure))) => {
                     tracing::debug!(failure = failure.cause(), "a row is shown with its last known status");
                 }

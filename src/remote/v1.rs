@@ -138,13 +138,13 @@ impl Remote {
         external_id: &OrderId,
     ) -> Result<OperationView, ApiError> {
         let deadline = self.deadline();
-        let entry = self.asked_for(caller, direction, external_id, deadline).await?;
+        let entry = self.resolved_entry(caller, direction, external_id, deadline).await?;
         shown(self.with_status(caller.api_key(), entry, deadline).await?)
     }
 
     /// Returns the entry of an order, with its response. One without a response is resolved first, unless it is so old that
     /// its caller may have given it up: a status request must not make it then.
-    async fn asked_for(
+    async fn resolved_entry(
         &self,
         caller: &Caller,
         direction: Direction,

@@ -74,14 +74,14 @@ pub struct Change {
 #[derive(Debug, Clone)]
 pub struct Group {
     /// The audience.
-    pub who: Audience,
+    pub audience: Audience,
     /// The changes.
     pub changes: Vec<Change>,
 }
 
 impl Group {
-    const fn new(who: Audience) -> Self {
-        Self { who, changes: Vec::new() }
+    const fn new(audience: Audience) -> Self {
+        Self { audience, changes: Vec::new() }
     }
 
     fn add(&mut self, file: &str, effect: Effect, key: impl Into<String>, what: impl Into<String>) {
@@ -125,7 +125,7 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
     }
     groups.sort_by(|one, other| {
         let worst = |group: &Group| group.changes.first().map(|change| change.effect);
-        (worst(one), &one.who).cmp(&(worst(other), &other.who))
+        (worst(one), &one.audience).cmp(&(worst(other), &other.audience))
     });
     groups
 }

@@ -73,7 +73,7 @@ struct Inspector<'a> {
 
 /// A rule file parsed a second time, for the positions of its keys.
 struct Reread<'f, T> {
-    here: FileContext<'f>,
+    context: FileContext<'f>,
     raw: T,
 }
 
@@ -90,10 +90,10 @@ impl Inspector<'_> {
                     }
                 }
                 FileRole::Shop(_) if file.text.contains("trust") => {
-                    if let Some(Reread { here, raw }) = self.reread::<RawShop>(file)
+                    if let Some(Reread { context, raw }) = self.reread::<RawShop>(file)
                         && let Some(provider) = raw.provider.get()
                     {
-                        self.trusted(here, "provider.trust", &provider.trust);
+                        self.trusted(context, "provider.trust", &provider.trust);
                     }
                 }
                 FileRole::Dialect(_)
@@ -112,36 +112,36 @@ impl Inspector<'_> {
         let id = reported.file(&file.path, Arc::clone(&file.text));
         let document = raw::parse(&file.text, id, &mut reported)?;
         let raw = raw::read(&document, id, &mut reported)?;
-        let here = FileContext { file: *self.known.get(&*file.path)?, path: &file.path };
-        Some(Reread { here, raw })
+        let context = FileContext { file: *self.known.get(&*file.path)?, path: &file.path };
+        Some(Reread { context, raw })
     }
 
     fn gateway(&mut self, gateway: &Reread<'_, RawGateway>, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
-        let Reread { here, raw } = gateway;
+        let Reread { context, raw } = gateway;
         let header = raw.tls.place().unwrap_or_default();
         let tls = &*raw.tls;
         // Where the keys are wrong there are no files to check.
         if !raw.tls.is_wrong && !tls.certificate.is_wrong && !tls.key.is_wrong {
-            let pair = Pair::of(*here, tls, &header);
-            if let Some(chain) = self.pair(*here, &pair, serves) {
-                self.dates(*here, &pair.certificate_at, "tls.certificate", &pair.rules.certificate, &chain);
-                self.name(*here, &pair, raw, &chain);
+            let pair = Pair::of(*context, tls, &header);
+            if let Some(chain) = self.pair(*context, &pair, serves) {
+                self.dates(*context, &pair.certificate_at, "tls.certificate", &pair.rules.certificate, &chain);
+                self.name(*context, &pair, raw, &chain);
             }
         }
         if let Some(path) = tls.client_ca.given() {
-            self.authorities(*here, "tls.client_ca", path);
+            self.authorities(*context, "tls.client_ca", path);
         }
-        self.trusted(*here, "engine.trust", &raw.engine.trust);
+        self.trusted(*context, "engine.trust", &raw.engine.trust);
         if let Some(legacy) = raw.legacy.get() {
-            self.trusted(*here, "legacy.trust", &legacy.trust);
+            self.trusted(*context, "legacy.trust", &legacy.trust);
         }
-        self.trusted(*here, "callbacks.trust", &raw.callbacks.trust);
+        self.trusted(*context, "callbacks.trust", &raw.callbacks.trust);
     }
 
     /// Returns the certificate chain, and reports when the files cannot be read or do not fit each other.
     fn pair(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         pair: &Pair,
         serves: &dyn Fn(&TlsRules) -> Result<(), String>,
     ) -> Option<Vec<CertificateDer<'static>>> {
@@ -149,7 +149,7 @@ impl Inspector<'_> {
         if rules.generate && is_missing(&rules.certificate) && is_missing(&rules.key) {
             return None;
         }
-        let chain = self.read_pem(here, "tls.certificate", &pair.certificate_at, &rules.certificate, |bytes| {
+        let chain = self.read_pem(context, "tls.certificate", &pair.certificate_at, &rules.certificate, |bytes| {
             match trust::certificates(bytes) {
                 Ok(none) if none.is_empty() => Err("holds no PEM certificate".to_owned()),
                 Ok(chain) => Ok(chain),
@@ -158,12 +158,12 @@ impl Inspector<'_> {
             }
         });
         let key = |bytes: &[u8]| trust::private_key(bytes).map_err(|error| error.to_string());
-        let key = self.read_pem(here, "tls.key", &pair.key_at, &rules.key, key);
+        let key = self.read_pem(context, "tls.key", &pair.key_at, &rules.key, key);
         if chain.is_some()
             && key.is_some()
             && let Err(reason) = serves(&TlsRules { client_ca: None, ..rules.clone() })
         {
-            self.diagnostics.warn(here.file, pair.key_at.clone(), format!("`tls.key`: {reason}"), None);
+            self.diagnostics.warn(context.file, pair.key_at.clone(), format!("`tls.key`: {reason}"), None);
         }
         chain
     }
@@ -172,7 +172,7 @@ impl Inspector<'_> {
     /// are not checked.
     fn read_pem<T>(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         key: &str,
         at: &Span,
         path: &Path,
@@ -184,7 +184,7 @@ impl Inspector<'_> {
             return None;
         }
         let reason = match read_bounded(path, LARGEST_PEM).map(|bytes| read(&bytes)) {
-            Ok(Ok(content)) => return Some(content),
+            Ok(Ok(read)) => return Some(read),
             Err(error) => format!("{shown} cannot be read: {error}"),
             Ok(Err(reason)) => format!("{shown} {reason}"),
         };
@@ -193,12 +193,19 @@ impl Inspector<'_> {
              are missing"
                 .to_owned()
         });
-        self.diagnostics.warn(here.file, at.clone(), format!("`{key}`: {reason}"), advice);
+        self.diagnostics.warn(context.file, at.clone(), format!("`{key}`: {reason}"), advice);
         None
     }
 
     /// Reports the certificates of a file that are expired, not yet valid, or about to expire.
-    fn dates(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
+    fn dates(
+        &mut self,
+        context: FileContext<'_>,
+        at: &Span,
+        key: &str,
+        path: &Path,
+        certificates: &[CertificateDer<'_>],
+    ) {
         for (index, certificate) in certificates.iter().enumerate() {
             if let Some(staleness) = staleness(certificate, self.now) {
                 let which = if certificates.len() > 1 {
@@ -207,19 +214,26 @@ impl Inspector<'_> {
                     "the certificate".to_owned()
                 };
                 let message = format!("`{key}`: {which} in {} {staleness}", path.display());
-                self.diagnostics.warn(here.file, at.clone(), message, None);
+                self.diagnostics.warn(context.file, at.clone(), message, None);
             }
         }
     }
 
     /// Notes the certificates that servers present themselves: they are trusted as they are, and replaced with them.
-    fn pins(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
+    fn pins(
+        &mut self,
+        context: FileContext<'_>,
+        at: &Span,
+        key: &str,
+        path: &Path,
+        certificates: &[CertificateDer<'_>],
+    ) {
         for certificate in certificates.iter().filter(|certificate| is_of_server(certificate)) {
-            let (line, column) = self.diagnostics.position(here.file, at.start);
+            let (line, column) = self.diagnostics.position(context.file, at.start);
             self.notes.push(format!(
                 "{}:{line}:{column}: `{key}`: {} holds a server's own certificate, for {}: it is trusted as a pin, so \
                  that a new one of that server must be named here first",
-                here.path.display(),
+                context.path.display(),
                 path.display(),
                 names(certificate).join(", ")
             ));
@@ -227,7 +241,7 @@ impl Inspector<'_> {
     }
 
     /// Reports when the certificate is not for the host of `public_url`.
-    fn name(&mut self, here: FileContext<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
+    fn name(&mut self, context: FileContext<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
         let url = &raw.server.public_url;
         let text = match &**url {
             _ if url.is_wrong => return,
@@ -247,25 +261,25 @@ impl Inspector<'_> {
                 "`server.public_url`: the certificate in {} is not for `{host}`; it is for {known}",
                 pair.rules.certificate.display()
             );
-            self.diagnostics.warn(here.file, at, message, nearest);
+            self.diagnostics.warn(context.file, at, message, nearest);
         }
     }
 
-    fn trusted(&mut self, here: FileContext<'_>, key: &str, list: &List<String>) {
+    fn trusted(&mut self, context: FileContext<'_>, key: &str, list: &List<String>) {
         for path in &list.0 {
-            self.authorities(here, key, path);
+            self.authorities(context, key, path);
         }
     }
 
     /// Checks the dates of a file of authorities. Compiling reports a file that cannot be read.
-    fn authorities(&mut self, here: FileContext<'_>, key: &str, named: &Spanned<String>) {
-        let path = here.relative(named.get_ref());
+    fn authorities(&mut self, context: FileContext<'_>, key: &str, named: &Spanned<String>) {
+        let path = context.relative(named.get_ref());
         let Ok(bytes) = read_bounded(&path, LARGEST_PEM) else { return };
         let certificates = trust::certificates(&bytes).unwrap_or_default();
         if key != "tls.client_ca" {
-            self.pins(here, &named.span(), key, &path, &certificates);
+            self.pins(context, &named.span(), key, &path, &certificates);
         }
-        self.dates(here, &named.span(), key, &path, &certificates);
+        self.dates(context, &named.span(), key, &path, &certificates);
     }
 }
 
@@ -278,9 +292,9 @@ struct Pair {
 
 impl Pair {
     /// Absent keys have the position of the table's header.
-    fn of(here: FileContext<'_>, raw: &RawTls, header: &Span) -> Self {
+    fn of(context: FileContext<'_>, raw: &RawTls, header: &Span) -> Self {
         let at = |key: &Key<String>| key.place().unwrap_or(header.clone());
-        let rules = raw.rules(here);
+        let rules = raw.rules(context);
         Self { rules, certificate_at: at(&raw.certificate), key_at: at(&raw.key) }
     }
 }

@@ -125,8 +125,6 @@ fn watch_directories(
 }
 
 fn is_not_found(error: &notify::Error) -> bool {
-    match &error.kind {
-        notify::ErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
-        kind => matches!(kind, notify::ErrorKind::PathNotFound),
-    }
+    let is_absent = matches!(&error.kind, notify::ErrorKind::Io(error) if error.kind() == io::ErrorKind::NotFound);
+    is_absent || matches!(error.kind, notify::ErrorKind::PathNotFound)
 }

@@ -148,11 +148,11 @@ impl PostgresUrl {
         };
         // When `hostaddr` is given, it is what is connected to.
         let addresses = self.config.get_hostaddrs();
-        let connects_elsewhere = match addresses {
+        let leaves_machine = match addresses {
             [] => self.config.get_hosts().iter().any(is_remote),
             addresses => !addresses.iter().all(IpAddr::is_loopback),
         };
-        self.tls == PostgresTls::IfOffered && connects_elsewhere
+        self.tls == PostgresTls::IfOffered && leaves_machine
     }
 
     /// Returns the PEM file of the authorities that may issue the server's certificate; `None`: the system's.

@@ -18,7 +18,7 @@ fn checked() -> World {
 }
 
 /// Due at any time: no provider has anything to do.
-async fn provider_is_asked(world: &World) -> bool {
+async fn provider_gets_a_job(world: &World) -> bool {
     !world.store().provider_queues().await.unwrap().is_empty()
 }
 
@@ -37,7 +37,7 @@ async fn operations_of_refused_customers_are_created_failed_and_never_reach_a_pr
         for reply in [&deposit, &withdrawal] {
             assert!(world.status(reply).await.contains("\"FAILED\""), "{refused}");
         }
-        assert!(!provider_is_asked(&world).await);
+        assert!(!provider_gets_a_job(&world).await);
         assert!(world.balances().await.is_empty(), "nothing is held");
         let counted = ["payin", "payout"].map(|d| format!("{{direction=\"{d}\",cause=\"{cause}\"}} 1"));
         assert_eq!(world.created_failed(), counted);
@@ -103,7 +103,7 @@ async fn customers_that_no_list_names_go_to_the_provider() {
     let world = checked();
     let reply = world.withdraw(r#""customer_account_id":667,"fields":{"merchant_user_ip":"203.0.114.7"}"#).await;
     assert!(world.status(&reply.unwrap()).await.contains("\"PENDING\""));
-    assert!(provider_is_asked(&world).await);
+    assert!(provider_gets_a_job(&world).await);
     assert!(world.created_failed().is_empty());
 }
 
@@ -113,7 +113,7 @@ async fn the_sandbox_fails_by_itself() {
     for reply in [world.deposit("\"amount\":0.01").await.unwrap(), world.withdraw("\"amount\":5.01").await.unwrap()] {
         assert!(world.status(&reply).await.contains("\"FAILED\""));
     }
-    assert!(!provider_is_asked(&world).await);
+    assert!(!provider_gets_a_job(&world).await);
     let counted = ["payin", "payout"].map(|d| format!("{{direction=\"{d}\",cause=\"provider\"}} 1"));
     assert_eq!(world.created_failed(), counted);
 }

@@ -80,7 +80,7 @@ async fn opening_balances_are_booked_once_with_the_first_operation() {
 }
 
 /// Returns the merchant's balances from the engine's query, as [`World::balances`] writes them.
-async fn asked(world: &World) -> Vec<String> {
+async fn balances_of(world: &World) -> Vec<String> {
     let balances = world.engine.balances(world.caller().merchant()).await.unwrap();
     balances.iter().map(|(currency, has)| format!("{currency} {} {}", has.available, has.held)).collect()
 }
@@ -89,18 +89,18 @@ async fn asked(world: &World) -> Vec<String> {
 #[tokio::test]
 async fn opening_balances_are_booked_once_with_the_first_question() {
     let world = with_balance("enforce = true");
-    assert!(asked(&world).await.is_empty());
+    assert!(balances_of(&world).await.is_empty());
     // A question that had nothing to open leaves the merchant unseen.
     world.replace("merchants/acme.toml", "enforce = true", "enforce = true\nopening = { EUR = \"25.00\" }");
     assert!(world.balances().await.is_empty());
-    assert_eq!(asked(&world).await, ["EUR 2500 0"]);
+    assert_eq!(balances_of(&world).await, ["EUR 2500 0"]);
     world.replace("merchants/acme.toml", "25.00", "99.00");
-    assert_eq!(asked(&world).await, ["EUR 2500 0"]);
+    assert_eq!(balances_of(&world).await, ["EUR 2500 0"]);
     let forgetful = world.restarted();
-    assert_eq!(asked(&forgetful).await, ["EUR 2500 0"]);
+    assert_eq!(balances_of(&forgetful).await, ["EUR 2500 0"]);
     let all = forgetful.withdraw("\"amount\":25").await.unwrap();
     assert!(forgetful.status(&all).await.contains("\"PENDING\""), "it is covered to the last cent");
-    assert_eq!(asked(&forgetful).await, ["EUR 0 2500"]);
+    assert_eq!(balances_of(&forgetful).await, ["EUR 0 2500"]);
 }
 
 // keeps D057

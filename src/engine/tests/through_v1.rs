@@ -45,7 +45,7 @@ const V1_CHANGES: &[V1Change] = &[
         |w| w.replace(ACME_FILE, "[v1]", "[v1]\ncallbacks = \"v2\""),
         &[("lenient", "callback_url")],
     ),
-    ("callbacks by default elsewhere", |w| w.replace(ACME_FILE, "a.example/v1", "b.example/v1"), &[]),
+    ("callbacks by default of_other", |w| w.replace(ACME_FILE, "a.example/v1", "b.example/v1"), &[]),
     ("no callback address by default", |w| w.replace(ACME_FILE, "callback_url =", "# callback_url ="), &[]),
     (
         "neither relay nor default",
@@ -55,7 +55,7 @@ const V1_CHANGES: &[V1Change] = &[
         },
         &[("lenient", "callback_url"), ("filled", "callback_url"), ("out", "callback_url")],
     ),
-    ("browsers by default elsewhere", |w| w.replace(ACME_FILE, "a.example/r", "b.example/r"), &[]),
+    ("browsers by default of_other", |w| w.replace(ACME_FILE, "a.example/r", "b.example/r"), &[]),
     (
         "no return address by default",
         |w| w.replace(ACME_FILE, "return_url =", "# return_url ="),
@@ -182,8 +182,8 @@ async fn another_key_of_the_merchant_repeats_too() {
     assert_eq!(world.v1_with("k2", Direction::Payin, FILLED_IN).await, Ok(first));
     let other = world.v1_with("k2", Direction::Payin, &FILLED_IN.replace("10.50", "11")).await;
     assert_eq!(other, v1_differs_in("amount"));
-    let elsewhere = world.v1_with("o", Direction::Payin, FILLED_IN).await;
-    assert!(elsewhere.is_ok(), "another merchant's external_id is its own");
+    let of_other = world.v1_with("o", Direction::Payin, FILLED_IN).await;
+    assert!(of_other.is_ok(), "another merchant's external_id is its own");
 }
 
 /// Returns the message of a v1 409 that names the members in which a body differs.

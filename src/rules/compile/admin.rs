@@ -128,20 +128,20 @@ impl FromToml for RawListen {
 type SeenTokens = Vec<(Secret, Box<str>)>;
 
 impl Context<'_> {
-    pub(super) fn admin(&mut self, here: FileContext<'_>, raw: &RawAdmin) -> AdminRules {
-        let listen = match self.value(here, "admin.listen", &raw.listen) {
+    pub(super) fn admin(&mut self, context: FileContext<'_>, raw: &RawAdmin) -> AdminRules {
+        let listen = match self.value(context, "admin.listen", &raw.listen) {
             Some(RawListen::Tcp(address)) => AdminListen::Tcp(address),
-            Some(RawListen::Unix(path)) => AdminListen::Unix(here.relative(&path)),
+            Some(RawListen::Unix(path)) => AdminListen::Unix(context.relative(&path)),
             // What is not read is as if it was left out.
             None => AdminListen::Tcp(SocketAddr::from(([127, 0, 0, 1], 9090))),
         };
-        self.check_exposure(here, raw, &listen);
+        self.check_exposure(context, raw, &listen);
         for host in raw.hosts.0.iter().filter(|host| !is_host(host.get_ref())) {
-            self.problem(here, host.span(), "`admin.hosts` must hold host names or IP addresses, without a port");
+            self.problem(context, host.span(), "`admin.hosts` must hold host names or IP addresses, without a port");
         }
         let mut seen = SeenTokens::new();
-        let token = self.tokens(here, TOKEN_USER, &raw.token, &mut seen);
-        let users = self.admin_users(here, &raw.users, &mut seen);
+        let token = self.tokens(context, TOKEN_USER, &raw.token, &mut seen);
+        let users = self.admin_users(context, &raw.users, &mut seen);
         AdminRules {
             token: token.map(|token| self.kept(AdminUser { name: TOKEN_USER.into(), role: Role::Operator, token })),
             tls: *raw.tls,
@@ -155,28 +155,28 @@ impl Context<'_> {
     }
 
     /// Notes what a listener that other machines can reach lacks.
-    fn check_exposure(&mut self, here: FileContext<'_>, raw: &RawAdmin, listen: &AdminListen) {
+    fn check_exposure(&mut self, context: FileContext<'_>, raw: &RawAdmin, listen: &AdminListen) {
         let Some(at) = raw.listen.place().filter(|_| !listen.is_loopback()) else { return };
         if raw.token.is_absent() && raw.users.get().is_none_or(|users| users.0.is_empty()) && !raw.users.is_wrong() {
             let message = "`admin.token` or an `[[admin.users]]` is required when `admin.listen` is not on loopback";
-            self.problem(here, at.clone(), message);
+            self.problem(context, at.clone(), message);
         }
         if !*raw.tls && !*raw.plain && !raw.tls.is_wrong && !raw.plain.is_wrong {
             let message = "`admin.listen` is not on loopback, and tokens would cross the network unprotected";
             let advice = "set `admin.tls = true`, or `admin.plain = true` where a proxy or the network protects them";
-            self.diagnostics.add_with(here.file, at, message, Some(advice.to_owned()));
+            self.diagnostics.add_with(context.file, at, message, Some(advice.to_owned()));
         }
     }
 
     fn admin_users(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         raw: &Field<List<RawAdminUser>>,
         seen: &mut SeenTokens,
     ) -> Vec<Arc<AdminUser>> {
         let list = raw.get().map_or(&[][..], |users| &users.0);
         if let Some(first) = list.get(MOST_USERS) {
-            self.problem(here, first.span(), format!("`admin.users` must have {MOST_USERS} users at most"));
+            self.problem(context, first.span(), format!("`admin.users` must have {MOST_USERS} users at most"));
             return Vec::new();
         }
         let mut users: Vec<Arc<AdminUser>> = Vec::new();
@@ -185,9 +185,9 @@ impl Context<'_> {
             if let Some(at) = raw.name.place()
                 && let Some(reason) = wrong_name(name, &users)
             {
-                self.problem(here, at, format!("`admin.users.name` {reason}"));
+                self.problem(context, at, format!("`admin.users.name` {reason}"));
             }
-            let token = self.tokens(here, name, &raw.token, seen);
+            let token = self.tokens(context, name, &raw.token, seen);
             if let (Some(token), Some(role)) = (token, raw.role.get()) {
                 users.push(self.kept(AdminUser { name: name.into(), role: *role, token }));
             }
@@ -199,20 +199,20 @@ impl Context<'_> {
     /// (`check --no-secrets`) are neither.
     fn tokens(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         user: &str,
         field: &Field<RawSecrets>,
         seen: &mut SeenTokens,
     ) -> Option<Secrets> {
-        let tokens = self.secrets(here, field)?;
+        let tokens = self.secrets(context, field)?;
         for (raw, token) in field.get()?.0.iter().zip(tokens.verifying()) {
             if String::from_utf8_lossy(token.expose()).chars().count() < SHORTEST_TOKEN {
                 let message = format!("a token must have at least {SHORTEST_TOKEN} characters");
                 let advice = "make one with `openssl rand -hex 32`".to_owned();
-                self.diagnostics.add_with(here.file, raw.span(), message, Some(advice));
+                self.diagnostics.add_with(context.file, raw.span(), message, Some(advice));
             } else if let Some((_, owner)) = seen.iter().find(|(known, _)| known.expose() == token.expose()) {
                 let message = format!("the token is taken: it is also a token of the user {}", quoted(owner));
-                self.problem(here, raw.span(), message);
+                self.problem(context, raw.span(), message);
             }
         }
         seen.extend(tokens.verifying().map(|token| (token.clone(), user.into())));

@@ -14,21 +14,21 @@ impl Context<'_> {
     /// be missing; it is read again by the next load. Without `check_secrets`, every file may be missing.
     pub(super) fn trusted_certificates<'p>(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         key: &str,
         list: impl IntoIterator<Item = &'p Spanned<String>>,
         generated_ca: Option<&Path>,
     ) -> Arc<[CertificateDer<'static>]> {
         let mut all = Vec::new();
         for path in list {
-            let resolved = here.relative(path.get_ref());
+            let resolved = context.relative(path.get_ref());
             if (!self.check_secrets || generated_ca == Some(&*resolved)) && !resolved.exists() {
                 self.external.missing(&resolved, ExternalContent::Public);
                 continue;
             }
             match self.external.certificates(&resolved) {
                 Ok(certificates) => all.extend(certificates.iter().cloned()),
-                Err(reason) => self.problem(here, path.span(), format!("`{key}`: {reason}")),
+                Err(reason) => self.problem(context, path.span(), format!("`{key}`: {reason}")),
             }
         }
         all.into()

@@ -200,28 +200,28 @@ impl Context<'_> {
         let mut dialects = Dialects { compiled: HashMap::new(), headers: HashMap::new() };
         for (role, file) in self.files {
             let FileRole::Dialect(name) = role else { continue };
-            let dialect = self.read::<RawDialect>(file).and_then(|ReadFile { here, raw, document }| {
+            let dialect = self.read::<RawDialect>(file).and_then(|ReadFile { context, raw, document }| {
                 self.hash_dialect(name, &document);
-                dialects.headers.insert(name.as_str().into(), (here.file, raw.signature.headers().map(Key::place)));
-                self.dialect(here, name, &raw).map(Arc::new)
+                dialects.headers.insert(name.as_str().into(), (context.file, raw.signature.headers().map(Key::place)));
+                self.dialect(context, name, &raw).map(Arc::new)
             });
             dialects.compiled.insert(name.as_str().into(), dialect);
         }
         if !dialects.compiled.contains_key(BUILT_IN_DIALECT) {
             // Compiled as if from an empty file.
             let path = Path::new("dialects/v1.toml");
-            let here = FileContext { file: self.diagnostics.file(path, ""), path };
-            let built_in = self.dialect(here, BUILT_IN_DIALECT, &RawDialect::default());
+            let context = FileContext { file: self.diagnostics.file(path, ""), path };
+            let built_in = self.dialect(context, BUILT_IN_DIALECT, &RawDialect::default());
             dialects.compiled.insert(BUILT_IN_DIALECT.into(), built_in.map(Arc::new));
         }
         dialects
     }
 
-    fn dialect(&mut self, here: FileContext<'_>, name: &str, raw: &RawDialect) -> Option<Dialect> {
-        let signature = self.recipe(here, &raw.signature);
-        let routes = self.dialect_routes(here, &raw.routes);
-        let statuses = self.statuses(here, &raw.statuses);
-        let replies = self.replies(here, &raw.replies, &statuses);
+    fn dialect(&mut self, context: FileContext<'_>, name: &str, raw: &RawDialect) -> Option<Dialect> {
+        let signature = self.recipe(context, &raw.signature);
+        let routes = self.dialect_routes(context, &raw.routes);
+        let statuses = self.statuses(context, &raw.statuses);
+        let replies = self.replies(context, &raw.replies, &statuses);
         Some(Dialect {
             name: name.into(),
             signature: signature?,
@@ -233,10 +233,10 @@ impl Context<'_> {
         })
     }
 
-    fn recipe(&mut self, here: FileContext<'_>, raw: &RawSignature) -> Option<Recipe> {
-        let payload = self.signing_payload(here, "signature.payload", &raw.payload);
+    fn recipe(&mut self, context: FileContext<'_>, raw: &RawSignature) -> Option<Recipe> {
+        let payload = self.signing_payload(context, "signature.payload", &raw.payload);
         // Checked before either is returned, so that one run shows the problems of both.
-        let headers = self.headers(here, raw);
+        let headers = self.headers(context, raw);
         let [api_key, signature, timestamp] = headers?;
         Some(Recipe {
             api_key,
@@ -251,9 +251,9 @@ impl Context<'_> {
     }
 
     /// Returns the headers of the API key, the signature and the timestamp, if they are three different usable ones.
-    fn headers(&mut self, here: FileContext<'_>, raw: &RawSignature) -> Option<[HeaderName; 3]> {
+    fn headers(&mut self, context: FileContext<'_>, raw: &RawSignature) -> Option<[HeaderName; 3]> {
         let keys = raw.headers();
-        let usable = keys.map(|key| self.check_header(here, key));
+        let usable = keys.map(|key| self.check_header(context, key));
         // A wrong key does not fall back to its default here: another key may name that header.
         let named = keys.map(|key| (!key.is_wrong).then(|| HeaderName::clone(key)));
         let headers = || keys.iter().zip(&named);
@@ -263,7 +263,7 @@ impl Context<'_> {
         });
         if let Some((earlier, key)) = repeated {
             let span = key.place().or(earlier.place()).unwrap_or_default();
-            self.problem(here, span, "`api_key`, `signature` and `timestamp` must be three different headers");
+            self.problem(context, span, "`api_key`, `signature` and `timestamp` must be three different headers");
             return None;
         }
         let [api_key, signature, timestamp] = named;
@@ -271,11 +271,11 @@ impl Context<'_> {
     }
 
     /// Reports whether a dialect can use a header; otherwise notes the problem.
-    pub(super) fn check_header(&mut self, here: FileContext<'_>, key: &Key<FieldName>) -> bool {
+    pub(super) fn check_header(&mut self, context: FileContext<'_>, key: &Key<FieldName>) -> bool {
         let reserved = RESERVED_HEADERS.split(' ').any(|name| name == key.as_str());
         if reserved {
             let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", key.as_str());
-            self.problem(here, key.spanned().span(), message);
+            self.problem(context, key.spanned().span(), message);
         }
         !reserved
     }
@@ -283,15 +283,15 @@ impl Context<'_> {
     /// Parses the signing payload of a key; notes its problems and returns `None` when it is wrong.
     pub(super) fn signing_payload(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         key: &str,
         text: &Key<String>,
     ) -> Option<Vec<Segment>> {
-        let note = |problem: TemplateProblem| self.template_problem(here, key, &text.spanned(), problem);
+        let note = |problem: TemplateProblem| self.template_problem(context, key, &text.spanned(), problem);
         payload(text).map_err(|problems| problems.into_iter().for_each(note)).ok()
     }
 
-    fn dialect_routes(&mut self, here: FileContext<'_>, raw: &RawRoutes) -> Vec<(Endpoint, Method, Box<str>)> {
+    fn dialect_routes(&mut self, context: FileContext<'_>, raw: &RawRoutes) -> Vec<(Endpoint, Method, Box<str>)> {
         let given = [
             (Endpoint::Payin, &raw.payin),
             (Endpoint::Payout, &raw.payout),
@@ -307,45 +307,45 @@ impl Context<'_> {
                 continue;
             }
             if let Some(at) = key.place() {
-                self.check_route(here, endpoint, key, at);
+                self.check_route(context, endpoint, key, at);
             }
             let route = RouteKey::clone(key);
             let same = |other: &&(Endpoint, &Key<RouteKey>)| !other.1.is_wrong && **other.1 == route;
             if let Some((other, earlier)) = given.iter().take_while(|other| other.0 != endpoint).find(same) {
                 let message = format!("`routes.{}` is the same as `routes.{}`", endpoint.as_str(), other.as_str());
-                self.problem(here, key.place().or(earlier.place()).unwrap_or_default(), message);
+                self.problem(context, key.place().or(earlier.place()).unwrap_or_default(), message);
             }
             routes.push((endpoint, route.method, route.path));
         }
         routes
     }
 
-    fn check_route(&mut self, here: FileContext<'_>, endpoint: Endpoint, route: &RouteKey, at: Span) {
+    fn check_route(&mut self, context: FileContext<'_>, endpoint: Endpoint, route: &RouteKey, at: Span) {
         let name = endpoint.as_str();
         let creates = matches!(endpoint, Endpoint::Payin | Endpoint::Payout);
         let method = if creates { Method::POST } else { Method::GET };
         if route.method != method {
-            self.problem(here, at.clone(), format!("`routes.{name}` must be a {method} route"));
+            self.problem(context, at.clone(), format!("`routes.{name}` must be a {method} route"));
         }
         let path = &*route.path;
         let within = |reserved: &&&str| {
             path.strip_prefix(**reserved).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         if let Some(reserved) = GATEWAY_PATHS.iter().find(within) {
-            self.problem(here, at, format!("`routes.{name}`: {reserved} belongs to the gateway itself"));
+            self.problem(context, at, format!("`routes.{name}`: {reserved} belongs to the gateway itself"));
         }
     }
 
-    fn statuses(&mut self, here: FileContext<'_>, raw: &RawStatuses) -> StatusWords {
+    fn statuses(&mut self, context: FileContext<'_>, raw: &RawStatuses) -> StatusWords {
         let mut words: Vec<Box<str>> = Vec::new();
         for (status, key) in [("PENDING", &raw.pending), ("SUCCESS", &raw.success), ("FAILED", &raw.failed)] {
             let (span, word) = (key.place().unwrap_or_default(), key.as_str());
             if word.is_empty() || word.len() > 64 || word.chars().any(char::is_control) {
-                self.problem(here, span.clone(), format!("`statuses.{status}` must be 1 to 64 bytes of text"));
+                self.problem(context, span.clone(), format!("`statuses.{status}` must be 1 to 64 bytes of text"));
             }
             if words.iter().any(|other| **other == *word) {
                 let message = "the words in `[statuses]` must differ: the `status` filter uses them";
-                self.problem(here, span, message);
+                self.problem(context, span, message);
             }
             words.push(word.into());
         }
@@ -353,7 +353,7 @@ impl Context<'_> {
         StatusWords { pending, success, failed }
     }
 
-    fn replies(&mut self, here: FileContext<'_>, raw: &RawReplies, words: &StatusWords) -> Replies {
+    fn replies(&mut self, context: FileContext<'_>, raw: &RawReplies, words: &StatusWords) -> Replies {
         let mut environment = environment();
         let given: [(&'static str, &Field<String>); 7] = [
             ("payin", &raw.payin),
@@ -367,7 +367,7 @@ impl Context<'_> {
         for (name, field) in given {
             let Some(source) = field.given() else { continue };
             if let Err(problem) = add_reply(&mut environment, name, source.get_ref(), words) {
-                self.template_problem(here, &format!("replies.{name}"), source, problem);
+                self.template_problem(context, &format!("replies.{name}"), source, problem);
             }
         }
         Replies::new(environment)
@@ -377,12 +377,12 @@ impl Context<'_> {
     /// value.
     fn template_problem(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         key: &str,
         source: &Spanned<impl AsRef<str>>,
         problem: TemplateProblem,
     ) {
-        let text = self.diagnostics.text(here.file);
+        let text = self.diagnostics.text(context.file);
         let written = text.get(source.span()).unwrap_or_default();
         let parsed = source.get_ref().as_ref();
         let span = match (&problem.at, written.find(parsed)) {
@@ -392,7 +392,7 @@ impl Context<'_> {
             }
             _ => source.span(),
         };
-        self.diagnostics.add_with(here.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
+        self.diagnostics.add_with(context.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
     }
 }
 

@@ -58,26 +58,26 @@ raw_table! {
 impl Context<'_> {
     pub(super) fn engine(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         raw: &RawEngine,
         server: &ServerRules,
         generated_ca: Option<&Path>,
     ) -> EngineRules {
-        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust.0, generated_ca);
+        let trust = self.trusted_certificates(context, "engine.trust", &raw.trust.0, generated_ca);
         let Some(url) = raw.url.given().filter(|url| *url.get_ref() != "embedded") else {
             return EngineRules::Embedded;
         };
-        let base = self.engine_base(here, &url, server).unwrap_or_default();
+        let base = self.engine_base(context, &url, server).unwrap_or_default();
         EngineRules::Remote(RemoteEngine { base, trust, timeout: raw.timeout.0 })
     }
 
     pub(super) fn callback_signature(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         raw: &RawCallbackSignature,
     ) -> CallbackSignature {
-        self.check_header(here, &raw.header);
-        let payload = self.signing_payload(here, "engine.callback_signature.payload", &raw.payload);
+        self.check_header(context, &raw.header);
+        let payload = self.signing_payload(context, "engine.callback_signature.payload", &raw.payload);
         CallbackSignature {
             header: HeaderName::clone(&raw.header),
             payload: payload.unwrap_or_default(),
@@ -86,7 +86,12 @@ impl Context<'_> {
     }
 
     /// Returns the URL of a remote engine up to and including `/api/v2`.
-    fn engine_base(&mut self, here: FileContext<'_>, url: &Spanned<&String>, server: &ServerRules) -> Option<Box<str>> {
+    fn engine_base(
+        &mut self,
+        context: FileContext<'_>,
+        url: &Spanned<&String>,
+        server: &ServerRules,
+    ) -> Option<Box<str>> {
         let text = url.get_ref();
         let reason = match CallbackUrl::new(text) {
             Err(invalid) if invalid.reason().starts_with("must be an ") => {
@@ -105,7 +110,7 @@ impl Context<'_> {
                 format!("must not end in {API}, which is appended")
             }
         };
-        self.problem(here, url.span(), format!("`engine.url` {reason}"));
+        self.problem(context, url.span(), format!("`engine.url` {reason}"));
         None
     }
 }

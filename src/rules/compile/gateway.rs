@@ -282,26 +282,26 @@ impl Context<'_> {
             }
             return None;
         };
-        let ReadFile { here, raw, .. } = self.read::<RawGateway>(file)?;
-        let (tls, generated_ca) = self.tls(here, &raw.tls);
+        let ReadFile { context, raw, .. } = self.read::<RawGateway>(file)?;
+        let (tls, generated_ca) = self.tls(context, &raw.tls);
         let generated_ca = generated_ca.as_deref();
         let RawLimits { body, head, head_timeout, body_timeout, idle_timeout, .. } = &*raw.limits;
-        let store = self.store(here, &raw.store);
-        let server = self.server(here, &raw.server);
+        let store = self.store(context, &raw.store);
+        let server = self.server(context, &raw.server);
         self.has_legacy = !raw.legacy.is_absent();
-        let legacy = raw.legacy.get().map(|legacy| self.legacy(here, legacy, &server, generated_ca));
+        let legacy = raw.legacy.get().map(|legacy| self.legacy(context, legacy, &server, generated_ca));
         let gateway = GatewayRules {
-            engine: self.engine(here, &raw.engine, &server, generated_ca),
-            engine_trust: raw.engine.trust.values().map(|path| here.relative(path)).collect(),
+            engine: self.engine(context, &raw.engine, &server, generated_ca),
+            engine_trust: raw.engine.trust.values().map(|path| context.relative(path)).collect(),
             engine_timeout: raw.engine.timeout.0,
-            callback_signature: self.callback_signature(here, &raw.engine.callback_signature),
+            callback_signature: self.callback_signature(context, &raw.engine.callback_signature),
             server,
             tls,
-            admin: self.admin(here, &raw.admin),
+            admin: self.admin(context, &raw.admin),
             legacy,
-            pages: self.page_rules(here, &raw.pages, &store),
+            pages: self.page_rules(context, &raw.pages, &store),
             store,
-            callbacks: self.callbacks(here, &raw.callbacks, generated_ca),
+            callbacks: self.callbacks(context, &raw.callbacks, generated_ca),
             limits: Limits {
                 body: body.0,
                 head: head.0,
@@ -317,15 +317,15 @@ impl Context<'_> {
                 trusted_proxies: raw.clients.trusted_proxies.values().map(|prefix| prefix.0).collect(),
             },
         };
-        self.warn_about_gateway(here, &raw, &gateway);
+        self.warn_about_gateway(context, &raw, &gateway);
         Some(gateway)
     }
 
-    fn server(&mut self, here: FileContext<'_>, raw: &RawServer) -> ServerRules {
-        let listen = self.value(here, "server.listen", &raw.listen);
-        let public_url = self.value(here, "server.public_url", &raw.public_url);
+    fn server(&mut self, context: FileContext<'_>, raw: &RawServer) -> ServerRules {
+        let listen = self.value(context, "server.listen", &raw.listen);
+        let public_url = self.value(context, "server.public_url", &raw.public_url);
         if let (Some(listen), Some(PublicUrl(url))) = (listen, &public_url) {
-            self.warn_about_ports(here, raw, listen, url);
+            self.warn_about_ports(context, raw, listen, url);
         }
         let (shutdown_grace, drain_delay) = (*raw.shutdown_grace, *raw.drain_delay);
         // What is not read is as if it was left out.
@@ -335,75 +335,80 @@ impl Context<'_> {
         ServerRules { listen, public_url, is_public, shutdown_grace, drain_delay }
     }
 
-    pub(super) fn store(&mut self, here: FileContext<'_>, raw: &RawStore) -> StoreSettings {
+    pub(super) fn store(&mut self, context: FileContext<'_>, raw: &RawStore) -> StoreSettings {
         if let Some(at) = raw.connections.place()
             && *raw.connections > MOST_CONNECTIONS
         {
-            self.problem(here, at, format!("`store.connections` must be {MOST_CONNECTIONS} at most"));
+            self.problem(context, at, format!("`store.connections` must be {MOST_CONNECTIONS} at most"));
         }
         let connections = usize::try_from(*raw.connections).unwrap_or(usize::MAX);
-        let url = if raw.url.is_wrong { None } else { self.store_url(here, &raw.url.spanned(), connections) };
+        let url = if raw.url.is_wrong { None } else { self.store_url(context, &raw.url.spanned(), connections) };
         // A default has no place in the file.
         let place = |key: &Spanned<SecretRef>| raw.keys.place().map_or(0..0, |_| key.span());
         let keys: Vec<_> = raw.keys.0.iter().map(|key| Spanned::new(place(key), key.get_ref().clone())).collect();
-        let keys = self.store_keys(here, &keys);
+        let keys = self.store_keys(context, &keys);
         StoreSettings { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), connections, keys }
     }
 
     /// Parses `store.url`; `None` when it is wrong, or when it is a reference and secrets are not read.
-    fn store_url(&mut self, here: FileContext<'_>, url: &Spanned<&String>, connections: usize) -> Option<StoreUrl> {
+    fn store_url(&mut self, context: FileContext<'_>, url: &Spanned<&String>, connections: usize) -> Option<StoreUrl> {
         let text = url.get_ref();
         let parsed = match SecretRef::parse(text) {
             Ok(SecretRef::Environment(_) | SecretRef::File(_)) if !self.check_secrets => return None,
             Ok(reference @ (SecretRef::Environment(_) | SecretRef::File(_))) => {
-                self.url_from_reference(here, &reference)
+                self.url_from_reference(context, &reference)
             }
             Ok(SecretRef::Literal(_)) | Err(_) => {
-                StoreUrl::parse(text, |path| here.relative(path)).map_err(|why| format!(" {why}"))
+                StoreUrl::parse(text, |path| context.relative(path)).map_err(|why| format!(" {why}"))
             }
         };
         if text.contains("://") && !text.starts_with("sqlite:") || text.contains('?') {
             // The URL of any database, and the parameters of other tools, may contain a password.
-            self.diagnostics.hide(here.file, url.span());
+            self.diagnostics.hide(context.file, url.span());
         }
         match parsed {
             Ok(StoreUrl::Postgres(url)) => Some(StoreUrl::Postgres(Box::new(url.with_connections(connections)))),
             Ok(url) => Some(url),
             Err(why) => {
-                self.problem(here, url.span(), format!("`store.url`{why}"));
+                self.problem(context, url.span(), format!("`store.url`{why}"));
                 None
             }
         }
     }
 
     /// Reads the URL from the environment variable or file that a reference names. A problem follows the key's name.
-    fn url_from_reference(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
-        let text = self.secret_text(here, secret).map_err(|why| format!(" cannot be read: {why}"))?;
+    fn url_from_reference(&mut self, context: FileContext<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
+        let text = self.secret_text(context, secret).map_err(|why| format!(" cannot be read: {why}"))?;
         let source = match secret {
             SecretRef::Environment(name) => format!("the environment variable {}", quoted(name)),
-            SecretRef::File(path) => format!("the file {}", here.relative(path).display()),
+            SecretRef::File(path) => format!("the file {}", context.relative(path).display()),
             SecretRef::Literal(_) => "the text".to_owned(),
         };
-        StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!(": {source} {why}"))
+        StoreUrl::parse(&text, |path| context.relative(path)).map_err(|why| format!(": {source} {why}"))
     }
 
-    fn page_rules(&mut self, here: FileContext<'_>, raw: &RawPages, store: &StoreSettings) -> PageRules {
-        let store_key = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
+    fn page_rules(&mut self, context: FileContext<'_>, raw: &RawPages, store: &StoreSettings) -> PageRules {
+        let store_key = store.keys.create_at.clone().unwrap_or_else(|| context.relative("../secrets/store.key"));
         PageRules {
-            secret: self.secrets(here, &raw.secret),
+            secret: self.secrets(context, &raw.secret),
             default_secret: store_key.with_file_name("pages.key"),
             link_lifetime: raw.link_lifetime.0,
             return_lifetime: raw.return_lifetime.0,
-            language: self.default_language(here, &raw.language),
-            brand: self.brand(here, raw),
+            language: self.default_language(context, &raw.language),
+            brand: self.brand(context, raw),
         }
     }
 
-    fn callbacks(&mut self, here: FileContext<'_>, raw: &RawCallbacks, generated_ca: Option<&Path>) -> CallbackRules {
+    fn callbacks(
+        &mut self,
+        context: FileContext<'_>,
+        raw: &RawCallbacks,
+        generated_ca: Option<&Path>,
+    ) -> CallbackRules {
         let RawCallbacks { first_retry, max_retry, give_up_after, forget_after, .. } = raw;
-        self.check_not_shorter(here, "callbacks", ("max_retry", max_retry), ("first_retry", first_retry));
-        self.check_not_shorter(here, "callbacks", ("give_up_after", give_up_after), ("first_retry", first_retry));
-        self.check_not_shorter(here, "callbacks", ("forget_after", forget_after), ("give_up_after", give_up_after));
+        self.check_not_shorter(context, "callbacks", ("max_retry", max_retry), ("first_retry", first_retry));
+        self.check_not_shorter(context, "callbacks", ("give_up_after", give_up_after), ("first_retry", first_retry));
+        self.check_not_shorter(context, "callbacks", ("forget_after", forget_after), ("give_up_after", give_up_after));
         CallbackRules {
             timeout: raw.timeout.0,
             first_retry: first_retry.0,
@@ -411,27 +416,27 @@ impl Context<'_> {
             give_up_after: give_up_after.0,
             forget_after: forget_after.0,
             allow_private_addresses: *raw.allow_private_addresses,
-            trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust.0, generated_ca),
+            trust: self.trusted_certificates(context, "callbacks.trust", &raw.trust.0, generated_ca),
         }
     }
 
     /// Returns the TLS rules, and the path of the CA certificate that is generated, if it is.
-    fn tls(&mut self, here: FileContext<'_>, raw: &RawTls) -> (TlsRules, Option<PathBuf>) {
-        let rules = raw.rules(here);
+    fn tls(&mut self, context: FileContext<'_>, raw: &RawTls) -> (TlsRules, Option<PathBuf>) {
+        let rules = raw.rules(context);
         let generated_ca = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
-        self.trusted_certificates(here, "tls.client_ca", raw.client_ca.given(), generated_ca.as_deref());
+        self.trusted_certificates(context, "tls.client_ca", raw.client_ca.given(), generated_ca.as_deref());
         (rules, generated_ca)
     }
 }
 
 impl RawTls {
     /// Returns the TLS rules, their paths resolved.
-    pub(in crate::rules) fn rules(&self, here: FileContext<'_>) -> TlsRules {
+    pub(in crate::rules) fn rules(&self, context: FileContext<'_>) -> TlsRules {
         TlsRules {
-            certificate: here.relative(&self.certificate),
-            key: here.relative(&self.key),
+            certificate: context.relative(&self.certificate),
+            key: context.relative(&self.key),
             generate: *self.generate,
-            client_ca: self.client_ca.get().map(|path| here.relative(path)),
+            client_ca: self.client_ca.get().map(|path| context.relative(path)),
         }
     }
 }

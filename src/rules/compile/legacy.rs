@@ -45,36 +45,36 @@ raw_table! {
 impl Context<'_> {
     pub(super) fn legacy(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         raw: &RawLegacy,
         server: &ServerRules,
         generated_ca: Option<&Path>,
     ) -> LegacyRules {
-        let trust = self.trusted_certificates(here, "legacy.trust", &raw.trust.0, generated_ca);
+        let trust = self.trusted_certificates(context, "legacy.trust", &raw.trust.0, generated_ca);
         let url = raw.url.given().and_then(|url| match service_url(url.get_ref()) {
             Ok(own) if origin_of(&own) == origin_of(&server.public_url) => {
                 let message =
                     "`legacy.url` is this gateway's own `server.public_url`: it would send every request to itself";
-                self.problem(here, url.span(), message);
+                self.problem(context, url.span(), message);
                 None
             }
             Ok(url) => Some(url),
             Err(invalid) => {
-                self.problem(here, url.span(), format!("`legacy.url` {invalid}"));
+                self.problem(context, url.span(), format!("`legacy.url` {invalid}"));
                 None
             }
         });
         for path in raw.paths.0.iter().filter(|path| !is_path_prefix(path.get_ref())) {
             let message = "`legacy.paths` must hold paths such as \"/api/v1/refunds\": visible ASCII that begins with `/`, \
                            without `//`, dot segments, `\\`, `%`, `?` and `#`";
-            self.problem(here, path.span(), message);
+            self.problem(context, path.span(), message);
         }
         let paths = raw.paths.0.iter().filter(|path| is_path_prefix(path.get_ref()));
         for name in raw.client_address_headers.0.iter().filter(|name| has_other_meaning(name.get_ref())) {
             let message = "`legacy.client_address_headers` cannot name a header that has another meaning";
-            self.problem(here, name.span(), message);
+            self.problem(context, name.span(), message);
         }
-        self.legacy_paths = paths.map(|path| (here.file, path.clone())).collect();
+        self.legacy_paths = paths.map(|path| (context.file, path.clone())).collect();
         LegacyRules {
             url: url.unwrap_or_default(),
             trust,

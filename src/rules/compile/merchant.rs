@@ -230,16 +230,16 @@ impl Context<'_> {
             self.diagnostics.add_unreadable(&file.path, "the merchant's file is empty: it has no key");
             return None;
         }
-        let ReadFile { here, raw, document } = self.read::<RawMerchant>(file)?;
-        let shops = self.shop_access(here, &raw, parts);
-        let api_keys = self.api_keys(here, id, &raw, seen);
-        let balance = self.balance(here, &raw.balance);
-        let v1 = self.v1(here, &raw.v1, parts, &balance);
+        let ReadFile { context, raw, document } = self.read::<RawMerchant>(file)?;
+        let shops = self.shop_access(context, &raw, parts);
+        let api_keys = self.api_keys(context, id, &raw, seen);
+        let balance = self.balance(context, &raw.balance);
+        let v1 = self.v1(context, &raw.v1, parts, &balance);
         let default_shop = raw.default_shop.given().map(|shop| {
-            self.check_shop_of_merchant(here, "default_shop", shop, &raw);
+            self.check_shop_of_merchant(context, "default_shop", shop, &raw);
             shop.get_ref().clone()
         });
-        self.warn_about_merchant(here, &raw);
+        self.warn_about_merchant(context, &raw);
         let v1 = v1?;
         let checked_by = CreateRules {
             id,
@@ -267,7 +267,7 @@ impl Context<'_> {
 
     fn shop_access(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         raw: &RawMerchant,
         parts: &ShopsAndDialects,
     ) -> HashMap<ShopCode, ShopAccess> {
@@ -276,7 +276,7 @@ impl Context<'_> {
             let Some((code, shop)) = parts.shops.get_key_value(code.get_ref().as_str()) else {
                 let message = format!("there is no shop {}", quoted(code.get_ref()));
                 let known = parts.shops.keys().map(ShopCode::as_str);
-                self.unknown_name(here, code, ("shops", ".toml"), message, known);
+                self.unknown_name(context, code, ("shops", ".toml"), message, known);
                 continue;
             };
             if let Some(shop) = shop {
@@ -291,7 +291,7 @@ impl Context<'_> {
     /// Notes a shop that is not one of the merchant's `[shops]`.
     fn check_shop_of_merchant(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         key: &str,
         shop: &Spanned<ShopCode>,
         raw: &RawMerchant,
@@ -301,24 +301,24 @@ impl Context<'_> {
             let suggestion = did_you_mean(shop.get_ref().as_str(), known());
             let code = quoted(shop.get_ref().as_str());
             let message = format!("`{key}`: {code} is not one of the merchant's `[shops]`");
-            self.diagnostics.add_with(here.file, shop.span(), message, suggestion);
+            self.diagnostics.add_with(context.file, shop.span(), message, suggestion);
         }
     }
 
     fn api_keys(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         id: &MerchantId,
         raw: &RawMerchant,
         seen: &mut SeenKeys,
     ) -> Vec<ApiKey> {
         let entries = raw.api_keys.get().into_iter().flat_map(|keys| &keys.0);
-        entries.filter_map(|entry| self.api_key(here, id, raw, entry, seen)).collect()
+        entries.filter_map(|entry| self.api_key(context, id, raw, entry, seen)).collect()
     }
 
     fn api_key(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         id: &MerchantId,
         raw: &RawMerchant,
         entry: &Spanned<RawApiKey>,
@@ -326,14 +326,18 @@ impl Context<'_> {
     ) -> Option<ApiKey> {
         let raw_key = entry.get_ref();
         for shop in raw_key.shops.get().into_iter().flat_map(|shops| &shops.0) {
-            self.check_shop_of_merchant(here, "api_keys.shops", shop, raw);
+            self.check_shop_of_merchant(context, "api_keys.shops", shop, raw);
         }
-        let v1_secrets = self.secrets(here, &raw_key.v1_secret);
-        let v2_secrets = self.secrets(here, &raw_key.v2_secret);
+        let v1_secrets = self.secrets(context, &raw_key.v1_secret);
+        let v2_secrets = self.secrets(context, &raw_key.v2_secret);
         if let (false, Some(at), None) = (*raw_key.v2, raw_key.v2.place(), raw_key.v1_secret.given()) {
-            self.problem(here, at, "`api_keys.v2`: a key without `v1_secret` that may not call v2 could call nothing");
+            self.problem(
+                context,
+                at,
+                "`api_keys.v2`: a key without `v1_secret` that may not call v2 could call nothing",
+            );
         }
-        let key = self.unique_key(here, raw_key.key.given()?, seen)?;
+        let key = self.unique_key(context, raw_key.key.given()?, seen)?;
         let codes = |list: &List<ShopCode>| list.values().cloned().collect::<HashSet<_>>();
         Some(ApiKey {
             rate_limit: raw_key.rate_limit.get().map(|quota| self.rate_limit(id, &key, *quota)),
@@ -348,16 +352,16 @@ impl Context<'_> {
 
     fn unique_key(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         key: &Spanned<Visible<255>>,
         seen: &mut SeenKeys,
     ) -> Option<Box<str>> {
         let text = key.get_ref().0.clone();
-        let Some((file, span)) = seen.insert(text.clone(), (here.file, key.span())) else { return Some(text) };
+        let Some((file, span)) = seen.insert(text.clone(), (context.file, key.span())) else { return Some(text) };
         let (path, (line, column)) =
             (self.diagnostics.path(file).display(), self.diagnostics.position(file, span.start));
         let message = format!("the API key is taken: it is used at {path}:{line}:{column}");
-        self.problem(here, key.span(), message);
+        self.problem(context, key.span(), message);
         None
     }
 
@@ -374,23 +378,23 @@ impl Context<'_> {
 
     fn v1(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         raw: &RawV1,
         parts: &ShopsAndDialects,
         balance: &BalanceRules,
     ) -> Option<V1Rules> {
         let (callbacks, allow_http_callbacks) = (*raw.callbacks, *raw.allow_http_callbacks);
-        let mode = self.mode(here, raw, balance);
+        let mode = self.mode(context, raw, balance);
         let plain_http = allow_http_callbacks && callbacks == CallbackStyle::V1;
-        let callback_url = raw.callback_url.given().and_then(|url| self.callback_url(here, url, plain_http));
+        let callback_url = raw.callback_url.given().and_then(|url| self.callback_url(context, url, plain_http));
         let (since, sunset) = (raw.deprecated_since.get().map(|day| day.0), raw.sunset.get().map(|day| day.0));
         if let (Some(since), Some(sunset), Some(at)) = (since, sunset, raw.sunset.place())
             && sunset < since
         {
-            self.problem(here, at, "`v1.sunset` must not be before `v1.deprecated_since`");
+            self.problem(context, at, "`v1.sunset` must not be before `v1.deprecated_since`");
         }
         Some(V1Rules {
-            dialect: self.merchants_dialect(here, raw, parts)?,
+            dialect: self.merchants_dialect(context, raw, parts)?,
             mode,
             callbacks,
             callback_url,
@@ -403,7 +407,7 @@ impl Context<'_> {
     }
 
     /// Returns the mode, with the shares of `staged`.
-    fn mode(&mut self, here: FileContext<'_>, raw: &RawV1, balance: &BalanceRules) -> Mode {
+    fn mode(&mut self, context: FileContext<'_>, raw: &RawV1, balance: &BalanceRules) -> Mode {
         let shares = *raw.percent;
         let mode = match *raw.mode {
             ModeWord::Translate => Mode::Translate,
@@ -420,7 +424,7 @@ impl Context<'_> {
                 mode.as_str()
             );
             let advice = "name the service as `url` of `[legacy]` in gateway.toml, or use mode \"translate\"";
-            self.diagnostics.add_with(here.file, at, message, Some(advice.into()));
+            self.diagnostics.add_with(context.file, at, message, Some(advice.into()));
         }
         if matches!(mode, Mode::Staged(_))
             && balance.enforce
@@ -431,20 +435,25 @@ impl Context<'_> {
                            `balance.enforce` is set: the merchant's balance would be in two places";
             let advice =
                 "write `percent = { payin = ..., payout = 0 }`, and move all payouts at once with `payout = 100`";
-            self.diagnostics.add_with(here.file, at, message, Some(advice.into()));
+            self.diagnostics.add_with(context.file, at, message, Some(advice.into()));
         }
         mode
     }
 
-    fn callback_url(&mut self, here: FileContext<'_>, url: &Spanned<String>, plain_http: bool) -> Option<CallbackUrl> {
+    fn callback_url(
+        &mut self,
+        context: FileContext<'_>,
+        url: &Spanned<String>,
+        plain_http: bool,
+    ) -> Option<CallbackUrl> {
         let text = url.get_ref();
         let checked = if plain_http { CallbackUrl::new_allowing_http(text) } else { CallbackUrl::new(text) };
-        checked.map_err(|invalid| self.problem(here, url.span(), format!("`v1.callback_url` {invalid}"))).ok()
+        checked.map_err(|invalid| self.problem(context, url.span(), format!("`v1.callback_url` {invalid}"))).ok()
     }
 
     fn merchants_dialect(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         raw: &RawV1,
         parts: &ShopsAndDialects,
     ) -> Option<Arc<crate::rules::Dialect>> {
@@ -454,23 +463,29 @@ impl Context<'_> {
         let Some(dialect) = parts.dialects.get(raw.dialect.as_str()) else {
             let message = format!("`v1.dialect`: there is no dialect {}", quoted(&raw.dialect));
             let named = Spanned::new(named.span(), (*named.get_ref()).clone());
-            self.unknown_name(here, &named, ("dialects", ".toml"), message, parts.dialects.keys().map(|name| &**name));
+            self.unknown_name(
+                context,
+                &named,
+                ("dialects", ".toml"),
+                message,
+                parts.dialects.keys().map(|name| &**name),
+            );
             return None;
         };
         dialect.clone()
     }
 
-    fn balance(&mut self, here: FileContext<'_>, raw: &RawBalance) -> BalanceRules {
+    fn balance(&mut self, context: FileContext<'_>, raw: &RawBalance) -> BalanceRules {
         let mut opening = BTreeMap::new();
         for (currency, amount) in &raw.opening.0 {
             match Currency::new(currency.get_ref()) {
                 Ok(code) => {
                     if opening.insert(code, *amount).is_some() {
-                        self.problem(here, currency.span(), format!("`balance.opening` names {code} twice"));
+                        self.problem(context, currency.span(), format!("`balance.opening` names {code} twice"));
                     }
                 }
                 Err(invalid) => {
-                    self.problem(here, currency.span(), format!("a currency of `balance.opening` {invalid}"));
+                    self.problem(context, currency.span(), format!("a currency of `balance.opening` {invalid}"));
                 }
             }
         }

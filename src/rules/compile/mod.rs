@@ -104,7 +104,7 @@ pub(super) struct FileContext<'a> {
 
 /// A TOML file that was read.
 struct ReadFile<'f, T> {
-    here: FileContext<'f>,
+    context: FileContext<'f>,
     raw: T,
     document: DeValue<'f>,
 }
@@ -117,28 +117,28 @@ impl FileContext<'_> {
 }
 
 impl Context<'_> {
-    fn problem(&mut self, here: FileContext<'_>, span: Span, message: impl Into<String>) {
-        self.diagnostics.add(here.file, span, message);
+    fn problem(&mut self, context: FileContext<'_>, span: Span, message: impl Into<String>) {
+        self.diagnostics.add(context.file, span, message);
     }
 
     /// Notes a name that is not `known`, unless its file exists and could not be read.
     fn unknown_name<'k>(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         named: &Spanned<String>,
         file: (&str, &str),
         message: String,
         known: impl IntoIterator<Item = &'k str>,
     ) {
         if !self.diagnostics.unread(file.0, &format!("{}{}", named.get_ref(), file.1)) {
-            self.diagnostics.add_with(here.file, named.span(), message, did_you_mean(named.get_ref(), known));
+            self.diagnostics.add_with(context.file, named.span(), message, did_you_mean(named.get_ref(), known));
         }
     }
 
     /// Notes a problem when one span of time of a table is shorter than another.
     pub(super) fn check_not_shorter<const LEAST: u64>(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         table: &str,
         (long, longer): (&str, &Key<BoundedDuration<LEAST>>),
         (short, shorter): (&str, &Key<BoundedDuration>),
@@ -146,7 +146,7 @@ impl Context<'_> {
         if longer.0 < shorter.0
             && let Some(at) = longer.place().or(shorter.place())
         {
-            self.problem(here, at, format!("`{table}.{long}` must not be shorter than `{table}.{short}`"));
+            self.problem(context, at, format!("`{table}.{long}` must not be shorter than `{table}.{short}`"));
         }
     }
 
@@ -158,7 +158,7 @@ impl Context<'_> {
         if let Some(settings) = &mut self.settings {
             settings.insert(Arc::clone(&file.path), raw::settings::<T>(Some(document.get_ref()), &file.path));
         }
-        Some(ReadFile { here: FileContext { file: id, path: &file.path }, raw, document: document.into_inner() })
+        Some(ReadFile { context: FileContext { file: id, path: &file.path }, raw, document: document.into_inner() })
     }
 }
 

@@ -22,7 +22,7 @@ const LARGEST_LOGO: u64 = 64 << 10;
 
 impl Context<'_> {
     /// Returns the tag that `pages.language` names; notes a language that does not exist.
-    pub(super) fn default_language(&mut self, here: FileContext<'_>, key: &Key<String>) -> Box<str> {
+    pub(super) fn default_language(&mut self, context: FileContext<'_>, key: &Key<String>) -> Box<str> {
         let Some(given) = key.given() else { return FIRST.into() };
         let named: &str = given.get_ref();
         let files = self
@@ -39,7 +39,7 @@ impl Context<'_> {
             let suggestion = did_you_mean(named, known.iter().copied())
                 .unwrap_or_else(|| format!("known languages: {}", known.join(", ")));
             let message = format!("`pages.language`: there is no language {}", quoted(named));
-            self.diagnostics.add_with(here.file, given.span(), message, Some(suggestion));
+            self.diagnostics.add_with(context.file, given.span(), message, Some(suggestion));
         }
         FIRST.into()
     }
@@ -57,19 +57,19 @@ impl Context<'_> {
     }
 
     /// Returns the brand of `[pages]`.
-    pub(super) fn brand(&mut self, here: FileContext<'_>, raw: &RawPages) -> Brand {
+    pub(super) fn brand(&mut self, context: FileContext<'_>, raw: &RawPages) -> Brand {
         Brand {
             name: raw.name.get().map(|name| name.0.clone()),
-            color: raw.color.given().and_then(|given| self.accent_color(here, given)),
-            logo: raw.logo.given().and_then(|given| self.logo(here, given)),
+            color: raw.color.given().and_then(|given| self.accent_color(context, given)),
+            logo: raw.logo.given().and_then(|given| self.logo(context, given)),
         }
     }
 
     /// Parses `pages.color` and checks its contrast: links have the accent colour, and buttons white text on it.
-    fn accent_color(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Color> {
+    fn accent_color(&mut self, context: FileContext<'_>, given: &Spanned<String>) -> Option<Color> {
         let Some(color) = Color::parse(given.get_ref()) else {
             self.problem(
-                here,
+                context,
                 given.span(),
                 "`pages.color` must be `#` and six hexadecimal digits, such as \"#0b5fff\"",
             );
@@ -84,13 +84,13 @@ impl Context<'_> {
              {LEAST_CONTRAST} (WCAG AA)"
         );
         let darker = color.readable_before(LIGHT_FIELD, Color::BLACK);
-        self.diagnostics.add_with(here.file, given.span(), message, Some(format!("`{darker}` would do")));
+        self.diagnostics.add_with(context.file, given.span(), message, Some(format!("`{darker}` would do")));
         None
     }
 
     /// Reads the logo as a `data:` URI. In an `<img>`, an SVG runs no script and loads nothing.
-    fn logo(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Box<str>> {
-        let path = here.relative(given.get_ref());
+    fn logo(&mut self, context: FileContext<'_>, given: &Spanned<String>) -> Option<Box<str>> {
+        let path = context.relative(given.get_ref());
         let reason = match self.external.read(&path, ExternalContent::Public, LARGEST_LOGO) {
             Ok(bytes) => match image_uri(&bytes) {
                 Some(uri) => return Some(uri),
@@ -98,7 +98,7 @@ impl Context<'_> {
             },
             Err(error) => format!("cannot be read: {error} (at most {} KiB)", LARGEST_LOGO >> 10),
         };
-        self.problem(here, given.span(), format!("`pages.logo`: {} {reason}", path.display()));
+        self.problem(context, given.span(), format!("`pages.logo`: {} {reason}", path.display()));
         None
     }
 
@@ -116,19 +116,19 @@ impl Context<'_> {
     /// Reads the texts of a language's file, with its tag.
     fn page_texts(&mut self, role: &FileRole, file: &RuleFile) -> Option<(String, Map<String, Value>)> {
         let FileRole::PageTexts(name) = role else { return None };
-        let ReadFile { here, raw, .. } = self.read::<RawTexts>(file)?;
+        let ReadFile { context, raw, .. } = self.read::<RawTexts>(file)?;
         let Some(tag) = canonical(name) else {
             let message = format!(
                 "{} is no language tag: two or three letters, such as `en`, and subtags after hyphens, such as `pt-BR`",
                 quoted(name)
             );
-            self.problem(here, 0..0, message);
+            self.problem(context, 0..0, message);
             return None;
         };
         let same = |other: &FileRole| matches!(other, FileRole::PageTexts(other) if other.as_str() < name.as_str() && other.eq_ignore_ascii_case(name));
         if let Some((_, other)) = self.files.iter().find(|(other, _)| same(other)) {
             let message = format!("the language `{tag}` has two files: {} has the same tag", other.path.display());
-            self.problem(here, 0..0, message);
+            self.problem(context, 0..0, message);
             return None;
         }
         Some((tag, raw.0))

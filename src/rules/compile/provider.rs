@@ -65,19 +65,19 @@ from_words! {
 }
 
 impl Context<'_> {
-    pub(super) fn provider(&mut self, here: FileContext<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {
+    pub(super) fn provider(&mut self, context: FileContext<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {
         let given = field.given()?;
         let raw = given.get_ref();
         let kind = *raw.kind.get()?;
-        self.keys_of_other_kind(here, kind, raw);
+        self.keys_of_other_kind(context, kind, raw);
         match kind {
             ProviderKindKey::Sandbox => Some(ProviderRules::Sandbox { delay: *raw.delay }),
-            ProviderKindKey::Http => self.http_provider(here, given).map(ProviderRules::Http),
+            ProviderKindKey::Http => self.http_provider(context, given).map(ProviderRules::Http),
         }
     }
 
     /// Notes keys of the other kind of provider: they would have no effect, though the file suggests one.
-    fn keys_of_other_kind(&mut self, here: FileContext<'_>, kind: ProviderKindKey, raw: &RawProvider) {
+    fn keys_of_other_kind(&mut self, context: FileContext<'_>, kind: ProviderKindKey, raw: &RawProvider) {
         let http = [
             ("url", raw.url.place()),
             ("secret", raw.secret.place()),
@@ -93,24 +93,24 @@ impl Context<'_> {
         };
         for (key, place) in other {
             if let Some(at) = place {
-                self.problem(here, at.clone(), format!("`provider.{key}` does not apply to {kind}"));
+                self.problem(context, at.clone(), format!("`provider.{key}` does not apply to {kind}"));
             }
         }
     }
 
-    fn http_provider(&mut self, here: FileContext<'_>, given: &Spanned<RawProvider>) -> Option<HttpProvider> {
+    fn http_provider(&mut self, context: FileContext<'_>, given: &Spanned<RawProvider>) -> Option<HttpProvider> {
         let raw = given.get_ref();
         for (key, absent) in [("url", raw.url.is_absent()), ("secret", raw.secret.is_absent())] {
             if absent {
-                self.problem(here, given.span(), format!("`provider.{key}` is required for an HTTP provider"));
+                self.problem(context, given.span(), format!("`provider.{key}` is required for an HTTP provider"));
             }
         }
-        let url = raw.url.given().and_then(|url| self.provider_url(here, url));
-        let secrets = self.secrets(here, &raw.secret);
-        let trust = self.trusted_certificates(here, "provider.trust", &raw.trust.0, None);
+        let url = raw.url.given().and_then(|url| self.provider_url(context, url));
+        let secrets = self.secrets(context, &raw.secret);
+        let trust = self.trusted_certificates(context, "provider.trust", &raw.trust.0, None);
         let RawProvider { timeout, first_retry, max_retry, give_up_after, .. } = raw;
-        self.check_not_shorter(here, "provider", ("max_retry", max_retry), ("first_retry", first_retry));
-        self.check_not_shorter(here, "provider", ("give_up_after", give_up_after), ("first_retry", first_retry));
+        self.check_not_shorter(context, "provider", ("max_retry", max_retry), ("first_retry", first_retry));
+        self.check_not_shorter(context, "provider", ("give_up_after", give_up_after), ("first_retry", first_retry));
         Some(HttpProvider {
             url: url?,
             secrets: secrets?,
@@ -122,7 +122,7 @@ impl Context<'_> {
         })
     }
 
-    fn provider_url(&mut self, here: FileContext<'_>, url: &Spanned<String>) -> Option<Box<str>> {
+    fn provider_url(&mut self, context: FileContext<'_>, url: &Spanned<String>) -> Option<Box<str>> {
         let text = url.get_ref();
         let reason = match CallbackUrl::new_allowing_http(text) {
             Err(invalid) => invalid.reason().to_owned(),
@@ -132,7 +132,7 @@ impl Context<'_> {
             }
             Ok(_) => return Some(text.as_str().into()),
         };
-        self.problem(here, url.span(), format!("`provider.url` {reason}"));
+        self.problem(context, url.span(), format!("`provider.url` {reason}"));
         None
     }
 }

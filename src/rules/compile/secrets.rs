@@ -16,20 +16,20 @@ use crate::store_settings::StoreKeys;
 
 impl Context<'_> {
     /// Returns the secrets of a key; `None` when the file has none, or when one of them cannot be read.
-    pub(super) fn secrets(&mut self, here: FileContext<'_>, field: &Field<RawSecrets>) -> Option<Secrets> {
+    pub(super) fn secrets(&mut self, context: FileContext<'_>, field: &Field<RawSecrets>) -> Option<Secrets> {
         // Reads all before failing, so that one run reports every secret that cannot be read.
-        let list: Vec<Option<Secret>> = field.get()?.0.iter().map(|raw| self.secret(here, raw)).collect();
+        let list: Vec<Option<Secret>> = field.get()?.0.iter().map(|raw| self.secret(context, raw)).collect();
         Secrets::new(list.into_iter().collect::<Option<_>>()?)
     }
 
-    fn secret(&mut self, here: FileContext<'_>, raw: &Spanned<SecretRef>) -> Option<Secret> {
+    fn secret(&mut self, context: FileContext<'_>, raw: &Spanned<SecretRef>) -> Option<Secret> {
         if !self.check_secrets && !matches!(raw.get_ref(), SecretRef::Literal(_)) {
             return Some(placeholder());
         }
-        match self.bytes(here, raw.get_ref()) {
+        match self.bytes(context, raw.get_ref()) {
             Ok(bytes) => Some(Secret::new(&bytes)),
             Err(missing) => {
-                self.problem(here, raw.span(), missing.message());
+                self.problem(context, raw.span(), missing.message());
                 None
             }
         }
@@ -39,7 +39,7 @@ impl Context<'_> {
     /// (`check --no-secrets`).
     pub(super) fn value<T: FromToml + Clone>(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         name: &str,
         key: &Key<OrVariable<T>>,
     ) -> Option<T> {
@@ -55,16 +55,16 @@ impl Context<'_> {
         };
         let wrong = |why| {
             let at = key.place().unwrap_or_default();
-            self.problem(here, at, format!("`{name}`: the environment variable {why}"));
+            self.problem(context, at, format!("`{name}`: the environment variable {why}"));
         };
         read.map_err(wrong).ok()
     }
 
     /// Returns the keys that wrap the store's data keys. Only a single key may be missing: it is generated when the
     /// store is created.
-    pub(super) fn store_keys(&mut self, here: FileContext<'_>, list: &[Spanned<SecretRef>]) -> StoreKeys {
+    pub(super) fn store_keys(&mut self, context: FileContext<'_>, list: &[Spanned<SecretRef>]) -> StoreKeys {
         let create_at = match list.first().map(Spanned::get_ref) {
-            Some(SecretRef::File(path)) => Some(here.relative(path)),
+            Some(SecretRef::File(path)) => Some(context.relative(path)),
             _ => None,
         };
         let mut keys = Vec::new();
@@ -73,17 +73,17 @@ impl Context<'_> {
                 keys.push(placeholder());
                 continue;
             }
-            match self.bytes(here, raw.get_ref()) {
+            match self.bytes(context, raw.get_ref()) {
                 Ok(text) if let Some(key) = store_key(&text) => keys.push(key),
                 Ok(_) => {
                     let place = match raw.get_ref() {
-                        SecretRef::File(path) => format!(" in {}", here.relative(path).display()),
+                        SecretRef::File(path) => format!(" in {}", context.relative(path).display()),
                         SecretRef::Environment(_) | SecretRef::Literal(_) => String::new(),
                     };
-                    self.problem(here, raw.span(), format!("the store's key{place} must be 32 bytes in base64"));
+                    self.problem(context, raw.span(), format!("the store's key{place} must be 32 bytes in base64"));
                 }
                 Err(Missing::NoFile(_)) if list.len() == 1 => {}
-                Err(missing) => self.problem(here, raw.span(), missing.message()),
+                Err(missing) => self.problem(context, raw.span(), missing.message()),
             }
         }
         StoreKeys { create_at, keys }
@@ -93,14 +93,14 @@ impl Context<'_> {
     ///
     /// # Errors
     /// The reason, which continues a sentence.
-    pub(super) fn secret_text(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<String, String> {
-        let bytes = self.bytes(here, secret).map_err(|missing| missing.message())?;
+    pub(super) fn secret_text(&mut self, context: FileContext<'_>, secret: &SecretRef) -> Result<String, String> {
+        let bytes = self.bytes(context, secret).map_err(|missing| missing.message())?;
         String::from_utf8(bytes).map_err(|_| "the secret is not UTF-8 text".to_owned())
     }
 
-    fn bytes(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
+    fn bytes(&mut self, context: FileContext<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
         let read = |path: &Path| self.external.read(path, ExternalContent::Secret, LARGEST_SECRET);
-        fetched(secret, |named| here.relative(named), read)
+        fetched(secret, |named| context.relative(named), read)
     }
 }
 

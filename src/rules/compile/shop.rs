@@ -183,9 +183,9 @@ impl Context<'_> {
     }
 
     fn shop(&mut self, code: &ShopCode, file: &RuleFile, shared: &mut SharedInput) -> Option<Shop> {
-        let ReadFile { here, raw, document } = self.read::<RawShop>(file)?;
-        let payin = self.schema(here, &raw.payin.schema, Direction::Payin, shared);
-        let payout = self.schema(here, &raw.payout.schema, Direction::Payout, shared);
+        let ReadFile { context, raw, document } = self.read::<RawShop>(file)?;
+        let payin = self.schema(context, &raw.payin.schema, Direction::Payin, shared);
+        let payout = self.schema(context, &raw.payout.schema, Direction::Payout, shared);
         let payment_method = raw.payment_method.get().map(|method| method.0.clone());
         // Without the key the payment method decides, for card and mobile shops (promises P161 and P162).
         let account = raw.payout.account.get().cloned().unwrap_or(match payment_method.as_deref() {
@@ -193,7 +193,7 @@ impl Context<'_> {
             Some("mobile") => AccountRule::Mobile,
             _ => AccountRule::Any,
         });
-        let provider = self.provider(here, &raw.provider);
+        let provider = self.provider(context, &raw.provider);
         let shop = Shop {
             code: code.clone(),
             name: raw.name.get().map_or_else(|| code.as_str().into(), |name| name.0.clone()),
@@ -216,7 +216,7 @@ impl Context<'_> {
 
     fn schema(
         &mut self,
-        here: FileContext<'_>,
+        context: FileContext<'_>,
         field: &Field<String>,
         direction: Direction,
         shared: &mut SharedInput,
@@ -229,7 +229,7 @@ impl Context<'_> {
                 .files
                 .keys()
                 .filter_map(|role| if let FileRole::Schema(name) = role { Some(name.as_str()) } else { None });
-            self.unknown_name(here, named, ("shops", ""), message, known);
+            self.unknown_name(context, named, ("shops", ""), message, known);
             return None;
         };
         let hash = content_hash(&[&file.hash[..], direction.as_str().as_bytes(), &shared.lists_hash].concat());

@@ -21,36 +21,36 @@ const LARGEST_KEY: u64 = 64 << 10;
 impl Inspector<'_> {
     /// Checks the files that a gateway on PostgreSQL needs at start, if secrets are read.
     pub(super) fn database(&mut self, gateway: &Reread<'_, RawGateway>, rules: &RuleSet) {
-        let Reread { here, raw } = gateway;
+        let Reread { context, raw } = gateway;
         let StoreUrl::Postgres(url) = &rules.gateway.store.url else { return };
         let Some(at) = raw.store.url.place().filter(|_| self.options.check_secrets) else { return };
         if let Some(path) = url.roots() {
-            self.check_roots(*here, &at, path);
+            self.check_roots(*context, &at, path);
         }
         if let (true, Some(path)) = (rules.gateway.store.keys.keys.is_empty(), &rules.gateway.store.keys.create_at) {
-            self.check_shared_key(*here, &at, "store.keys", path);
+            self.check_shared_key(*context, &at, "store.keys", path);
         }
         if rules.gateway.pages.secret.is_none() {
-            self.check_shared_key(*here, &at, "pages.secret", &rules.gateway.pages.default_secret);
+            self.check_shared_key(*context, &at, "pages.secret", &rules.gateway.pages.default_secret);
         }
     }
 
-    fn check_roots(&mut self, here: FileContext<'_>, at: &Span, path: &Path) {
+    fn check_roots(&mut self, context: FileContext<'_>, at: &Span, path: &Path) {
         let shown = path.display();
         let read = read_bounded(path, LARGEST_PEM).map(|bytes| trust::certificates(&bytes));
         let reason = match read {
             Ok(Ok(certificates)) if certificates.is_empty() => format!("{shown} holds no PEM certificate"),
             Ok(Ok(certificates)) if certificates.iter().all(is_usable) => {
-                self.pins(here, at, "sslrootcert", path, &certificates);
-                return self.dates(here, at, "sslrootcert", path, &certificates);
+                self.pins(context, at, "sslrootcert", path, &certificates);
+                return self.dates(context, at, "sslrootcert", path, &certificates);
             }
             Ok(_) => format!("{shown} holds a certificate that cannot be read"),
             Err(error) => format!("{shown} cannot be read: {error}"),
         };
-        self.diagnostics.warn(here.file, at.clone(), format!("`store.url`: sslrootcert: {reason}"), None);
+        self.diagnostics.warn(context.file, at.clone(), format!("`store.url`: sslrootcert: {reason}"), None);
     }
 
-    fn check_shared_key(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path) {
+    fn check_shared_key(&mut self, context: FileContext<'_>, at: &Span, key: &str, path: &Path) {
         let shown = path.display();
         let reason = match read_bounded(path, LARGEST_KEY) {
             Ok(text) if store_key(&text).is_some() => return,
@@ -61,7 +61,7 @@ impl Inspector<'_> {
             Err(error) => format!("{shown} cannot be read: {error}"),
         };
         let advice = "`openssl rand -base64 32` generates one: it must be the same on every node".to_owned();
-        self.diagnostics.warn(here.file, at.clone(), format!("`{key}`: {reason}"), Some(advice));
+        self.diagnostics.warn(context.file, at.clone(), format!("`{key}`: {reason}"), Some(advice));
     }
 }
 

@@ -225,7 +225,7 @@ impl Thread {
     /// # Errors
     /// The system cannot start a thread.
     pub(super) fn start(pool: Pool, random: Arc<dyn Random>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
-        let (work, mut asked) = mpsc::unbounded_channel::<Work>();
+        let (work, mut received) = mpsc::unbounded_channel::<Work>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (connections, losses) = (pool.clone(), Arc::new(AtomicU64::new(0)));
         let counted = Arc::clone(&losses);
@@ -244,7 +244,7 @@ impl Thread {
                 away: Cell::default(),
             });
             tokio::task::LocalSet::new().block_on(&runtime, async move {
-                while let Some(work) = asked.recv().await {
+                while let Some(work) = received.recv().await {
                     tokio::task::spawn_local(work(Rc::clone(&node)));
                 }
             });

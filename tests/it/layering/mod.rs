@@ -353,7 +353,7 @@ fn constants_name_their_subject() {
 
 #[test]
 fn identifiers_use_standard_words() {
-    let verbs = Regex::new(r"\b(?:[a-z0-9]+_)*(?:told|tells|said|heard|hears|stood|felt|whoever|whatever|nobody|somebody|complaints?|intents?|news)(?:_[a-z0-9]+)*\b").unwrap();
+    let verbs = Regex::new(r"\b(?:[a-z0-9]+_)*(?:told|tells|said|heard|hears|stood|felt|whoever|whatever|nobody|somebody|complaints?|intents?|news|elsewhere|facts?|asked)(?:_[a-z0-9]+)*\b").unwrap();
     let text = Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap();
     let mut found = Vec::new();
     for source in &sources() {

@@ -90,7 +90,7 @@ fn verdicts(rules: &RuleSet, received: &Received) -> Vec<String> {
 }
 
 #[test]
-fn signatures_computed_elsewhere_verify() {
+fn signatures_of_other_programs_verify() {
     let rules = rules();
     // Computed with Python's hmac.
     let v2 = "643b38509eaf1015025054f35cfb233558bfbfbd9faf8610c444b59319e36c6c";

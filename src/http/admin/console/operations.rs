@@ -26,7 +26,7 @@ pub(super) struct OperationsPage {
     pub is_searched: bool,
     pub found: Vec<OperationDocument>,
     /// Where the order is if not here, such as with the old v1 service.
-    pub elsewhere: Option<String>,
+    pub other_home: Option<String>,
 }
 
 /// A search by transaction id, or by merchant and order; empty: not given.
@@ -57,7 +57,7 @@ pub(super) struct OperationDocument {
 pub(super) struct OperationPage {
     pub operation: OperationDocument,
     /// Further facts with their labels, masked where they have to be, in the order in which they are shown.
-    pub facts: Vec<(&'static str, String)>,
+    pub details: Vec<(&'static str, String)>,
     /// What happened, the first first.
     pub timeline: Vec<TimelineEntry>,
     /// How many attempts of its callback were made, and how many are kept, if not all are.
@@ -111,7 +111,7 @@ pub(in crate::http::admin) async fn search(context: &AdminContext<'_>) -> Handle
 async fn find_pasted(context: &AdminContext<'_>, view: &mut OperationsPage) -> Result<(), Refused> {
     find(context, view).await?;
     let trimmed = view.search.order_id.trim().to_owned();
-    if !view.found.is_empty() || view.elsewhere.is_some() || trimmed == view.search.order_id {
+    if !view.found.is_empty() || view.other_home.is_some() || trimmed == view.search.order_id {
         return Ok(());
     }
     view.search.order_id = trimmed;
@@ -135,7 +135,7 @@ async fn find(context: &AdminContext<'_>, view: &mut OperationsPage) -> Result<(
         }
         match by_order(context, &merchant, direction, &order).await? {
             Ok(found) => view.found.push(document(&found)),
-            Err(place) => view.elsewhere = view.elsewhere.take().or(place),
+            Err(place) => view.other_home = view.other_home.take().or(place),
         }
     }
     Ok(())
@@ -224,7 +224,7 @@ fn document(found: &Found) -> OperationDocument {
 async fn of_operation(context: &AdminContext<'_>, stored: Box<Stored>) -> Result<OperationPage, StoreError> {
     let (store, operation) = (context.source.store(), &stored.operation);
     let is_v1 = stored.v1.is_some();
-    let mut facts = vec![
+    let mut details = vec![
         ("Created through", if is_v1 { "v1" } else { "v2" }.to_owned()),
         ("Shop", operation.shop.to_string()),
         ("Method", operation.shown_method().to_owned()),
@@ -234,13 +234,13 @@ async fn of_operation(context: &AdminContext<'_>, stored: Box<Stored>) -> Result
     let detail = Some("The create was accepted, stored, and replied to.".to_owned());
     let mut timeline = vec![TimelineEntry { detail, ..created }];
     if let Kind::Withdrawal(withdrawal) = &operation.kind {
-        facts.push(("Account", withdrawal.account_number.masked()));
+        details.push(("Account", withdrawal.account_number.masked()));
     }
     match &operation.state {
         State::Pending => {
             timeline.extend(store.provider_job(operation.id).await?.map(|job| of_job(&job)));
             let preparation = store.preparation(operation.id).await?;
-            facts.extend(
+            details.extend(
                 preparation.map(|preparation| ("Prepared for the customer", prepared(&preparation).to_owned())),
             );
         }
@@ -250,13 +250,13 @@ async fn of_operation(context: &AdminContext<'_>, stored: Box<Stored>) -> Result
                 Outcome::Failed => entry(*at, "bad", "FAILED: the money did not move"),
             });
             if let Outcome::Success { payer: Some(payer) } = outcome {
-                facts.push(("Paid from", payer.masked()));
+                details.push(("Paid from", payer.masked()));
             }
         }
     }
     let callback = store.callback_of(CallbackSubject::Operation(operation.id)).await?;
     let kept_attempts = add_callback(&mut timeline, callback, context.source.now());
-    Ok(OperationPage { operation: document(&Found::Here(stored)), facts, timeline, kept_attempts })
+    Ok(OperationPage { operation: document(&Found::Here(stored)), details, timeline, kept_attempts })
 }
 
 const fn prepared(preparation: &Preparation) -> &'static str {
@@ -280,8 +280,8 @@ fn of_job(job: &ProviderJobState) -> TimelineEntry {
 
 async fn of_entry(context: &AdminContext<'_>, found: Box<JournalEntry>) -> Result<OperationPage, StoreError> {
     let create = &found.create;
-    let mut facts = vec![("Created through", "v1, at the remote engine".to_owned())];
-    facts.extend(create.shop.as_deref().map(|shop| ("Shop", shop.to_owned())));
+    let mut details = vec![("Created through", "v1, at the remote engine".to_owned())];
+    details.extend(create.shop.as_deref().map(|shop| ("Shop", shop.to_owned())));
     let mut timeline = vec![entry(create.created_at, "plain", "Recorded in the journal and sent to the engine")];
     match &found.progress {
         EntryProgress::Open => {}
@@ -290,13 +290,13 @@ async fn of_entry(context: &AdminContext<'_>, found: Box<JournalEntry>) -> Resul
             ..entry(*since, "warn", "No answer of the engine")
         }),
         EntryProgress::Answered(remote) => {
-            facts.extend(remote.account.as_ref().map(|account| ("Account", account.masked())));
-            facts.push(("Status", "as the engine last reported it".to_owned()));
+            details.extend(remote.account.as_ref().map(|account| ("Account", account.masked())));
+            details.push(("Status", "as the engine last reported it".to_owned()));
         }
     }
     let callback = context.source.store().callback_of(CallbackSubject::Entry(found.id)).await?;
     let kept_attempts = add_callback(&mut timeline, callback, context.source.now());
-    Ok(OperationPage { operation: document(&Found::Remote(found)), facts, timeline, kept_attempts })
+    Ok(OperationPage { operation: document(&Found::Remote(found)), details, timeline, kept_attempts })
 }
 
 /// Adds a callback and its attempts to a timeline. Returns how many attempts there were and how many are in it, if not all are.

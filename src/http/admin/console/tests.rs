@@ -94,8 +94,8 @@ fn empty_pages() -> Vec<(&'static str, String)> {
     let rules =
         RulesPage { rules, directory: String::new(), problems: Vec::new(), more_problems: 0, warnings: Vec::new() };
     let new = MerchantDocument { id: "new", ..MerchantDocument::default() };
-    let elsewhere = OperationsPage {
-        elsewhere: Some("This order is at home with the old v1 service.".into()),
+    let other_home = OperationsPage {
+        other_home: Some("This order is at home with the old v1 service.".into()),
         problem: problem(),
         ..PLAIN.operations(0)
     };
@@ -114,7 +114,7 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         ),
         ("empty-operations", render(ConsolePage::Operations, &OperationsPage::default(), chrome)),
         ("no-operations", render(ConsolePage::Operations, &PLAIN.operations(0), chrome)),
-        ("elsewhere", render(ConsolePage::Operations, &elsewhere, chrome)),
+        ("elsewhere", render(ConsolePage::Operations, &other_home, chrome)),
         ("empty-callbacks", render(ConsolePage::Callbacks, &callbacks(&CallbackFilter::default(), None), chrome)),
         ("wrong-callbacks", render(ConsolePage::Callbacks, &callbacks(&PLAIN.callback_filter(), problem()), chrome)),
         ("no-callbacks", render(ConsolePage::Callbacks, &PLAIN.callbacks(0), chrome)),

@@ -27,12 +27,12 @@ async fn a_silent_host_does_not_keep_from_the_one_behind_it() {
     created(&*store, deposit("acme", "one")).await;
     assert!(began.elapsed() < Duration::from_secs(4), "it took {:?}", began.elapsed());
     let began = Instant::now();
-    let asked = (0..8).map(|number| {
+    let creates = (0..8).map(|number| {
         let store = Arc::clone(&store);
         tokio::spawn(async move { created(&*store, withdrawal("acme", &number.to_string())).await })
     });
-    for asked in asked.collect::<Vec<_>>() {
-        asked.await.unwrap();
+    for create in creates.collect::<Vec<_>>() {
+        create.await.unwrap();
     }
     assert!(began.elapsed() < Duration::from_secs(2), "the good one first: it took {:?}", began.elapsed());
 }
@@ -45,7 +45,7 @@ async fn a_frozen_server_does_not_block_requests() {
     created(&*store, deposit("acme", "before")).await;
     server.freeze();
     // More than two statements have: the rest waits.
-    let asked: Vec<_> = (0..300)
+    let waiting: Vec<_> = (0..300)
         .map(|number| {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
@@ -56,9 +56,9 @@ async fn a_frozen_server_does_not_block_requests() {
             })
         })
         .collect();
-    for asked in asked {
-        let (created, took) = asked.await.unwrap();
-        assert!(matches!(created, Err(StoreError::Unavailable(_))), "{created:?}");
+    for create in waiting {
+        let (outcome, took) = create.await.unwrap();
+        assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "{outcome:?}");
         assert!(took < MAX_OPEN_TIME, "it took {took:?}");
     }
     server.thaw();

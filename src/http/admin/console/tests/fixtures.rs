@@ -360,7 +360,7 @@ impl Fixtures {
             found: (0..count)
                 .map(|number| self.operation_document(number, states[usize::try_from(number % 3).unwrap()]))
                 .collect(),
-            elsewhere: None,
+            other_home: None,
         }
     }
 
@@ -375,7 +375,7 @@ impl Fixtures {
         };
         OperationPage {
             operation: self.operation_document(17, "SUCCESS"),
-            facts: [
+            details: [
                 ("Shop", "card-eur"),
                 ("Method", "card"),
                 ("Made through", "v1, key acme…ive"),
