@@ -37,7 +37,7 @@ use crate::service::V2Service;
 use crate::shadow::ShadowChecks;
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::store_settings::StoreUrl;
-use crate::telemetry::{AccessLog, Metrics};
+use crate::telemetry::{AccessLog, Metrics, RefusedRequests};
 use life::Life;
 use live_tls::LiveTls;
 use notify::ServiceManager;
@@ -195,7 +195,14 @@ impl Process {
         let callbacks = QueueWorker::new(CallbackHandler::new(deps.clone(), remote));
         let checks = Arc::new(ShadowChecks::start(deps.clone()).map_err(StartError::other)?);
         let checked = Some(Arc::clone(&checks));
-        let services = GatewayServices { engine, checks: checked, service, access_log: start.access };
+        let refused = Arc::<RefusedRequests>::default();
+        let services = GatewayServices {
+            engine,
+            checks: checked,
+            service,
+            access_log: start.access,
+            refused: Arc::clone(&refused),
+        };
         let gateway = Gateway::new(deps.clone(), services);
         let settings = ListenerSettings {
             rules: tls.settings(),
@@ -206,7 +213,7 @@ impl Process {
             trim_idle_after: listener::TRIM_IDLE_AFTER,
         };
         let listener = socket.serve(gateway, settings).map_err(StartError::other)?;
-        let operations = Arc::new(Operations::new(deps.clone(), Arc::clone(&rules), tls, listener.slots()));
+        let operations = Arc::new(Operations::new(deps.clone(), Arc::clone(&rules), tls, listener.slots(), refused));
         operations.check_ids();
         let mut tasks = JoinSet::new();
         let admin_listen = admin.listen().clone();

@@ -22,7 +22,7 @@ use crate::http::listener::ConnectionSlots;
 use crate::rules::{FileWatch, LiveRules, Merchant, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{Store, StoreError};
-use crate::telemetry::{History, HistorySnapshot, POINT_INTERVAL};
+use crate::telemetry::{History, HistorySnapshot, POINT_INTERVAL, RefusedRequests};
 
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
@@ -36,6 +36,7 @@ pub struct Operations {
     rules: Arc<LiveRules>,
     reloads: Reloads,
     history: History,
+    refused: Arc<RefusedRequests>,
     /// The connection slots of the public listener.
     slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
@@ -54,13 +55,20 @@ struct Probed {
 }
 
 impl Operations {
-    pub fn new(deps: Deps, rules: Arc<LiveRules>, tls: Arc<LiveTls>, slots: Arc<ConnectionSlots>) -> Self {
+    pub fn new(
+        deps: Deps,
+        rules: Arc<LiveRules>,
+        tls: Arc<LiveTls>,
+        slots: Arc<ConnectionSlots>,
+        refused: Arc<RefusedRequests>,
+    ) -> Self {
         let (clock, metrics) = (Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
         Self {
             reloads: Reloads::new(Arc::clone(&rules), tls, clock, metrics),
             deps,
             rules,
             history: History::default(),
+            refused,
             slots,
             draining: AtomicBool::new(false),
             probed: Arc::default(),
@@ -225,6 +233,10 @@ impl AdminSource for Arc<Operations> {
         self.history.snapshot()
     }
 
+    fn refused(&self) -> &RefusedRequests {
+        &self.refused
+    }
+
     fn open_circuits(&self) -> (usize, Vec<String>) {
         self.deps.metrics.open_circuits()
     }
@@ -297,7 +309,7 @@ mod tests {
         let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
         let deps = Deps::over(store(directory), live.current(), Arc::new(SystemClock));
         let slots = ConnectionSlots::new(tls.settings(), Arc::default());
-        Arc::new(Operations::new(deps, live, tls, slots))
+        Arc::new(Operations::new(deps, live, tls, slots, Arc::default()))
     }
 
     #[tokio::test]

@@ -37,6 +37,7 @@ pub(crate) enum ConsolePage {
     ResendAll,
     Sample,
     Explain,
+    Requests,
     Audit,
     /// Of any path whose request was refused.
     Error,
@@ -44,7 +45,7 @@ pub(crate) enum ConsolePage {
 
 /// The template of each page, which sets `title`, the text of the heading, and `section`, the path of its entry in the
 /// navigation.
-const SOURCES: [(ConsolePage, &str); 14] = [
+const SOURCES: [(ConsolePage, &str); 15] = [
     (ConsolePage::SignIn, include_str!("templates/sign_in.html")),
     (ConsolePage::Overview, include_str!("templates/overview.html")),
     (ConsolePage::Rules, include_str!("templates/rules.html")),
@@ -57,6 +58,7 @@ const SOURCES: [(ConsolePage, &str); 14] = [
     (ConsolePage::ResendAll, include_str!("templates/resend.html")),
     (ConsolePage::Sample, include_str!("templates/sample.html")),
     (ConsolePage::Explain, include_str!("templates/explain.html")),
+    (ConsolePage::Requests, include_str!("templates/requests.html")),
     (ConsolePage::Audit, include_str!("templates/audit.html")),
     (ConsolePage::Error, include_str!("templates/error.html")),
 ];

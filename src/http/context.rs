@@ -22,7 +22,7 @@ use super::router;
 use crate::auth::callers::client_address;
 use crate::auth::{Interface, PerAddress};
 use crate::deps::Deps;
-use crate::domain::{Answer, CallbackSignature, UnixMillis, wide};
+use crate::domain::{Answer, CallbackSignature, OrderId, UnixMillis, wide};
 use crate::engine::Engine;
 use crate::error::{AdmissionError, ApiError};
 use crate::homes::Homes;
@@ -32,7 +32,7 @@ use crate::rules::{Merchant, RuleSet};
 use crate::service::V2Service;
 use crate::shadow::ShadowChecks;
 use crate::telemetry::access::loggable;
-use crate::telemetry::{AccessLine, AccessLog, LogThrottle, Stage, Stopwatch};
+use crate::telemetry::{AccessLine, AccessLog, LogThrottle, RefusedRequest, RefusedRequests, Stage, Stopwatch};
 use crate::v1::V1Frontend;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -51,6 +51,8 @@ pub struct GatewayServices {
     pub service: V2Service,
     /// Takes a line for each request.
     pub access_log: Arc<dyn AccessLog>,
+    /// Keeps the requests that are refused.
+    pub refused: Arc<RefusedRequests>,
 }
 
 /// What all requests of a gateway share.
@@ -134,6 +136,8 @@ pub(super) struct RequestContext {
     pub(super) names_order: bool,
     /// Whether a signature proved the caller. Before that, no reply depends on the merchant.
     is_proven: bool,
+    /// The order of a request that failed, where it could be read.
+    pub(super) order_id: Option<OrderId>,
     /// Whether the connection has to close after the reply: an early refusal leaves a body unread.
     pub(super) close: bool,
     /// Whether the body was at hand, once it was read.
@@ -177,6 +181,7 @@ impl RequestContext {
             interface: None,
             names_order: false,
             is_proven: false,
+            order_id: None,
             close: http1 && has_body,
             body_at_hand: None,
             client_hints: router::is_of_pages(head.uri.path()).then(|| ClientHints::of(&head.headers)),
@@ -300,7 +305,7 @@ impl RequestContext {
             gateway.deps.metrics.refused(reason);
         }
         self.count_for_merchant(refused, time);
-        gateway.services.access_log.line(&AccessLine {
+        let line = AccessLine {
             request_id: self.request_id.to_str().unwrap_or_default(),
             merchant: self.merchant.as_ref().map(|merchant| merchant.id.as_str()),
             route: self.route,
@@ -314,7 +319,11 @@ impl RequestContext {
             peer: self.address,
             trace: self.trace.as_deref(),
             time,
-        });
+        };
+        gateway.services.access_log.line(&line);
+        if refused.is_some() && self.route != router::NO_ROUTE {
+            gateway.services.refused.add(RefusedRequest::of(&line, self.order_id.as_ref()), self.is_proven);
+        }
     }
 
     /// Counts the request for the merchant whose key it was made with. Without a proof it may be another caller's, which

@@ -19,15 +19,18 @@ use super::context::{self, GatewayState, HandlerOutput, RequestContext};
 use super::listener::{ConnectionInfo, Inbound, Service};
 use super::reply::Reply;
 use super::router::MerchantRoute;
+use crate::auth::SignedBody;
 use crate::callback::relay;
 use crate::deps::Deps;
-use crate::domain::{Answer, Direction};
+use crate::domain::{Answer, Direction, OrderId};
 use crate::error::ApiError;
 use crate::homes::{ByHome, V1Reply};
 use crate::provider::events;
 use crate::rules::{Endpoint, Mode};
 use crate::telemetry::Stage;
+use crate::v1::query::parameter;
 use crate::v2::ServiceCall;
+use crate::wire::claimed::{claimed_id, claimed_order_id};
 
 pub use super::context::GatewayServices;
 
@@ -119,26 +122,55 @@ async fn perform(state: Arc<GatewayState>, mut context: RequestContext, work: Ad
     // Pinned here: passed by value, a future of this size would take its space in this one twice.
     let outcome = without_panic(pin!(state.dispatch(work))).await;
     context.stage_ended(Stage::Engine);
+    let outcome = outcome.map_err(|Failure { error, order_id }| {
+        context.order_id = order_id;
+        error
+    });
     context.finish(outcome)
+}
+
+/// Why a handler failed, and the order that its request names, where it can be read.
+struct Failure {
+    error: ApiError,
+    order_id: Option<OrderId>,
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self { error, order_id: None }
+    }
+}
+
+/// Returns the order that a merchant's request names, in its body or, of a v1 status, in its query.
+fn named_order(route: MerchantRoute, body: &SignedBody, query: Option<&str>) -> Option<OrderId> {
+    match route {
+        MerchantRoute::V2Create(_) => claimed_order_id(body.bytes()).ok().flatten(),
+        MerchantRoute::V1(Endpoint::Payin | Endpoint::Payout) => claimed_id(body.bytes()).ok().flatten(),
+        MerchantRoute::V1(Endpoint::PayinStatus | Endpoint::PayoutStatus) => {
+            OrderId::new(&parameter(query, "external_id").ok()??).ok()
+        }
+        MerchantRoute::V2Status | MerchantRoute::V1(_) | MerchantRoute::Legacy => None,
+    }
 }
 
 impl GatewayState {
     /// Hands an admitted request to its handler.
-    async fn dispatch(&self, admitted: Admitted) -> Result<HandlerOutput, ApiError> {
+    async fn dispatch(&self, admitted: Admitted) -> Result<HandlerOutput, Failure> {
         match admitted {
             Admitted::Merchant(request) => self.handle_merchant(request).await,
             // Rare handlers are boxed, so that the future of a create is not as large as the largest of them.
             Admitted::Provider(engine, shop, body) => {
-                Box::pin(events::take(&engine, &shop, &body)).await.map(HandlerOutput::Json)
+                Ok(HandlerOutput::Json(Box::pin(events::take(&engine, &shop, &body)).await?))
             }
-            Admitted::Relayed(target, body) => relay::take(&*self.deps.store, &*self.deps.clock, &target, &body)
-                .await
-                .map(|body| HandlerOutput::Json(body.into())),
-            Admitted::Customer(engine, page) => Box::pin(page.answer(&engine)).await.map(HandlerOutput::Page),
+            Admitted::Relayed(target, body) => {
+                let body = relay::take(&*self.deps.store, &*self.deps.clock, &target, &body).await?;
+                Ok(HandlerOutput::Json(body.into()))
+            }
+            Admitted::Customer(engine, page) => Ok(HandlerOutput::Page(Box::pin(page.answer(&engine)).await?)),
         }
     }
 
-    async fn handle_merchant(&self, request: MerchantRequest) -> Result<HandlerOutput, ApiError> {
+    async fn handle_merchant(&self, request: MerchantRequest) -> Result<HandlerOutput, Failure> {
         if request.head.is_some() {
             return Box::pin(self.handle_by_home(request)).await;
         }
@@ -159,13 +191,16 @@ impl GatewayState {
             // Without an old v1 service there is no such route.
             MerchantRoute::Legacy => Err(ApiError::NotFound),
         };
-        done.map(HandlerOutput::Json)
+        let done = done.map(HandlerOutput::Json);
+        done.map_err(|error| Failure { error, order_id: named_order(route, &body, query) })
     }
 
     /// Handles a v1 request where there is an old v1 service: here or there.
-    async fn handle_by_home(&self, request: MerchantRequest) -> Result<HandlerOutput, ApiError> {
+    async fn handle_by_home(&self, request: MerchantRequest) -> Result<HandlerOutput, Failure> {
         let MerchantRequest { caller, route, query, body, forwarded, head, .. } = request;
-        let (Some(head), Some(rules)) = (&head, &caller.rules().gateway.legacy) else { return Err(ApiError::NotFound) };
+        let (Some(head), Some(rules)) = (&head, &caller.rules().gateway.legacy) else {
+            return Err(ApiError::NotFound.into());
+        };
         let call = ServiceCall { caller: &caller, forwarded: &forwarded };
         let query = query.as_deref();
         let by_home = ByHome { frontend: &self.v1, homes: &self.homes, call, rules, head, body: &body };
@@ -179,18 +214,19 @@ impl GatewayState {
             MerchantRoute::Legacy => by_home.forward_path().await,
             MerchantRoute::V2Create(_) | MerchantRoute::V2Status => Err(ApiError::NotFound),
         };
-        Ok(match reply? {
-            V1Reply::Here(answer) => HandlerOutput::Json(answer),
-            V1Reply::Forwarded(reply) => HandlerOutput::Forwarded(reply),
-        })
+        match reply {
+            Ok(V1Reply::Here(answer)) => Ok(HandlerOutput::Json(answer)),
+            Ok(V1Reply::Forwarded(reply)) => Ok(HandlerOutput::Forwarded(reply)),
+            Err(error) => Err(Failure { error, order_id: named_order(route, &body, query) }),
+        }
     }
 }
 
 /// Runs a handler; its panic becomes an internal error.
-async fn without_panic<T>(mut work: Pin<&mut impl Future<Output = Result<T, ApiError>>>) -> Result<T, ApiError> {
+async fn without_panic<T, E: From<ApiError>>(mut work: Pin<&mut impl Future<Output = Result<T, E>>>) -> Result<T, E> {
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(poll) => poll,
-        Err(panic) => Poll::Ready(Err(ApiError::Internal { cause: panic_text(panic.as_ref()) })),
+        Err(panic) => Poll::Ready(Err(ApiError::Internal { cause: panic_text(panic.as_ref()) }.into())),
     })
     .await
 }

@@ -8,6 +8,7 @@ mod homes;
 mod labels;
 pub mod logs;
 pub mod metrics;
+mod refused;
 mod stopwatch;
 mod throttle;
 
@@ -18,5 +19,6 @@ pub use homes::HomeMetrics;
 pub use labels::Stage;
 pub use logs::Logs;
 pub use metrics::{Metrics, RulesState};
+pub use refused::{RefusedQuery, RefusedRequest, RefusedRequests};
 pub use stopwatch::Stopwatch;
 pub use throttle::LogThrottle;

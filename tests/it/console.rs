@@ -15,7 +15,7 @@ use crate::support::{Gateway, Request, Rules, eventually, payin, payout};
 const CARD: &str = "5500005555555559";
 
 /// The pages of the navigation.
-const PAGES: [&str; 7] = ["/", "/rules", "/merchants", "/operations", "/callbacks", "/explain", "/audit"];
+const PAGES: [&str; 8] = ["/", "/rules", "/merchants", "/operations", "/callbacks", "/requests", "/explain", "/audit"];
 
 /// The page at a path, which must be there.
 #[track_caller]
@@ -85,6 +85,61 @@ async fn every_link_leads_to_a_page() {
     assert!(status == 200 && explained.len() <= 40 * 1024, "{status}: {} bytes", explained.len());
     let (status, refused) = gateway.admin_get("/callbacks?since=yesterday&state=").unwrap();
     assert!(status == 400 && refused.contains("since") && refused.contains("yesterday"), "{refused}");
+}
+
+/// The request that a merchant or a customer names, by the page and by the API.
+#[tokio::test]
+async fn refused_requests_are_found() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    let named = |request: Request, id: &str| request.replace("x-request-id", Some(id));
+    let without_amount = with(payin(CARD), "amount", None);
+    let other_amount = with(payin("order-1"), "amount", Some("11.00".into()));
+    for (request, id, status) in [
+        (Request::payin(&ACME, &payin("order-1")), "made", 200),
+        (Request::payin(&ACME, &without_amount), "refused", 400),
+        (Request::payin(&ACME, &other_amount), "conflict", 409),
+        (Request::v1_status(&ACME, "payin", "order-9"), "absent", 404),
+        (Request::payin(&ACME, &payin("order-2")).replace("x-signature", Some("00")), "forged", 401),
+        (Request::new("GET", "/pay/1?expires=1&signature=00", ""), "page", 403),
+        (Request::new("GET", "/nowhere", ""), "no-route", 404),
+    ] {
+        client.send(&named(request, id)).await.expect(status);
+    }
+    let listed = |query: &str| -> Vec<serde_json::Value> {
+        let (status, body) = gateway.admin_get(&format!("/api/requests{query}")).unwrap();
+        assert_eq!(status, 200, "{query}: {body}");
+        serde_json::from_str::<serde_json::Value>(&body).unwrap()["requests"].as_array().unwrap().clone()
+    };
+    let ids = |query: &str| -> Vec<String> {
+        listed(query).iter().map(|request| request["request_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(""), ["page", "forged", "absent", "conflict", "refused"]);
+    assert_eq!(ids("?limit=2"), ["page", "forged"]);
+    assert_eq!(ids("?merchant=acme&reason=not_found"), ["absent"]);
+    assert!(ids("?request_id=made").is_empty(), "it was not refused");
+    let refused = &listed("?request_id=refused")[0];
+    for (name, expected) in [
+        ("merchant", "acme"),
+        ("method", "POST"),
+        ("route", "payin"),
+        ("reason", "shape"),
+        ("member", "amount"),
+        ("order_id", CARD),
+        ("peer", "127.0.0.1"),
+    ] {
+        assert_eq!(refused[name], expected, "{refused}");
+    }
+    assert_eq!((&refused["status"], &refused["transaction_id"]), (&400.into(), &serde_json::Value::Null));
+    let conflict = &listed("?request_id=conflict")[0];
+    assert!(conflict["order_id"] == "order-1" && conflict["transaction_id"].is_string(), "{conflict}");
+    assert_eq!(listed("?request_id=absent")[0]["order_id"], "order-9");
+    assert_eq!(listed("?request_id=forged")[0]["order_id"], serde_json::Value::Null, "its body proves nothing");
+    let html = page(&gateway, "/requests?request_id=refused");
+    assert!(html.contains(CARD) && html.contains("shape") && html.contains("amount"), "{html}");
+    assert!(page(&gateway, "/requests?request_id=made").contains("look in the log"));
+    assert_eq!(gateway.admin_get("/api/requests?limit=0").unwrap().0, 400);
+    assert_eq!(gateway.admin_get("/requests?merchant=%2F").unwrap().0, 400);
 }
 
 /// A value in the body of a form.

@@ -1,8 +1,9 @@
-//! The endpoints of the API: the rules, readiness for v2, and callbacks.
+//! The endpoints of the API: the rules, readiness for v2, refused requests, and callbacks.
 
 use std::sync::Arc;
 
 use super::actions::{self, Audited};
+use super::console::requests::RequestFilter;
 use super::context::{AdminContext, HandlerResult};
 use super::parameters::{CallbackFilter, FilterWords, given, read, sample_request};
 use super::refused::Refused;
@@ -54,6 +55,15 @@ pub(super) async fn readiness(context: &AdminContext<'_>) -> HandlerResult {
     }
     let report = context.source.readiness(merchants).await?;
     Ok(reply::document(&report.selected(shop, kind)))
+}
+
+/// Answers `GET /api/requests`: the last refused and failed requests of this process, the newest first.
+pub(super) async fn requests(context: &AdminContext<'_>) -> HandlerResult {
+    let [request_id, merchant, reason, limit] =
+        given(context.request.query, ["request_id", "merchant", "reason", "limit"])?;
+    let limit = read_limit(&limit)?.unwrap_or(DEFAULT_LIMIT);
+    let query = RequestFilter::of([request_id, merchant, reason]).query(limit)?;
+    Ok(reply::document(&serde_json::json!({ "requests": context.source.refused().find(&query) })))
 }
 
 /// Answers `GET /api/callbacks`: a slice of the list, the newest first.

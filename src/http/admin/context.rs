@@ -77,7 +77,11 @@ impl AdminContext<'_> {
     pub(super) async fn form_page(&self, page: ConsolePage, view: &impl Serialize, has_problem: bool) -> HandlerResult {
         let has_field = matches!(
             page,
-            ConsolePage::Callbacks | ConsolePage::Operations | ConsolePage::Sample | ConsolePage::Explain
+            ConsolePage::Callbacks
+                | ConsolePage::Operations
+                | ConsolePage::Requests
+                | ConsolePage::Sample
+                | ConsolePage::Explain
         ) || page == ConsolePage::ResendAll && has_problem;
         let document = console::render(page, view, &self.chrome(page, has_field).await);
         Ok(if has_problem { reply::refused_page(ConsoleError::BadRequest, document) } else { reply::page(document) })

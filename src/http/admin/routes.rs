@@ -5,7 +5,7 @@ use http::Method;
 use self::AdminEndpoint::{Asset, Handled, Health, Metrics, OpenApi, Ready, SignIn, SignInForm, SignOut};
 use self::Verb::{Get, Post};
 use super::api;
-use super::console::{audit, callbacks, explain, merchants, operations, overview, rules};
+use super::console::{audit, callbacks, explain, merchants, operations, overview, requests, rules};
 use super::context::{AdminContext, HandlerResult};
 use super::refused::RouteKind::{self, Page, Probe, Program, Static};
 use super::reply;
@@ -95,6 +95,7 @@ pub(super) const ROUTES: &[AdminRoute] = &[
     api(Get, "/api/rules", Viewer, |context| Box::pin(async move { Ok(reply::document(&context.source.rules())) })),
     api(Post, "/api/rules/reload", Operator, |context| Box::pin(api::reload(context))),
     api(Get, "/api/readiness", Viewer, |context| Box::pin(api::readiness(context))),
+    api(Get, "/api/requests", Viewer, |context| Box::pin(api::requests(context))),
     api(Get, "/api/callbacks", Viewer, |context| Box::pin(api::callbacks(context))),
     api(Post, "/api/callbacks/resend", Operator, |context| Box::pin(api::resend_failed(context))),
     api(Post, "/api/callbacks/sample", Operator, |context| Box::pin(api::sample(context))),
@@ -118,6 +119,7 @@ pub(super) const ROUTES: &[AdminRoute] = &[
     page(Post, "/callbacks/sample", Operator, |context| Box::pin(callbacks::sample(context))),
     page(Get, "/callbacks/{id}", Viewer, |context| Box::pin(callbacks::show(context))),
     page(Post, "/callbacks/{id}/resend", Operator, |context| Box::pin(callbacks::resend_one(context))),
+    page(Get, "/requests", Viewer, |context| Box::pin(requests::list(context))),
     page(Get, "/explain", Viewer, |context| Box::pin(explain::form(context))),
     page(Post, "/explain", Viewer, |context| Box::pin(explain::explain(context))),
     page(Get, "/audit", Viewer, |context| Box::pin(audit::list(context))),

@@ -13,7 +13,7 @@ use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::rules::{Merchant, RuleSet};
 use crate::shadow::Readiness;
 use crate::store::{Store, StoreError};
-use crate::telemetry::HistorySnapshot;
+use crate::telemetry::{HistorySnapshot, RefusedRequests};
 
 /// The future of an [`AdminSource`].
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -40,6 +40,9 @@ pub trait AdminSource: Send + Sync + 'static {
 
     /// Returns the figures of the last hour.
     fn history(&self) -> HistorySnapshot;
+
+    /// Returns the last refused requests.
+    fn refused(&self) -> &RefusedRequests;
 
     /// Returns at how many origins the circuit of a merchant or more is open, and the first of them.
     fn open_circuits(&self) -> (usize, Vec<String>);

@@ -24,7 +24,7 @@ use crate::engine::tests::World;
 use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, Merchant, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
-use crate::telemetry::{History, HistorySnapshot, classic, metrics};
+use crate::telemetry::{History, HistorySnapshot, RefusedRequests, classic, metrics};
 
 struct Source {
     not_ready: Mutex<Option<String>>,
@@ -35,6 +35,7 @@ struct Source {
     gate: Semaphore,
     /// How many have waited.
     waiting: AtomicUsize,
+    refused: RefusedRequests,
     world: World,
     random: SystemRandomness,
     live: LiveRules,
@@ -59,6 +60,7 @@ impl Source {
             page_bytes: AtomicUsize::default(),
             gate: Semaphore::new(1),
             waiting: AtomicUsize::default(),
+            refused: RefusedRequests::default(),
             world,
             random: SystemRandomness::default(),
             live,
@@ -132,6 +134,10 @@ impl AdminSource for Source {
 
     fn history(&self) -> HistorySnapshot {
         History::default().snapshot()
+    }
+
+    fn refused(&self) -> &RefusedRequests {
+        &self.refused
     }
 
     fn open_circuits(&self) -> (usize, Vec<String>) {

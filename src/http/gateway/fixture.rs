@@ -230,6 +230,7 @@ impl Fixture {
             service: V2Service::Embedded(Arc::clone(&engine)),
             engine: Some(engine),
             access_log: lines.clone(),
+            refused: Arc::default(),
         };
         let gateway = Gateway::new(deps.clone(), services);
         Self { gateway, store: deps.store, lines, metrics: deps.metrics, clock, random, directory }

@@ -154,6 +154,8 @@ const PATHS = {
   resend: "/callbacks/resend?merchant=acme",
   "sample-form": "/callbacks/sample?merchant=acme",
   "explain-form": "/explain?merchant=acme",
+  requests: "/requests",
+  "requests-none": "/requests?request_id=none",
   audit: "/audit",
   "audit-none": "/audit?user=eve",
   missing: "/merchants/none",

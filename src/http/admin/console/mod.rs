@@ -6,6 +6,7 @@ pub(super) mod explain;
 pub(super) mod merchants;
 pub(super) mod operations;
 pub(super) mod overview;
+pub(super) mod requests;
 pub(super) mod rules;
 #[cfg(test)]
 mod tests;

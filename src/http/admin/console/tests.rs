@@ -13,6 +13,7 @@ use super::explain::ExplainPage;
 use super::merchants::{MerchantDocument, MerchantPage, MerchantsPage};
 use super::operations::{OperationDocument, OperationPage, OperationsPage};
 use super::overview::OverviewPage;
+use super::requests::{RequestFilter, RequestsPage};
 use super::rules::RulesPage;
 use crate::callback::listing::{Slice, document, sample_document, write_cursor};
 use crate::console::{ASSET_PATHS, ConsolePage, Plot, PlotSeries, SCRIPT, asset, render};
@@ -66,6 +67,7 @@ fn full_pages(make: Fixtures, chrome: &Chrome<'_>) -> Vec<(&'static str, String)
         ("callback", callback_page(make, &make.record(7, CallbackState::Failed), chrome)),
         ("resend", render(ConsolePage::ResendAll, &make.resend_all(), chrome)),
         ("sample", render(ConsolePage::Sample, &sample, chrome)),
+        ("requests", render(ConsolePage::Requests, &make.requests(50), chrome)),
         ("explain", render(ConsolePage::Explain, &make.explain(), chrome)),
         ("audit", render(ConsolePage::Audit, &make.audit(50), chrome)),
         ("error", render(ConsolePage::Error, &make.error(ConsoleError::BadRequest), chrome)),
@@ -99,6 +101,8 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         problem: problem(),
         ..PLAIN.operations(0)
     };
+    let filter = RequestFilter { reason: "shape".to_owned(), ..RequestFilter::default() };
+    let no_reason = RequestsPage { filter, ..RequestsPage::default() };
     vec![
         ("empty-sign-in", render(ConsolePage::SignIn, &SignInPage::default(), &signed_out)),
         ("empty-overview", render(ConsolePage::Overview, &overview, chrome)),
@@ -125,6 +129,13 @@ fn empty_pages() -> Vec<(&'static str, String)> {
             render(ConsolePage::ResendAll, &ResendPage { problem: problem(), ..ResendPage::default() }, chrome),
         ),
         ("empty-sample", render(ConsolePage::Sample, &SamplePage::<()>::default(), chrome)),
+        ("empty-requests", render(ConsolePage::Requests, &RequestsPage::default(), chrome)),
+        ("no-requests", render(ConsolePage::Requests, &PLAIN.requests(0), chrome)),
+        ("no-reason", render(ConsolePage::Requests, &no_reason, chrome)),
+        (
+            "wrong-requests",
+            render(ConsolePage::Requests, &RequestsPage { problem: problem(), ..PLAIN.requests(0) }, chrome),
+        ),
         ("empty-explain", render(ConsolePage::Explain, &ExplainPage::default(), chrome)),
         ("empty-audit", render(ConsolePage::Audit, &AuditPage::default(), chrome)),
         ("wrong-audit", render(ConsolePage::Audit, &AuditPage { problem: problem(), ..PLAIN.audit(0) }, chrome)),

@@ -1,6 +1,7 @@
 //! Documents with everything that a page can show. Every text that others choose contains `mark`, so that a test sees where
 //! it arrives.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::callback::Sampled;
@@ -19,6 +20,7 @@ use crate::http::admin::console::operations::{
     OperationDocument, OperationPage, OperationSearch, OperationsPage, TimelineEntry,
 };
 use crate::http::admin::console::overview::OverviewPage;
+use crate::http::admin::console::requests::{RequestFilter, RequestsPage};
 use crate::http::admin::console::rules::{RulesPage, ShownProblem};
 use crate::http::admin::parameters::CallbackFilter;
 use crate::http::admin::reply::{ConsoleError, ErrorPage};
@@ -33,7 +35,7 @@ use crate::store::{
     ActionEnd, ActionId, ActionRecord, Backlog, CallbackId, CallbackRecord, CallbackState, CallbackSubject,
     CallbackTarget, CallbackTry, TryOutcome, Unanswered,
 };
-use crate::telemetry::RefusalCount;
+use crate::telemetry::{RefusalCount, RefusedRequest};
 use crate::traffic::TrafficView;
 
 /// 2026-11-24 12:11:05 UTC.
@@ -550,6 +552,32 @@ impl Fixtures {
             rows: (0..count).map(|number| self.action(number)).collect(),
             next: Some(self.text("91")),
             is_continued: true,
+        }
+    }
+
+    pub(super) fn requests(self, count: u16) -> RequestsPage {
+        let request = |number: u16| RefusedRequest {
+            at: ago(i64::from(number)),
+            request_id: self.boxed("0190f4a1c2d3"),
+            merchant: (number % 3 > 0).then(|| self.boxed("acme")),
+            method: self.boxed("POST"),
+            route: "payin",
+            status: 400 + number % 30,
+            reason: "shape",
+            member: (number % 2 > 0).then(|| self.boxed("amount")),
+            order_id: (number % 2 > 0).then(|| self.boxed("NW-2026-004712")),
+            transaction_id: (number % 5 > 3).then(|| self.boxed("4111111111111111")),
+            peer: "203.0.113.9".parse().unwrap(),
+        };
+        RequestsPage {
+            filter: RequestFilter {
+                request_id: self.text("0190f4a1c2d3"),
+                merchant: self.text("acme"),
+                reason: self.text("shape"),
+            },
+            problem: None,
+            requests: (0..count).map(|number| Arc::new(request(number))).collect(),
+            has_more: count > 0,
         }
     }
 
