@@ -1,5 +1,4 @@
-//! What operators can do with the running process: check readiness, read the rules in force, reload them, send a
-//! sample.
+//! Controls the running process for operators: checks readiness, reads and reloads the rules, sends a sample callback.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +26,7 @@ use crate::telemetry::{History, HistorySnapshot, POINT_INTERVAL, RefusedRequests
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
 
-/// How often the expiry of the certificate in use is checked, and marks that could not be read are read again.
+/// The interval of the certificate's expiry check, and of retries of the check for incomplete lists of old ids.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The process as the admin listener, the signals and the file watcher see it.
@@ -41,10 +40,10 @@ pub struct Operations {
     slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
     probed: Arc<Mutex<Option<Probed>>>,
-    /// Why the store could not commit when life was last proven.
+    /// Why the store could not commit at the last proof of life; `None`: it could.
     store_problem: ArcSwapOption<String>,
     incomplete_ids: Arc<IncompleteIds>,
-    /// Reads the store after a reload, whose thread must not wait for it.
+    /// Runs reads of the store after a reload, so that the thread of the reload does not wait for them.
     runtime: Handle,
 }
 
@@ -104,7 +103,7 @@ impl Operations {
         }
     }
 
-    /// Warns of lists of old ids that are not complete, soon.
+    /// Starts a task that warns of merchants whose old ids were not imported completely.
     pub fn check_ids(&self) {
         let (store, rules, ids) =
             (Arc::clone(&self.deps.store), self.rules.current(), Arc::clone(&self.incomplete_ids));
@@ -117,8 +116,8 @@ impl Operations {
         info
     }
 
-    /// Logs it when the certificate in use expires while the process runs, and reads marks of complete lists that a load of
-    /// the rules could not read.
+    /// Every [`CHECK_INTERVAL`], logs a certificate that has expired, and retries the check for incomplete lists of old ids
+    /// if the store could not be read.
     pub async fn check_each_minute(self: Arc<Self>) {
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;

@@ -16,15 +16,15 @@ use crate::domain::{Quota, canonical_ip};
 type Limiter<K, S, C> = RateLimiter<K, S, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// The most addresses that are counted individually. Each takes some 50 bytes.
-const TRACKED: usize = 65_536;
+const MAX_TRACKED_ADDRESSES: usize = 65_536;
 
 /// The shortest time between two removals of recovered addresses.
-const BETWEEN_CLEANUPS: Duration = Duration::from_secs(1);
+const MIN_CLEANUP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A rate limiter for each address.
 ///
-/// Memory is bounded: addresses beyond the bound share one quota until others recover. IPv6 addresses count by their
-/// /64, which is what one subscriber has.
+/// Memory is bounded: while the table is full, all addresses share one quota. IPv6 addresses count by their /64, which is
+/// what one subscriber has.
 #[derive(Debug)]
 pub struct PerAddress<C: Clock = DefaultClock> {
     clock: C,
@@ -52,7 +52,7 @@ impl PerAddress {
     /// Creates an unused limiter.
     #[must_use]
     pub fn new(quota: Quota) -> Self {
-        Self::with_clock(quota, DefaultClock::default(), TRACKED)
+        Self::with_clock(quota, DefaultClock::default(), MAX_TRACKED_ADDRESSES)
     }
 }
 
@@ -103,7 +103,7 @@ impl<C: Clock + Clone> Counts<C> {
             return true;
         }
         let mut cleaned_at = self.cleaned_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if Duration::from(now.duration_since(*cleaned_at)) < BETWEEN_CLEANUPS {
+        if Duration::from(now.duration_since(*cleaned_at)) < MIN_CLEANUP_INTERVAL {
             return false;
         }
         *cleaned_at = now;
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn an_address_recovers_as_the_quota_says() {
         let clock = FakeRelativeClock::default();
-        let failures = PerAddress::with_clock(quota(1, 2), clock.clone(), TRACKED);
+        let failures = PerAddress::with_clock(quota(1, 2), clock.clone(), MAX_TRACKED_ADDRESSES);
         assert!(!fails(&failures, "192.0.2.1"));
         assert!(!fails(&failures, "::ffff:192.0.2.1"));
         let wait = failures.count("192.0.2.1".parse().unwrap(), quota(1, 2)).unwrap_err();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_network_counts_as_one() {
-        let failures = PerAddress::with_clock(quota(1, 2), FakeRelativeClock::default(), TRACKED);
+        let failures = PerAddress::with_clock(quota(1, 2), FakeRelativeClock::default(), MAX_TRACKED_ADDRESSES);
         assert!(!fails(&failures, "2001:db8::1"));
         assert!(!fails(&failures, "2001:db8::2"));
         assert!(fails(&failures, "2001:db8::3"));
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_changed_quota_counts_anew() {
-        let failures = PerAddress::with_clock(quota(1, 1), FakeRelativeClock::default(), TRACKED);
+        let failures = PerAddress::with_clock(quota(1, 1), FakeRelativeClock::default(), MAX_TRACKED_ADDRESSES);
         let address = "192.0.2.1".parse().unwrap();
         assert!(failures.count(address, quota(1, 1)).is_ok());
         assert!(failures.count(address, quota(1, 1)).is_err());

@@ -13,7 +13,7 @@ use crate::shadow::{
 };
 use crate::store::open_beside;
 
-/// Writes the report of the store that the rules name.
+/// Writes the readiness report, from the counts in the store.
 ///
 /// # Errors
 /// The rules or the store cannot be used, there is no such merchant, or a merchant is not ready.
@@ -24,7 +24,7 @@ pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> Ex
         None => reported_merchants(&rules),
     };
     let minimums = Minimums { creates: args.min_creates, days: args.min_days };
-    // A report's rows with an empty shop are those of shops that no rule has.
+    // An empty shop selects the row of the shops that no rule has, so it is not checked.
     if let Some(shop) = args.shop.as_deref().filter(|shop| !shop.is_empty() && !rules.shops.contains_key(*shop)) {
         return Err(CliError::failed(rules.no_such_shop(shop)));
     }
@@ -37,8 +37,9 @@ pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> Ex
     })?;
     let report = report.selected(args.shop.as_deref(), args.direction);
     if report.merchants.is_empty() {
-        let why = if merchants.is_empty() { "all are in mode translate" } else { "none has such a shop and direction" };
-        writeln!(err, "no merchant to report on: {why}")?;
+        let reason =
+            if merchants.is_empty() { "all are in mode translate" } else { "none has such a shop and direction" };
+        writeln!(err, "no merchant to report on: {reason}")?;
     }
     write_report(&report, args, out, err)?;
     if report.is_ready(args.merchant.is_some() || is_selected(args)) { Ok(()) } else { Err(CliError::NotReady) }
@@ -63,7 +64,7 @@ const ROWS: [&str; 10] =
     ["MERCHANT", "SHOP", "DIRECTION", "VERDICT", "SINCE", "CREATES", "CREATED", "REFUSED", "UNCHECKED", "IDS"];
 const FINDINGS: [&str; 6] = ["COUNT", "MERCHANT", "SHOP", "DIRECTION", "MEMBER", "REASON"];
 
-/// Writes a table of shops, then one of each kind of finding that there is.
+/// Writes a table of shops, then a table for each kind of finding.
 fn write_text(report: &Readiness, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<_> = all_rows(report).map(|(merchant, row)| cells(merchant, row)).collect();
     if !rows.is_empty() {
@@ -95,8 +96,8 @@ fn cells<'r>(merchant: &'r MerchantReadiness, row: &'r ReadinessRow) -> [Cow<'r,
         row.verdict.as_str().into(),
         row.since.as_deref().unwrap_or("-").into(),
         row.creates.to_string().into(),
-        share(row.would_create, row.creates).into(),
-        share(row.would_refuse, row.creates).into(),
+        percent(row.would_create, row.creates).into(),
+        percent(row.would_refuse, row.creates).into(),
         (row.not_checked + row.not_compared).to_string().into(),
         if row.ids_complete { "complete" } else { "incomplete" }.into(),
     ]
@@ -106,19 +107,20 @@ fn shop(row: &ReadinessRow) -> Cow<'_, str> {
     if row.shop.is_empty() { "(unknown)".into() } else { Cow::from(&*row.shop) }
 }
 
-/// Returns a share in percent, rounded down.
-fn share(part: u64, of: u64) -> String {
-    let tenths = (u128::from(part) * 1000).checked_div(u128::from(of));
+/// Formats `part` as a percentage of `total`, rounded down; `-` if `total` is 0.
+fn percent(part: u64, total: u64) -> String {
+    let tenths = (u128::from(part) * 1000).checked_div(u128::from(total));
     tenths.map_or_else(|| "-".to_owned(), |tenths| format!("{}.{}%", tenths / 10, tenths % 10))
 }
 
 fn write_findings(
     title: &str,
     report: &Readiness,
-    of: impl Fn(&ReadinessRow) -> &Vec<Finding>,
+    findings_of: impl Fn(&ReadinessRow) -> &Vec<Finding>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let all = all_rows(report).flat_map(|(merchant, row)| of(row).iter().map(move |finding| (merchant, row, finding)));
+    let all = all_rows(report)
+        .flat_map(|(merchant, row)| findings_of(row).iter().map(move |finding| (merchant, row, finding)));
     let all: Vec<_> = all.collect();
     if all.is_empty() {
         return Ok(());

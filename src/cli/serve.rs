@@ -19,8 +19,7 @@ use crate::telemetry::{Logs, Metrics};
 
 /// Serves until a signal ends it.
 ///
-/// # Errors
-/// Returns why the gateway cannot start.
+/// # Errors The gateway cannot start, or a second signal ended it.
 pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();
@@ -36,11 +35,11 @@ pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     };
     let ended = app::run(start, announce);
-    // The remaining log lines come before the last message.
+    // Writes the remaining log lines before the last message.
     drop(logs);
     match ended {
         Ok(Ended::Drained) => Ok(()),
-        // This is a success: `shutdown_grace` is the time that requests in flight have.
+        // A success: requests in flight had `shutdown_grace` to finish.
         Ok(Ended::Cut) => Ok(writeln!(err, "requests in flight were cut off; everything acknowledged is stored")?),
         Ok(Ended::AtOnce) => Err(CliError::failed(
             "ended at once by a second signal; requests in flight were cut off, and everything acknowledged is \

@@ -54,7 +54,7 @@ impl Shop {
 pub struct ShopSide {
     /// The input schema of `fields`; without one, any object passes.
     pub schema: Option<Arc<FieldsSchema>>,
-    /// The name of the schema's file in the directory of the shop; empty without a schema.
+    /// The schema's file name, relative to the directory of the shop; empty without a schema.
     pub schema_file: Box<str>,
     /// Whether pages of deposits offer the signed return link.
     pub browser_return: bool,
@@ -168,7 +168,6 @@ pub struct HttpProvider {
     pub first_retry: Duration,
     /// The longest wait between requests.
     pub max_retry: Duration,
-    /// The time from its creation after which an operation is no longer sent. It then stays PENDING until a report
-    /// completes it.
+    /// How long after its creation an operation is still sent. It then stays PENDING until a report completes it.
     pub give_up_after: Duration,
 }

@@ -6,8 +6,8 @@
 //! (nothing) -------------> unfinished ------------> ended
 //! ```
 //!
-//! The row is on disk before the action takes effect, and has an outcome after it. A row without an outcome belongs to
-//! an action that is under way, or whose process ended. Rows are never changed after that, and never deleted.
+//! The row is on disk before the action takes effect, and has an outcome after it. A row without an outcome belongs to an
+//! action that is under way, or whose process ended. A row with an outcome is never changed, and no row is ever deleted.
 
 mod api;
 
@@ -54,8 +54,8 @@ impl FormKey {
         Self(bytes)
     }
 
-    /// Returns the key as one user's, for one kind of action, target and set of a form's values: it suppresses the same
-    /// form alone, and no form that was changed after it was sent.
+    /// Hashes the key with the user, the action, its target and the form's values: only an identical submission counts as a
+    /// repeat.
     #[must_use]
     pub fn scoped<'a>(
         self,
@@ -115,12 +115,12 @@ pub struct NewAction {
 }
 
 impl NewAction {
-    /// Returns the row, with every text within its bound.
+    /// Returns the row, with its texts cut to their bounds.
     fn into_record(self, id: ActionId) -> ActionRecord {
         let text = |text: &str| bounded(text, ActionRecord::MAX_TEXT);
         let parameters = self.parameters.iter().take(ActionRecord::MAX_PARAMETERS);
         let value = |name: &str, value: &str| match name {
-            // Ids are for looking up.
+            // Ids are kept whole, so that operators can search for them.
             "order_id" | "transaction_id" => bounded(value, ActionRecord::MAX_ID),
             _ => text(&without_cards(value)),
         };
@@ -162,7 +162,7 @@ pub struct ActionRecord {
     pub action: Box<str>,
     /// What the action changes.
     pub target: Box<str>,
-    /// A JSON object of texts: names and values of what was requested.
+    /// The request's parameters: a JSON object with string values.
     #[serde(serialize_with = "serialize_members")]
     pub parameters: Box<str>,
     /// The version of the rules that were in force.
@@ -198,7 +198,7 @@ impl ActionRecord {
     pub const MAX_PARAMETERS: usize = 16;
 }
 
-/// Serializes the text of a JSON object of texts as that object.
+/// Serializes stored JSON as an object instead of a string.
 fn serialize_members<S: Serializer>(json: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serde_json::from_str::<BTreeMap<String, String>>(json).unwrap_or_default().serialize(serializer)
 }
@@ -208,7 +208,7 @@ fn serialize_members<S: Serializer>(json: &str, serializer: S) -> Result<S::Ok, 
 pub struct ActionEnd {
     /// When it ended.
     pub at: UnixMillis,
-    /// What came of it, for people.
+    /// The result, as text for people.
     pub outcome: Box<str>,
 }
 
@@ -247,7 +247,7 @@ impl ActionEnd {
 pub enum BeginOutcome {
     /// The row is on disk: the action may take effect.
     New(ActionId),
-    /// The form was sent before: nothing was written. Holds the row of the first time.
+    /// The form was sent before: nothing was written. Holds the row of the first submission.
     Repeated(Box<ActionRecord>),
 }
 
@@ -262,14 +262,14 @@ pub struct ActionQuery {
     pub since: Option<UnixMillis>,
     /// Begun at or before this time.
     pub until: Option<UnixMillis>,
-    /// Only actions after this one in the list: older ones.
+    /// Only actions older than this one.
     pub after: Option<ActionId>,
     /// The most actions to return.
     pub limit: usize,
 }
 
 impl ActionQuery {
-    /// Returns the query with texts as they are stored.
+    /// Cuts the filters' texts as stored texts are, so that they match.
     fn bounded(self) -> Self {
         let text = |text: Box<str>| bounded(&text, ActionRecord::MAX_TEXT);
         Self { user: self.user.map(text), action: self.action.map(text), ..self }
@@ -355,7 +355,7 @@ async fn begin<T: Transaction>(tx: &T, new: &ActionRecord) -> Result<Option<Begi
     }
     let same = tx.query(SAME, &params![new.id.0, form], ActionRecord::read).await?;
     Ok(match same.into_iter().max_by_key(|row| row.form == new.form) {
-        // An earlier run was committed, and its confirmation was lost.
+        // An earlier attempt of this transaction was committed, but its confirmation was lost.
         Some(row) if row.id == new.id && row.request_id == new.request_id => Some(BeginOutcome::New(new.id)),
         Some(row) if row.form.is_some() && row.form == new.form => Some(BeginOutcome::Repeated(Box::new(row))),
         Some(_) | None => None,
@@ -385,8 +385,8 @@ macro_rules! page {
     };
 }
 
-/// Pages of all actions and of those that match filters. Parameters: the least and the greatest number, the limit, and the
-/// filters in the order of the name.
+/// Select a page of actions. Parameters: the least and the greatest number, the limit, and the filters in the order of the
+/// name.
 pub(super) const ALL: Sql = sql!(select_actions!("WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3"));
 pub(super) const OF_USER: Sql = page!("actions_by_user", "user_name = ?4", "user_name", "?4", "user_name DESC");
 pub(super) const OF_ACTION: Sql = page!("actions_by_action", "action = ?4", "action", "?4", "action DESC");

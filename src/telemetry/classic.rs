@@ -1,8 +1,8 @@
 //! Converts metrics from `OpenMetrics` 1.0 to the Prometheus text format 0.0.4, for scrapers that do not accept the
 //! newer one.
 //!
-//! Samples are the same in both formats. In the older one, a family has the name of its samples (`_total`, `_info`),
-//! and there is no `info` type, no unit and no end marker.
+//! Samples are the same in both formats. In the older one, a family's name has the suffix of its samples (`_total`,
+//! `_info`), and there is no `info` type, no unit and no end marker.
 
 /// The media type of the result of [`classic`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

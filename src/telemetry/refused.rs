@@ -257,10 +257,10 @@ mod tests {
         }
         for number in 0..30_000 {
             kept.add(refused(number, "acme"), true);
-            kept.add(refused(number, "named by anybody"), false);
+            kept.add(refused(number, "named without a proof"), false);
         }
         assert_eq!(of_merchant(&kept, "small"), 900);
-        assert_eq!(of_merchant(&kept, "named by anybody"), 2_000);
+        assert_eq!(of_merchant(&kept, "named without a proof"), 2_000);
         let all = BYTES / UNIT;
         assert!(all <= REQUESTS);
         assert_eq!(of_merchant(&kept, "acme"), all - 2_000 - 900, "what others do not need");

@@ -101,7 +101,7 @@ async fn refused_requests_are_found() {
         (Request::payin(&ACME, &other_amount), "conflict", 409),
         (Request::v1_status(&ACME, "payin", "order-9"), "absent", 404),
         (Request::payin(&ACME, &payin("order-2")).replace("x-signature", Some("00")), "forged", 401),
-        (Request::new("GET", "/pay/1?expires=1&signature=00", ""), "page", 403),
+        (Request::new("GET", "/pay/1?expires=1&signature=00", "").header("accept", "application/json"), "page", 403),
         (Request::new("GET", "/nowhere", ""), "no-route", 404),
     ] {
         client.send(&named(request, id)).await.expect(status);

@@ -83,7 +83,7 @@ pub(super) async fn callbacks(context: &AdminContext<'_>) -> HandlerResult {
     Ok(reply::document(&slice.document(source.now())))
 }
 
-/// Checks that the rules know a merchant, or the store, which may have rows of one that was removed.
+/// Checks that the rules or the store know a merchant: the store may have rows of a removed one.
 async fn check_merchant(source: &dyn AdminSource, merchant: Option<&MerchantId>) -> Result<(), Refused> {
     let (rules, store) = (source.rule_set(), source.store());
     let Some(unknown) = merchant.filter(|id| !rules.merchants.contains_key(*id)) else { return Ok(()) };

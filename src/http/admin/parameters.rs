@@ -118,8 +118,8 @@ impl CallbackFilter {
         })
     }
 
-    /// Takes the white space around the order id away, which a paste brings along, unless the merchant has callbacks of the id
-    /// as it is: it may be a part of it.
+    /// Trims the order id, since pasting brings white space along. It stays as it is if the merchant has callbacks of the
+    /// untrimmed id.
     pub(super) async fn trim(&mut self, source: &dyn AdminSource) -> Result<(), StoreError> {
         if let (Ok(merchant), Ok(exact)) = (MerchantId::new(&self.merchant), OrderId::new(&self.order_id)) {
             let order_id = pasted_order_id(source.store(), &merchant, exact).await?;

@@ -15,7 +15,7 @@ impl Deadline {
         Self(Box::pin(sleep_until(deadline)))
     }
 
-    /// Ready once `deadline` has passed; wakes the task by then.
+    /// Returns `Ready` once `deadline` has passed; until then, the task will be woken.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         if self.0.deadline() > deadline {
             self.0.as_mut().reset(deadline);

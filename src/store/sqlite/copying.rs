@@ -1,4 +1,4 @@
-//! Opens a store that is copied to a database, while no gateway serves it.
+//! Opens a SQLite store as the source of a copy to PostgreSQL, and keeps gateways from serving it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::store::OpenError;
 use crate::store::vault::{Vault, WrappedKey};
 use crate::store_settings::StoreKeys;
 
-/// A store as of one moment, and its lock: no gateway starts on it meanwhile.
+/// A snapshot of a store. Holds the store's lock, so that no gateway serves it meanwhile.
 pub(in crate::store) struct CopySource {
     /// Within a read transaction.
     pub(in crate::store) connection: Connection,
@@ -28,7 +28,7 @@ pub(in crate::store) struct CopySource {
     _lock: StoreLock,
 }
 
-/// Opens a store that no gateway serves.
+/// Locks a store and opens a snapshot of it.
 ///
 /// # Errors
 /// As [`open_beside`](super::open_beside); also if a gateway serves it.
