@@ -150,8 +150,8 @@ impl Loader {
         refuse_emptied(previous, &files, &mut diagnostics);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
         let task = Task { directory, files: &files, now, previous, check_secrets };
-        // Noted first: files that make the compiler panic are not read again until they change.
-        self.listed = listed;
+        // Noted first: files that make the compiler panic are not read again until a rule file changes.
+        (self.listed, self.external, self.unproven) = (listed, ExternalFiles::default(), Vec::new());
         let rules = compile(&task, &mut external, None, &mut diagnostics);
         let rules = finish(&self.directory, rules, diagnostics);
         // The listener's files are read after the rules, whether these or the previous ones are in force then.

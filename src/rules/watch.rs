@@ -35,7 +35,7 @@ pub struct FileWatch {
     pub(super) poll_interval: Duration,
     /// Holds one notification, however many arrive before it is taken.
     woken: Arc<Notify>,
-    /// Watches the directories of the files that were last read.
+    /// Watches the directories of the files that were last read when [`FileWatch::changed`] was called.
     system: Option<RecommendedWatcher>,
     /// Whether directories could not be watched, which is logged once.
     has_failed: bool,
