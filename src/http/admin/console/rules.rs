@@ -58,7 +58,7 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
     let view = RulesPage {
         directory: context.source.rules_directory(),
         problems: info.problems.iter().cloned().chain(certificate).map(ShownProblem::from).collect(),
-        more_problems: info.problem_count.saturating_sub(MAX_PROBLEMS_SHOWN),
+        more_problems: info.problem_count.saturating_sub(info.problems.len()),
         warnings: warnings.map(|warning| ProblemInfo::from(warning).into()).collect(),
         rules: info,
     };
