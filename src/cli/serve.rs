@@ -19,7 +19,8 @@ use crate::telemetry::{Logs, Metrics};
 
 /// Serves until a signal ends it.
 ///
-/// # Errors The gateway cannot start, or a second signal ended it.
+/// # Errors
+/// The gateway cannot start, or a second signal ended it.
 pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();

@@ -101,8 +101,8 @@ impl GatewayState {
 /// What a handler returns for the reply.
 pub(super) enum HandlerOutput {
     Json(Answer),
-    /// A reply of the old v1 service.
-    Forwarded(Response<Bytes>),
+    /// A reply of the old v1 service, and the order of the request if it refuses it.
+    Forwarded(Response<Bytes>, Option<OrderId>),
     Page(PageReply),
 }
 
@@ -259,7 +259,8 @@ impl RequestContext {
                 ended.transaction_id = answer.transaction_id;
                 reply::success(answer.body, &envelope)
             }
-            Ok(HandlerOutput::Forwarded(answer)) => {
+            Ok(HandlerOutput::Forwarded(answer, order_id)) => {
+                self.order_id = order_id;
                 ended.otherwise = "legacy_refusal";
                 reply::forwarded(answer, &envelope)
             }
@@ -322,7 +323,7 @@ impl RequestContext {
         };
         gateway.services.access_log.line(&line);
         if refused.is_some() && self.route != router::NO_ROUTE {
-            gateway.services.refused.add(RefusedRequest::of(&line, self.order_id.as_ref()), self.is_proven);
+            gateway.services.refused.add(RefusedRequest::of(&line, self.order_id.as_ref(), self.is_proven));
         }
     }
 

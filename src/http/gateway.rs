@@ -216,7 +216,11 @@ impl GatewayState {
         };
         match reply {
             Ok(V1Reply::Here(answer)) => Ok(HandlerOutput::Json(answer)),
-            Ok(V1Reply::Forwarded(reply)) => Ok(HandlerOutput::Forwarded(reply)),
+            Ok(V1Reply::Forwarded(reply)) => {
+                let is_refused = reply.status().as_u16() >= 400;
+                let order_id = is_refused.then(|| named_order(route, &body, query)).flatten();
+                Ok(HandlerOutput::Forwarded(reply, order_id))
+            }
             Err(error) => Err(Failure { error, order_id: named_order(route, &body, query) }),
         }
     }

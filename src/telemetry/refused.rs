@@ -2,7 +2,8 @@
 //! (contract section 13, `/requests`). They are kept in memory, and lost with the process.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Serialize, Serializer};
@@ -21,7 +22,7 @@ const BYTES: usize = 8 * 1024 * 1024;
 const UNIT: usize = BYTES.div_ceil(REQUESTS);
 
 /// The most bytes of the requests whose caller was not authenticated: 2,000 requests.
-const UNPROVEN_BYTES: usize = 2_000 * UNIT;
+const OTHERS_BYTES: usize = 2_000 * UNIT;
 
 /// The most characters of a text that a caller chose. Ids are shorter.
 const TEXT_CHARS: usize = 256;
@@ -36,6 +37,8 @@ pub struct RefusedRequest {
     pub request_id: Box<str>,
     /// The merchant whose key was used.
     pub merchant: Option<Box<str>>,
+    /// Whether a signature proved it.
+    pub authenticated: bool,
     /// The request method.
     pub method: Box<str>,
     /// The route's name.
@@ -54,6 +57,7 @@ pub struct RefusedRequest {
     pub peer: IpAddr,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn serialize_time<S: Serializer>(at: &UnixMillis, serializer: S) -> Result<S::Ok, S::Error> {
     let mut text = String::new();
     write_time(&mut text, *at);
@@ -61,13 +65,14 @@ fn serialize_time<S: Serializer>(at: &UnixMillis, serializer: S) -> Result<S::Ok
 }
 
 impl RefusedRequest {
-    /// Makes it of the request's access line; `order_id` is the one that the request names.
+    /// Makes it of the request's access line, the order that it names, and whether its caller was authenticated.
     #[must_use]
-    pub fn of(line: &AccessLine<'_>, order_id: Option<&OrderId>) -> Self {
+    pub fn of(line: &AccessLine<'_>, order_id: Option<&OrderId>, authenticated: bool) -> Self {
         Self {
             at: line.time,
             request_id: loggable(line.request_id).into(),
             merchant: line.merchant.map(Into::into),
+            authenticated,
             method: line.method.into(),
             route: line.route,
             status: line.status,
@@ -108,13 +113,13 @@ pub struct RefusedQuery {
 
 impl RefusedQuery {
     fn matches(&self, request: &RefusedRequest) -> bool {
-        self.request_id.as_ref().is_none_or(|id| *id == request.request_id)
+        self.request_id.as_ref().is_none_or(|id| *loggable(id) == *request.request_id)
             && self.merchant.as_ref().is_none_or(|id| request.merchant.as_ref() == Some(id))
             && self.reason.as_ref().is_none_or(|reason| **reason == *request.reason)
     }
 }
 
-/// The requests of one merchant, or of all callers that were not authenticated, oldest first.
+/// The requests of one sender, oldest first.
 #[derive(Debug, Default)]
 struct Queue {
     entries: VecDeque<Entry>,
@@ -129,45 +134,54 @@ struct Entry {
     bytes: usize,
 }
 
-impl Queue {
-    fn push(&mut self, entry: Entry) {
+/// The queues of senders of one kind.
+#[derive(Debug)]
+struct Queues<S> {
+    by_sender: HashMap<S, Queue>,
+    bytes: usize,
+}
+
+impl<S> Default for Queues<S> {
+    fn default() -> Self {
+        Self { by_sender: HashMap::new(), bytes: 0 }
+    }
+}
+
+impl<S: Clone + Eq + Hash> Queues<S> {
+    fn push(&mut self, sender: S, entry: Entry) {
+        let queue = self.by_sender.entry(sender).or_default();
         self.bytes += entry.bytes;
-        self.entries.push_back(entry);
+        queue.bytes += entry.bytes;
+        queue.entries.push_back(entry);
     }
 
-    /// Drops the oldest request; returns its bytes.
-    fn drop_oldest(&mut self) -> usize {
-        let bytes = self.entries.pop_front().map_or(0, |entry| entry.bytes);
-        self.bytes -= bytes;
-        bytes
+    /// Drops the oldest requests of the sender that has most, until all take at most `limit` bytes. A sender loses none to
+    /// another that has more.
+    fn shrink_to(&mut self, limit: usize) {
+        while self.bytes > limit {
+            let Some((sender, queue)) = self.by_sender.iter_mut().max_by_key(|(_, queue)| queue.bytes) else { return };
+            let dropped = queue.entries.pop_front().map_or(0, |entry| entry.bytes);
+            queue.bytes -= dropped;
+            self.bytes -= dropped;
+            if queue.entries.is_empty() {
+                let sender = sender.clone();
+                self.by_sender.remove(&sender);
+            }
+        }
     }
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    unproven: Queue,
-    merchants: HashMap<Box<str>, Queue>,
-    bytes: usize,
+    /// By merchant.
+    authenticated: Queues<Box<str>>,
+    /// By address.
+    others: Queues<IpAddr>,
     last_number: u64,
 }
 
-impl Kept {
-    /// Drops the oldest requests of the merchant that has most, until all fit. A merchant loses none to another that has
-    /// more.
-    fn make_room(&mut self) {
-        while self.unproven.bytes > UNPROVEN_BYTES {
-            self.bytes -= self.unproven.drop_oldest();
-        }
-        while self.bytes > BYTES {
-            let Some(largest) = self.merchants.values_mut().max_by_key(|queue| queue.bytes) else { return };
-            self.bytes -= largest.drop_oldest();
-        }
-        self.merchants.retain(|_, queue| !queue.entries.is_empty());
-    }
-}
-
 /// Keeps the last refused requests of the process: at most 10,000, in 8 MiB. At most 2,000 are of callers that were not
-/// authenticated; when there is no room, the merchant with the most loses its oldest.
+/// authenticated. When there is no room, the merchant, or the address, with the most loses its oldest.
 #[derive(Debug, Default)]
 pub struct RefusedRequests(Mutex<Kept>);
 
@@ -176,29 +190,28 @@ impl RefusedRequests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request. Without a proof, the merchant is only the one that the caller named.
-    pub fn add(&self, mut request: RefusedRequest, is_proven: bool) {
-        let bytes = request.bound();
+    /// Adds a request.
+    pub fn add(&self, mut request: RefusedRequest) {
+        let (bytes, peer) = (request.bound(), network(request.peer));
+        let merchant = request.merchant.clone().filter(|_| request.authenticated);
         let mut kept = self.kept();
         kept.last_number += 1;
-        kept.bytes += bytes;
-        let merchant = request.merchant.clone().filter(|_| is_proven);
         let entry = Entry { request: Arc::new(request), number: kept.last_number, bytes };
         match merchant {
-            Some(merchant) => kept.merchants.entry(merchant).or_default().push(entry),
-            None => kept.unproven.push(entry),
+            Some(merchant) => kept.authenticated.push(merchant, entry),
+            None => kept.others.push(peer, entry),
         }
-        if kept.bytes > BYTES || kept.unproven.bytes > UNPROVEN_BYTES {
-            kept.make_room();
-        }
+        kept.others.shrink_to(OTHERS_BYTES);
+        let left = BYTES - kept.others.bytes;
+        kept.authenticated.shrink_to(left);
     }
 
     /// Returns the requests of a query, the newest first.
     #[must_use]
     pub fn find(&self, query: &RefusedQuery) -> Vec<Arc<RefusedRequest>> {
         let kept = self.kept();
-        let entries = kept.merchants.values().chain([&kept.unproven]).flat_map(|queue| &queue.entries);
-        let found = entries.filter(|entry| query.matches(&entry.request));
+        let queues = kept.authenticated.by_sender.values().chain(kept.others.by_sender.values());
+        let found = queues.flat_map(|queue| &queue.entries).filter(|entry| query.matches(&entry.request));
         let mut found: Vec<_> = found.map(|entry| (entry.number, Arc::clone(&entry.request))).collect();
         drop(kept);
         found.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
@@ -206,15 +219,24 @@ impl RefusedRequests {
     }
 }
 
+/// Returns what one subscriber has: an IPv4 address, or the /64 of an IPv6 one.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(number: usize, merchant: &str) -> RefusedRequest {
+    fn refused(number: usize, merchant: &str, authenticated: bool) -> RefusedRequest {
         RefusedRequest {
             at: UnixMillis(1_772_409_600_007),
             request_id: format!("request-{number}").into(),
             merchant: Some(merchant.into()),
+            authenticated,
             method: "POST".into(),
             route: "payin",
             status: 401,
@@ -234,9 +256,9 @@ mod tests {
     fn requests_are_found_newest_first() {
         let kept = RefusedRequests::default();
         for number in 0..10 {
-            kept.add(refused(number, if number % 2 == 0 { "acme" } else { "beta" }), number % 3 == 0);
+            kept.add(refused(number, if number % 2 == 0 { "acme" } else { "beta" }, number % 3 == 0));
         }
-        kept.add(RefusedRequest { reason: "timestamp", ..refused(10, "acme") }, true);
+        kept.add(RefusedRequest { reason: "timestamp", ..refused(10, "acme", true) });
         let ids = |query: RefusedQuery| -> Vec<_> {
             let found = kept.find(&RefusedQuery { limit: 4, ..query });
             found.iter().map(|request| request.request_id["request-".len()..].parse::<u32>().unwrap()).collect()
@@ -253,19 +275,24 @@ mod tests {
     fn no_caller_pushes_out_the_requests_of_another() {
         let kept = RefusedRequests::default();
         for number in 0..900 {
-            kept.add(refused(number, "small"), true);
+            kept.add(refused(number, "small", true));
+        }
+        for number in 0..90 {
+            let peer = IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, number]);
+            kept.add(RefusedRequest { peer, ..refused(0, "unproven, from another address", false) });
         }
         for number in 0..30_000 {
-            kept.add(refused(number, "acme"), true);
-            kept.add(refused(number, "named without a proof"), false);
+            kept.add(refused(number, "acme", true));
+            kept.add(refused(number, "unproven", false));
         }
         assert_eq!(of_merchant(&kept, "small"), 900);
-        assert_eq!(of_merchant(&kept, "named without a proof"), 2_000);
+        assert_eq!(of_merchant(&kept, "unproven, from another address"), 90);
+        assert_eq!(of_merchant(&kept, "unproven"), 2_000 - 90);
         let all = BYTES / UNIT;
         assert!(all <= REQUESTS);
         assert_eq!(of_merchant(&kept, "acme"), all - 2_000 - 900, "what others do not need");
         for number in 0..20 * 1_000 {
-            kept.add(refused(number, &format!("merchant {}", number % 20)), true);
+            kept.add(refused(number, &format!("merchant {}", number % 20), true));
         }
         let share = (all - 2_000) / 22;
         for merchant in ["acme", "small", "merchant 0", "merchant 19"] {
@@ -282,10 +309,10 @@ mod tests {
             request_id: long.clone(),
             member: Some(long.clone()),
             order_id: Some(long),
-            ..refused(0, "acme")
+            ..refused(0, "acme", true)
         };
         for _ in 0..REQUESTS {
-            kept.add(long.clone(), true);
+            kept.add(long.clone());
         }
         let found = kept.find(&RefusedQuery { limit: usize::MAX, ..RefusedQuery::default() });
         let bytes = 3 * 2 * TEXT_CHARS;
@@ -293,6 +320,6 @@ mod tests {
         for text in [Some(&found[0].request_id), found[0].member.as_ref(), found[0].order_id.as_ref()] {
             assert_eq!(text.map(|text| text.chars().count()), Some(TEXT_CHARS));
         }
-        assert!(kept.kept().bytes <= BYTES);
+        assert!(kept.kept().authenticated.bytes <= BYTES);
     }
 }

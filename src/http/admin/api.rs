@@ -58,7 +58,7 @@ pub(super) async fn readiness(context: &AdminContext<'_>) -> HandlerResult {
 }
 
 /// Answers `GET /api/requests`: the last refused and failed requests of this process, the newest first.
-pub(super) async fn requests(context: &AdminContext<'_>) -> HandlerResult {
+pub(super) fn requests(context: &AdminContext<'_>) -> HandlerResult {
     let [request_id, merchant, reason, limit] =
         given(context.request.query, ["request_id", "merchant", "reason", "limit"])?;
     let limit = read_limit(&limit)?.unwrap_or(DEFAULT_LIMIT);

@@ -95,7 +95,7 @@ pub(super) const ROUTES: &[AdminRoute] = &[
     api(Get, "/api/rules", Viewer, |context| Box::pin(async move { Ok(reply::document(&context.source.rules())) })),
     api(Post, "/api/rules/reload", Operator, |context| Box::pin(api::reload(context))),
     api(Get, "/api/readiness", Viewer, |context| Box::pin(api::readiness(context))),
-    api(Get, "/api/requests", Viewer, |context| Box::pin(api::requests(context))),
+    api(Get, "/api/requests", Viewer, |context| Box::pin(async move { api::requests(context) })),
     api(Get, "/api/callbacks", Viewer, |context| Box::pin(api::callbacks(context))),
     api(Post, "/api/callbacks/resend", Operator, |context| Box::pin(api::resend_failed(context))),
     api(Post, "/api/callbacks/sample", Operator, |context| Box::pin(api::sample(context))),

@@ -559,13 +559,14 @@ impl Fixtures {
         let request = |number: u16| RefusedRequest {
             at: ago(i64::from(number)),
             request_id: self.boxed("0190f4a1c2d3"),
-            merchant: (number % 3 > 0).then(|| self.boxed("acme")),
+            merchant: (!number.is_multiple_of(3)).then(|| self.boxed("acme")),
+            authenticated: !number.is_multiple_of(2),
             method: self.boxed("POST"),
             route: "payin",
             status: 400 + number % 30,
             reason: "shape",
-            member: (number % 2 > 0).then(|| self.boxed("amount")),
-            order_id: (number % 2 > 0).then(|| self.boxed("NW-2026-004712")),
+            member: (!number.is_multiple_of(2)).then(|| self.boxed("amount")),
+            order_id: (!number.is_multiple_of(2)).then(|| self.boxed("NW-2026-004712")),
             transaction_id: (number % 5 > 3).then(|| self.boxed("4111111111111111")),
             peer: "203.0.113.9".parse().unwrap(),
         };
