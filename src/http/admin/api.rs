@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::actions::{self, Audited};
 use super::console::requests::RequestFilter;
 use super::context::{AdminContext, HandlerResult};
@@ -16,6 +18,7 @@ use crate::domain::{Direction, MerchantId};
 use crate::error::RequestError;
 use crate::shadow::reported_merchants;
 use crate::store::{CallbackId, CallbackQuery, CallbackState, Resent};
+use crate::telemetry::RefusedRequest;
 use crate::v1::query::parameters;
 
 /// How many failed callbacks one request requeues without a `limit`.
@@ -57,13 +60,18 @@ pub(super) async fn readiness(context: &AdminContext<'_>) -> HandlerResult {
     Ok(reply::document(&report.selected(shop, kind)))
 }
 
+#[derive(Serialize)]
+struct RequestsDocument {
+    requests: Vec<Arc<RefusedRequest>>,
+}
+
 /// Answers `GET /api/requests`: the last refused and failed requests of this process, the newest first.
 pub(super) fn requests(context: &AdminContext<'_>) -> HandlerResult {
     let [request_id, merchant, reason, limit] =
         given(context.request.query, ["request_id", "merchant", "reason", "limit"])?;
     let limit = read_limit(&limit)?.unwrap_or(DEFAULT_LIMIT);
     let query = RequestFilter::of([request_id, merchant, reason]).query(limit)?;
-    Ok(reply::document(&serde_json::json!({ "requests": context.source.refused().find(&query) })))
+    Ok(reply::document(&RequestsDocument { requests: context.source.refused().find(&query) }))
 }
 
 /// Answers `GET /api/callbacks`: a slice of the list, the newest first.
