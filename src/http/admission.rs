@@ -93,9 +93,9 @@ impl GatewayState {
         let limits = &rules.gateway.limits;
         let path = head.uri.path();
         if context.client_hints.is_some() {
-            context.route = router::name_of_path(&rules, path);
             let allowed = self.page_requests.count(address, limits.pages_per_ip);
-            allowed.map_err(|retry_after| AdmissionError::PagesTooOften { retry_after })?;
+            let allowed = allowed.map_err(|retry_after| AdmissionError::PagesTooOften { retry_after });
+            allowed.inspect_err(|_| context.route = router::name_of_path(&rules, path))?;
         }
         let found = router::find(&rules, &head.method, path)
             .inspect_err(|_| context.route = router::name_of_path(&rules, path))?;

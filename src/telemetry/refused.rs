@@ -101,7 +101,7 @@ impl RefusedRequest {
 /// Selects refused requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RefusedQuery {
-    /// With this request id.
+    /// With this request id, card numbers masked as [`RefusedRequest::request_id`].
     pub request_id: Option<Box<str>>,
     /// With a key of this merchant.
     pub merchant: Option<Box<str>>,
@@ -113,7 +113,7 @@ pub struct RefusedQuery {
 
 impl RefusedQuery {
     fn matches(&self, request: &RefusedRequest) -> bool {
-        self.request_id.as_ref().is_none_or(|id| *loggable(id) == *request.request_id)
+        self.request_id.as_ref().is_none_or(|id| *id == request.request_id)
             && self.merchant.as_ref().is_none_or(|id| request.merchant.as_ref() == Some(id))
             && self.reason.as_ref().is_none_or(|reason| **reason == *request.reason)
     }

@@ -8,6 +8,7 @@ use crate::console::ConsolePage;
 use crate::error::RequestError;
 use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled};
 use crate::http::admin::parameters::merchant;
+use crate::telemetry::access::loggable;
 use crate::telemetry::{RefusedQuery, RefusedRequest};
 
 /// The page of refused requests.
@@ -45,7 +46,7 @@ impl RequestFilter {
     pub(in crate::http::admin) fn query(&self, limit: usize) -> Result<RefusedQuery, RequestError> {
         let given = |text: &str| (!text.is_empty()).then(|| text.into());
         Ok(RefusedQuery {
-            request_id: given(&self.request_id),
+            request_id: given(&loggable(&self.request_id)),
             merchant: merchant(&self.merchant)?.map(|id| id.as_str().into()),
             reason: given(&self.reason),
             limit,
