@@ -1,7 +1,7 @@
 //! Rate limits by client address: for failed authentications (contract section 2, `unauthenticated_per_ip`) and for
 //! requests of customers' pages.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::state::{InMemoryState, NotKeyed};
 
-use crate::domain::{Quota, canonical_ip};
+use crate::domain::{Quota, subscriber_network};
 
 type Limiter<K, S, C> = RateLimiter<K, S, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
@@ -35,17 +35,9 @@ pub struct PerAddress<C: Clock = DefaultClock> {
 #[derive(Debug)]
 struct Counts<C: Clock> {
     quota: Quota,
-    by_source: Limiter<Source, DashMapStateStore<Source>, C>,
+    by_source: Limiter<IpAddr, DashMapStateStore<IpAddr>, C>,
     overflow: Limiter<NotKeyed, InMemoryState, C>,
     cleaned_at: Mutex<C::Instant>,
-}
-
-/// The unit of counting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Source {
-    V4(Ipv4Addr),
-    /// The upper half of an IPv6 address.
-    V6Network([u16; 4]),
 }
 
 impl PerAddress {
@@ -70,7 +62,7 @@ impl<C: Clock + Clone> PerAddress<C> {
         let counts = self.counts(quota);
         let now = self.clock.now();
         let checked = if counts.has_room(self.tracked, now) {
-            counts.by_source.check_key(&Source::of(address))
+            counts.by_source.check_key(&subscriber_network(address))
         } else {
             counts.overflow.check()
         };
@@ -109,18 +101,6 @@ impl<C: Clock + Clone> Counts<C> {
         *cleaned_at = now;
         self.by_source.retain_recent();
         self.by_source.len() < tracked
-    }
-}
-
-impl Source {
-    fn of(address: IpAddr) -> Self {
-        match canonical_ip(address) {
-            IpAddr::V4(address) => Self::V4(address),
-            IpAddr::V6(address) => {
-                let [first, second, third, fourth, ..] = address.segments();
-                Self::V6Network([first, second, third, fourth])
-            }
-        }
     }
 }
 

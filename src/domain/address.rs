@@ -45,6 +45,15 @@ pub fn canonical_ip(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
+/// Returns what one subscriber has, by which requests are counted: an IPv4 address, or the /64 of an IPv6 one.
+#[must_use]
+pub fn subscriber_network(address: IpAddr) -> IpAddr {
+    match canonical_ip(address) {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

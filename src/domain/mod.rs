@@ -29,7 +29,7 @@ mod url;
 mod wide;
 
 pub use account::{AccountNumber, masked};
-pub use address::{CustomerIp, canonical_ip};
+pub use address::{CustomerIp, canonical_ip, subscriber_network};
 pub use amount::{Amount, AmountNumber};
 pub(crate) use deceptive::{escaped_where, is_deceptive, visible};
 pub use digits::{Digits, push_hex};

@@ -3,14 +3,14 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Serialize, Serializer};
 
 use super::access::{AccessLine, loggable, write_time};
 use super::cards::without_cards;
-use crate::domain::{OrderId, UnixMillis};
+use crate::domain::{OrderId, UnixMillis, subscriber_network};
 
 /// The most requests that are kept.
 const REQUESTS: usize = 10_000;
@@ -192,7 +192,7 @@ impl RefusedRequests {
 
     /// Adds a request.
     pub fn add(&self, mut request: RefusedRequest) {
-        let (bytes, peer) = (request.bound(), network(request.peer));
+        let (bytes, peer) = (request.bound(), subscriber_network(request.peer));
         let merchant = request.merchant.clone().filter(|_| request.authenticated);
         let mut kept = self.kept();
         kept.last_number += 1;
@@ -216,14 +216,6 @@ impl RefusedRequests {
         drop(kept);
         found.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
         found.into_iter().take(query.limit).map(|(_, request)| request).collect()
-    }
-}
-
-/// Returns what one subscriber has: an IPv4 address, or the /64 of an IPv6 one.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
     }
 }
 

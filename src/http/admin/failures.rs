@@ -1,12 +1,11 @@
 //! Counts failed sign-ins by address.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::request::PeerAddress;
-use crate::domain::canonical_ip;
+use crate::domain::subscriber_network;
 
 /// How many failures an address may have within [`WITHIN`].
 pub(super) const ALLOWED: usize = 10;
@@ -50,10 +49,7 @@ impl Failures {
 
 fn network(address: PeerAddress) -> PeerAddress {
     match address {
-        PeerAddress::Ip(address) => PeerAddress::Ip(match canonical_ip(address) {
-            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
-            address @ IpAddr::V4(_) => address,
-        }),
+        PeerAddress::Ip(address) => PeerAddress::Ip(subscriber_network(address)),
         PeerAddress::Unix => PeerAddress::Unix,
     }
 }
