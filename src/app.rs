@@ -5,7 +5,7 @@ mod incomplete_ids;
 mod life;
 mod live_tls;
 mod notify;
-mod operations;
+mod process_control;
 mod reloads;
 
 use std::io;
@@ -41,7 +41,7 @@ use crate::telemetry::{AccessLog, Metrics, RefusedRequests};
 use life::Life;
 use live_tls::LiveTls;
 use notify::ServiceManager;
-use operations::Operations;
+use process_control::ProcessControl;
 use reloads::ReloadCause;
 
 /// How long background work may take to finish during a drain; callbacks may take longer (see `Process::drain`).
@@ -110,7 +110,7 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
 struct Process {
     deps: Deps,
     rules: Arc<LiveRules>,
-    operations: Arc<Operations>,
+    control: Arc<ProcessControl>,
     checks: Arc<ShadowChecks>,
     listener: Handle,
     admin: AdminListen,
@@ -213,34 +213,34 @@ impl Process {
             trim_idle_after: listener::TRIM_IDLE_AFTER,
         };
         let listener = socket.serve(gateway, settings).map_err(StartError::other)?;
-        let operations = Arc::new(Operations::new(deps.clone(), Arc::clone(&rules), tls, listener.slots(), refused));
-        operations.check_ids();
+        let control = Arc::new(ProcessControl::new(deps.clone(), Arc::clone(&rules), tls, listener.slots(), refused));
+        control.check_ids();
         let mut tasks = JoinSet::new();
         let admin_listen = admin.listen().clone();
-        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), admin_tls, Arc::clone(&deps.random)));
-        tasks.spawn(Arc::clone(&operations).reload_on_change());
-        tasks.spawn(Arc::clone(&operations).check_each_minute());
-        tasks.spawn(Arc::clone(&operations).record_history());
+        tasks.spawn(admin.serve(Arc::new(Arc::clone(&control)), admin_tls, Arc::clone(&deps.random)));
+        tasks.spawn(Arc::clone(&control).reload_on_change());
+        tasks.spawn(Arc::clone(&control).check_each_minute());
+        tasks.spawn(Arc::clone(&control).record_history());
         let (workers, stop_workers) = start_workers(callbacks, work);
         let admin = admin_listen;
-        Ok(Self { deps, rules, operations, checks, listener, admin, tasks, workers, stop_workers })
+        Ok(Self { deps, rules, control, checks, listener, admin, tasks, workers, stop_workers })
     }
 
     /// Serves until a signal, then drains (contract section 1).
     async fn serve(mut self, mut signals: Signals, manager: ServiceManager) -> Ended {
         let manager = Arc::new(manager);
-        let operations = Arc::clone(&self.operations);
-        manager.ready(|| operations.status()).await;
+        let control = Arc::clone(&self.control);
+        manager.ready(|| control.status()).await;
         self.keep_alive(Arc::clone(&manager));
         while let Received::Reload = signals.next().await {
-            manager.reloading(|| operations.status()).await;
-            self.operations.reload(ReloadCause::Signal).await;
-            manager.ready(|| operations.status()).await;
+            manager.reloading(|| control.status()).await;
+            self.control.reload(ReloadCause::Signal).await;
+            manager.ready(|| control.status()).await;
         }
         tracing::info!("draining; a second signal ends the process at once");
-        self.operations.start_draining();
+        self.control.start_draining();
         self.listener.disconnect_clients();
-        manager.stopping(|| operations.status()).await;
+        manager.stopping(|| control.status()).await;
         tokio::select! {
             ended = self.drain() => ended,
             () = signals.next_ending() => {
@@ -254,10 +254,10 @@ impl Process {
     fn keep_alive(&mut self, manager: Arc<ServiceManager>) {
         let life = Life {
             listener: self.listener.watchdog(),
-            operations: Arc::clone(&self.operations),
+            control: Arc::clone(&self.control),
             store_is_inside: matches!(self.rules.current().gateway.store.url, StoreUrl::Sqlite(_)),
         };
-        self.tasks.spawn(async move { manager.keep_alive(|| life.proof(), || life.operations.status()).await });
+        self.tasks.spawn(async move { manager.keep_alive(|| life.proof(), || life.control.status()).await });
     }
 
     async fn drain(mut self) -> Ended {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::operations::Operations;
+use super::process_control::ProcessControl;
 use crate::http::listener::Watchdog;
 
 /// How long to wait for a store outside the process before the status reports that it is silent.
@@ -18,7 +18,7 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The parts of the process whose progress is checked.
 pub(super) struct Life {
     pub listener: Watchdog,
-    pub operations: Arc<Operations>,
+    pub control: Arc<ProcessControl>,
     /// Whether the store runs on threads of this process.
     pub store_is_inside: bool,
 }
@@ -27,9 +27,9 @@ impl Life {
     /// Completes once every part that a restart would repair has made progress. It runs on the main runtime, and so
     /// proves that one too.
     pub(super) async fn proof(&self) {
-        let store = store_reply(self.store_is_inside, self.operations.probe());
+        let store = store_reply(self.store_is_inside, self.control.probe());
         let ((), store) = tokio::join!(self.listener.probe(), store);
-        self.operations.set_store_problem(store.err());
+        self.control.set_store_problem(store.err());
     }
 }
 

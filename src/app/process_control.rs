@@ -30,7 +30,7 @@ const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The process as the admin listener, the signals and the file watcher see it.
-pub struct Operations {
+pub struct ProcessControl {
     deps: Deps,
     rules: Arc<LiveRules>,
     reloads: Reloads,
@@ -53,7 +53,7 @@ struct Probed {
     result: Result<(), String>,
 }
 
-impl Operations {
+impl ProcessControl {
     pub fn new(
         deps: Deps,
         rules: Arc<LiveRules>,
@@ -84,8 +84,8 @@ impl Operations {
 
     /// Reloads the rules, off the runtime's thread, and returns the result.
     pub async fn reload(self: &Arc<Self>, cause: ReloadCause) -> RulesInfo {
-        let operations = Arc::clone(self);
-        match tokio::task::spawn_blocking(move || operations.reload_blocking(cause)).await {
+        let control = Arc::clone(self);
+        match tokio::task::spawn_blocking(move || control.reload_blocking(cause)).await {
             Ok(info) => info,
             Err(panic) => {
                 tracing::error!(%panic, "a reload panicked; the rules stay as they were");
@@ -167,7 +167,7 @@ impl Operations {
     }
 }
 
-impl Operations {
+impl ProcessControl {
     async fn send_sample(&self, request: SampleRequest) -> Result<Sampled, String> {
         let rules = self.rules.current();
         let merchant =
@@ -202,7 +202,7 @@ async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store
     probe.await.unwrap_or_else(|panic| Err(panic.to_string()))
 }
 
-impl AdminSource for Arc<Operations> {
+impl AdminSource for Arc<ProcessControl> {
     fn ready(&self) -> Pending<'_, Result<(), String>> {
         Box::pin(self.check_ready())
     }
@@ -216,7 +216,7 @@ impl AdminSource for Arc<Operations> {
     }
 
     fn reload(&self) -> Pending<'_, RulesInfo> {
-        Box::pin(Operations::reload(self, ReloadCause::Request))
+        Box::pin(ProcessControl::reload(self, ReloadCause::Request))
     }
 
     fn metrics(&self) -> String {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     /// Writes rules to `rules`, and certificates beside them.
-    fn operations(directory: &Path) -> Arc<Operations> {
+    fn process_control(directory: &Path) -> Arc<ProcessControl> {
         let path = directory.join("rules");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("gateway.toml"), "[tls]\ngenerate = true\n").unwrap();
@@ -308,48 +308,48 @@ mod tests {
         let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
         let deps = Deps::over(store(directory), live.current(), Arc::new(SystemClock));
         let slots = ConnectionSlots::new(tls.settings(), Arc::default());
-        Arc::new(Operations::new(deps, live, tls, slots, Arc::default()))
+        Arc::new(ProcessControl::new(deps, live, tls, slots, Arc::default()))
     }
 
     #[tokio::test]
     async fn files_outside_the_rules_are_stale_until_they_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let certs = directory.path().join("certs");
-        let operations = operations(directory.path());
-        operations.reload_blocking(ReloadCause::Request);
-        assert!(operations.rules.changes().is_none());
+        let control = process_control(directory.path());
+        control.reload_blocking(ReloadCause::Request);
+        assert!(control.rules.changes().is_none());
         // A hard link: the watched directory reports no change.
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
-        operations.reload_blocking(ReloadCause::Request);
+        control.reload_blocking(ReloadCause::Request);
         for text in ["half", ""] {
             fs::write(directory.path().join("other.pem"), text).unwrap();
-            assert!(operations.rules.changes().is_some(), "the certificate changed");
-            operations.reload_blocking(ReloadCause::Request);
-            assert!(operations.rules.changes().is_none(), "it was read, although it was rejected");
+            assert!(control.rules.changes().is_some(), "the certificate changed");
+            control.reload_blocking(ReloadCause::Request);
+            assert!(control.rules.changes().is_none(), "it was read, although it was rejected");
         }
         let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n";
         fs::write(directory.path().join("rules/gateway.toml"), gateway).unwrap();
-        assert!(operations.rules.changes().is_some(), "a rule file changed");
-        operations.reload_blocking(ReloadCause::Request);
+        assert!(control.rules.changes().is_some(), "a rule file changed");
+        control.reload_blocking(ReloadCause::Request);
         assert!(
-            operations.rules.changes().is_none(),
+            control.rules.changes().is_none(),
             "a file that these rules name for the first time was stamped before it was read"
         );
         fs::rename(certs.join("ca.pem"), certs.join("gone.pem")).unwrap();
-        assert!(operations.rules.changes().is_some(), "the file is gone");
-        operations.deps.store.close().await.unwrap();
+        assert!(control.rules.changes().is_some(), "the file is gone");
+        control.deps.store.close().await.unwrap();
     }
 
     #[tokio::test]
     async fn a_certificate_change_is_found_without_a_file_event() {
         let directory = tempfile::tempdir().unwrap();
         let certs = directory.path().join("certs");
-        let operations = operations(directory.path());
+        let control = process_control(directory.path());
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
-        let _watching = tokio::spawn(Arc::clone(&operations).reload_on_change());
+        let _watching = tokio::spawn(Arc::clone(&control).reload_on_change());
         fs::write(directory.path().join("other.pem"), "half").unwrap();
-        until("it is found", || operations.reloads.info().certificate.error.is_some()).await;
-        operations.deps.store.close().await.unwrap();
+        until("it is found", || control.reloads.info().certificate.error.is_some()).await;
+        control.deps.store.close().await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
