@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::outcome::CliError;
 use crate::clock::{Clock, Random, SystemRandomness};
-use crate::store::{ActionId, AuditTrail, BeginOutcome, FormKey, NewAction, StoreError};
+use crate::store::{ActionId, AuditTrail, BeginOutcome, IdempotencyKey, NewAction, StoreError};
 
 /// Writes the rows of one command.
 pub(super) struct CommandTrail<'a> {
@@ -38,7 +38,7 @@ impl CommandTrail<'_> {
             target: target.into(),
             parameters,
             rules_version: self.rules_version.into(),
-            form: Some(FormKey::draw(&random)),
+            idempotency_key: Some(IdempotencyKey::draw(&random)),
         }
     }
 

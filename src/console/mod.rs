@@ -5,7 +5,7 @@
 //! Every value is escaped, every page works without scripts, and no page has an inline script or style.
 //!
 //! Links and forms use the paths of the contract's table. The forms post to `/sign-in`, `/sign-out`, `/rules/reload`,
-//! `/callbacks/{id}/resend`, `/callbacks/resend`, `/callbacks/sample` and `/explain`, with the one-time key of the page in
+//! `/callbacks/{id}/resend`, `/callbacks/resend`, `/callbacks/sample` and `/explain`, with the idempotency key of the page in
 //! the field `form`. Filters are query parameters of the same names.
 
 mod format;

@@ -78,7 +78,7 @@ pub use outbox::{
 pub use rows::task::TaskKind;
 pub use secret_file::secret_file;
 pub use tasks::{Misdated, MisdatedWaits};
-pub use trail::{ActionEnd, ActionId, ActionQuery, ActionRecord, AuditTrail, BeginOutcome, FormKey, NewAction};
+pub use trail::{ActionEnd, ActionId, ActionQuery, ActionRecord, AuditTrail, BeginOutcome, IdempotencyKey, NewAction};
 pub use vault::Rewrapped;
 pub use vault::VaultError;
 

@@ -25,15 +25,15 @@ use crate::clock::Random;
 use crate::domain::{TransactionId, UnixMillis};
 use crate::telemetry::without_cards;
 
-/// The number of an action; ascends with time.
+/// The id of an action; ascends with time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(pub i64);
 
 impl ActionId {
-    /// The bits of a number below its time.
+    /// The bits of an id below its time.
     const MASK_BELOW_TIME: u64 = (1 << 22) - 1;
 
-    /// Draws the number of an action that begins at a time. It has the form of a `transaction_id`, so that nodes need
+    /// Draws the id of an action that begins at a time. It has the form of a `transaction_id`, so that nodes need
     /// not agree on it.
     fn draw(at: UnixMillis, random: &dyn Random) -> Self {
         let below = random.number() & Self::MASK_BELOW_TIME;
@@ -41,11 +41,11 @@ impl ActionId {
     }
 }
 
-/// The one-time key of a form: a form that is sent twice acts once. Written as 32 lowercase hexadecimal digits.
+/// The idempotency key of a form: a form that is sent twice acts once. Written as 32 lowercase hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FormKey(pub [u8; 16]);
+pub struct IdempotencyKey(pub [u8; 16]);
 
-impl FormKey {
+impl IdempotencyKey {
     /// Draws the key of a new form.
     #[must_use]
     pub fn draw(random: &dyn Random) -> Self {
@@ -81,7 +81,7 @@ impl FormKey {
     }
 }
 
-impl fmt::Display for FormKey {
+impl fmt::Display for IdempotencyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hex::encode(self.0))
     }
@@ -111,7 +111,7 @@ pub struct NewAction {
     /// The version of the rules in force.
     pub rules_version: Box<str>,
     /// The key of the form, or of the repeatable request.
-    pub form: Option<FormKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
 }
 
 impl NewAction {
@@ -136,7 +136,7 @@ impl NewAction {
             target: text(&self.target),
             parameters: serde_json::Value::Object(parameters.collect()).to_string().into(),
             rules_version: text(&self.rules_version),
-            form: self.form,
+            idempotency_key: self.idempotency_key,
             end: None,
         }
     }
@@ -145,7 +145,7 @@ impl NewAction {
 /// An action as stored, and as the console shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActionRecord {
-    /// Its number.
+    /// Its id.
     #[serde(skip)]
     pub id: ActionId,
     /// When it began.
@@ -169,7 +169,7 @@ pub struct ActionRecord {
     pub rules_version: Box<str>,
     /// The key of the form that was sent.
     #[serde(skip)]
-    pub form: Option<FormKey>,
+    pub idempotency_key: Option<IdempotencyKey>,
     /// Its end; `None`: unfinished.
     pub end: Option<ActionEnd>,
 }
@@ -275,9 +275,9 @@ impl ActionQuery {
         Self { user: self.user.map(text), action: self.action.map(text), ..self }
     }
 
-    /// Returns the least and the greatest number that match: a number contains the millisecond in which its action
+    /// Returns the least and the greatest id that match: an id contains the millisecond in which its action
     /// began.
-    pub(super) fn numbers(&self) -> (i64, i64) {
+    pub(super) fn id_range(&self) -> (i64, i64) {
         let first = self.since.map_or(i64::MIN, |since| TransactionId::first_of(since).to_stored());
         let last = self.until.map_or(i64::MAX, |until| TransactionId::last_of(until).to_stored());
         (first, self.after.map_or(last, |after| last.min(after.0.saturating_sub(1))))
@@ -300,7 +300,7 @@ macro_rules! select_actions {
     ($rest:expr) => {
         concat!(
             "SELECT id, began_at, ended_at, user_name, role, address, request_id, action, target, parameters, \
-             rules_version, form, outcome FROM actions ",
+             rules_version, idempotency_key, outcome FROM actions ",
             $rest
         )
     };
@@ -319,24 +319,24 @@ impl ActionRecord {
             target: row.get(8)?,
             parameters: row.get(9)?,
             rules_version: row.get(10)?,
-            form: row.get::<Option<[u8; 16]>>(11)?.map(FormKey),
+            idempotency_key: row.get::<Option<[u8; 16]>>(11)?.map(IdempotencyKey),
             end: ActionEnd::of_columns(row.get(2)?, row.get(12)?)?,
         })
     }
 }
 
-/// Waits for a transaction that inserts the same form's key.
+/// Waits for a transaction that inserts the same idempotency key.
 const INSERT: Sql = sql!(
     "INSERT INTO actions (id, began_at, user_name, role, address, request_id, action, target, parameters, rules_version, \
-     form) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING"
+     idempotency_key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING"
 );
 
-/// The actions that have a number or a form's key.
-const SAME: Sql = sql!(select_actions!("WHERE id = ?1 OR form = ?2"));
+/// The actions that have an id or an idempotency key.
+const SAME: Sql = sql!(select_actions!("WHERE id = ?1 OR idempotency_key = ?2"));
 
-/// Inserts an action. Returns `None` if its number is taken.
+/// Inserts an action. Returns `None` if its id is taken.
 async fn begin<T: Transaction>(tx: &T, new: &ActionRecord) -> Result<Option<BeginOutcome>, T::Error> {
-    let form = new.form.as_ref().map(|FormKey(key)| key.as_slice());
+    let key = new.idempotency_key.as_ref().map(|IdempotencyKey(key)| key.as_slice());
     let columns = params![
         new.id.0,
         new.at,
@@ -348,16 +348,18 @@ async fn begin<T: Transaction>(tx: &T, new: &ActionRecord) -> Result<Option<Begi
         &new.target,
         &new.parameters,
         &new.rules_version,
-        form,
+        key,
     ];
     if tx.execute(INSERT, &columns).await? == 1 {
         return Ok(Some(BeginOutcome::New(new.id)));
     }
-    let same = tx.query(SAME, &params![new.id.0, form], ActionRecord::read).await?;
-    Ok(match same.into_iter().max_by_key(|row| row.form == new.form) {
+    let same = tx.query(SAME, &params![new.id.0, key], ActionRecord::read).await?;
+    Ok(match same.into_iter().max_by_key(|row| row.idempotency_key == new.idempotency_key) {
         // An earlier attempt of this transaction was committed, but its confirmation was lost.
         Some(row) if row.id == new.id && row.request_id == new.request_id => Some(BeginOutcome::New(new.id)),
-        Some(row) if row.form.is_some() && row.form == new.form => Some(BeginOutcome::Repeated(Box::new(row))),
+        Some(row) if row.idempotency_key.is_some() && row.idempotency_key == new.idempotency_key => {
+            Some(BeginOutcome::Repeated(Box::new(row)))
+        }
         Some(_) | None => None,
     })
 }
@@ -385,7 +387,7 @@ macro_rules! page {
     };
 }
 
-/// Select a page of actions. Parameters: the least and the greatest number, the limit, and the filters in the order of the
+/// Select a page of actions. Parameters: the least and the greatest id, the limit, and the filters in the order of the
 /// name.
 pub(super) const ALL: Sql = sql!(select_actions!("WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT ?3"));
 pub(super) const OF_USER: Sql = page!("actions_by_user", "user_name = ?4", "user_name", "?4", "user_name DESC");
@@ -406,7 +408,7 @@ async fn page<T: Transaction>(tx: &T, query: &ActionQuery) -> Result<Vec<ActionR
         (None, Some(_)) => OF_ACTION,
         (Some(_), Some(_)) => OF_USER_AND_ACTION,
     };
-    let (first, last) = query.numbers();
+    let (first, last) = query.id_range();
     let parameters = params![first, last, i64::try_from(query.limit).unwrap_or(i64::MAX)];
     let filters = [&query.user, &query.action].into_iter().flatten().map(Parameter::from);
     let parameters: Vec<_> = parameters.into_iter().chain(filters).collect();
@@ -427,9 +429,9 @@ mod tests {
     }
 
     #[test]
-    fn form_keys_round_trip() {
-        let key = FormKey::draw(&SystemRandomness::default());
-        assert_eq!(FormKey::parse(&key.to_string()), Some(key));
+    fn idempotency_keys_round_trip() {
+        let key = IdempotencyKey::draw(&SystemRandomness::default());
+        assert_eq!(IdempotencyKey::parse(&key.to_string()), Some(key));
         let scopes: [(_, &[_]); 6] = [
             (("a", "b", "c"), &[("d", "e")]),
             (("ab", "", "c"), &[("d", "e")]),
@@ -442,20 +444,20 @@ mod tests {
         assert!(keys.iter().all(|one| keys.iter().filter(|other| *other == one).count() == 1), "{keys:?}");
         assert_eq!(keys[0], key.scoped(("a", "b", "c"), [("d", "e")]));
         for wrong in ["", "00", "0g000000000000000000000000000000", "000000000000000000000000000000000"] {
-            assert_eq!(FormKey::parse(wrong), None, "{wrong}");
+            assert_eq!(IdempotencyKey::parse(wrong), None, "{wrong}");
         }
     }
 
     #[test]
-    fn numbers_are_within_their_times() {
+    fn ids_are_within_their_times() {
         let at = UnixMillis(1_790_000_000_000);
-        let ActionId(number) = ActionId::draw(at, &SystemRandomness::default());
+        let ActionId(id) = ActionId::draw(at, &SystemRandomness::default());
         let query = ActionQuery { since: Some(at), until: Some(at), ..ActionQuery::default() };
-        let (first, last) = query.numbers();
-        assert!((first..=last).contains(&number));
+        let (first, last) = query.id_range();
+        assert!((first..=last).contains(&id));
         assert_eq!(last - first, ActionId::MASK_BELOW_TIME.cast_signed());
-        assert_eq!(ActionQuery { after: Some(ActionId(first)), ..query }.numbers(), (first, first - 1));
-        assert_eq!(ActionQuery::default().numbers(), (i64::MIN, i64::MAX));
+        assert_eq!(ActionQuery { after: Some(ActionId(first)), ..query }.id_range(), (first, first - 1));
+        assert_eq!(ActionQuery::default().id_range(), (i64::MIN, i64::MAX));
     }
 
     #[test]

@@ -23,7 +23,7 @@ const SLICE: usize = 500;
 
 /// An action with its row.
 pub(super) struct Audited<T> {
-    /// The number of the row, which has the outcome when the action has ended; `None`: it takes long to write the row.
+    /// The id of the row, which has the outcome when the action has ended; `None`: it takes long to write the row.
     pub id: Option<ActionId>,
     /// What came of it; `None`: the same form was sent before, or the action takes longer than a request waits.
     pub done: Option<T>,
@@ -59,7 +59,7 @@ where
         target: target.into(),
         parameters,
         rules_version: source.rules().version.into(),
-        form: request.form.key().map(|key| key.scoped(scope, request.form.values())),
+        idempotency_key: request.form.idempotency_key().map(|key| key.scoped(scope, request.form.values())),
     };
     let source = Arc::clone(source);
     let begun = Arc::new(OnceLock::new());

@@ -25,8 +25,8 @@ pub(super) struct Chrome<'a> {
     pub rules_version: String,
     /// The version, commit and target of the running binary.
     pub build: &'a str,
-    /// The one-time key of the page's forms. Only one form of a page is sent, because the reply takes the page's place.
-    pub form_key: String,
+    /// The idempotency key of the page's forms. Only one form of a page is sent, because the reply takes the page's place.
+    pub idempotency_key: String,
     /// The ids and names of the merchants that a field of the page offers.
     pub merchants: Vec<(String, String)>,
 }

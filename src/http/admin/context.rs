@@ -17,13 +17,13 @@ use crate::build_info::BUILD;
 use crate::console::{self, ConsolePage};
 use crate::domain::MerchantId;
 use crate::error::RequestError;
-use crate::store::{ActionId, ActionQuery, ActionRecord, CallbackId, FormKey, StoreError};
+use crate::store::{ActionId, ActionQuery, ActionRecord, CallbackId, IdempotencyKey, StoreError};
 use crate::v1::query::parameter;
 
 /// How many rows a list shows.
 pub(super) const ROWS: usize = 50;
 
-/// The parameter of the action that led to a page: the number of its row in the audit trail.
+/// The parameter of the action that led to a page: the id of its row in the audit trail.
 const RESULT: &str = "result";
 
 /// How many merchants a field offers: a page has a bound.
@@ -117,12 +117,12 @@ impl AdminContext<'_> {
             node: self.source.node(),
             rules_version: info.version,
             build: &BUILD,
-            form_key: FormKey::draw(self.source.random()).to_string(),
+            idempotency_key: IdempotencyKey::draw(self.source.random()).to_string(),
             merchants: if offers_merchants { self.choices() } else { Vec::new() },
         }
     }
 
-    /// Returns the number of the action that led to this page.
+    /// Returns the id of the action that led to this page.
     pub(super) fn result_id(&self) -> Option<ActionId> {
         let [result] = self.parameters([RESULT]).ok()?;
         result.parse().ok().map(ActionId)

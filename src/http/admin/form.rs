@@ -10,10 +10,10 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::reply::Rejection;
-use crate::store::FormKey;
+use crate::store::IdempotencyKey;
 use crate::v1::query::form_fields;
 
-/// The field with the one-time key of a form.
+/// The field with the idempotency key of a form.
 const KEY_FIELD: &str = "form";
 
 /// The largest form, in bytes.
@@ -38,9 +38,9 @@ impl Form {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Returns the one-time key of the form; `None` when it has none, as the requests of programs.
-    pub(super) fn key(&self) -> Option<FormKey> {
-        self.get(KEY_FIELD).and_then(FormKey::parse)
+    /// Returns the idempotency key of the form; `None` when it has none, as the requests of programs.
+    pub(super) fn idempotency_key(&self) -> Option<IdempotencyKey> {
+        self.get(KEY_FIELD).and_then(IdempotencyKey::parse)
     }
 
     /// Returns the names and values, as they are used, of all fields but the key, sorted by name.
@@ -89,13 +89,13 @@ mod tests {
     #[test]
     fn a_forms_key_is_none_of_its_values() {
         let form = Form::parse(b"url=b&form=000102030405060708090a0b0c0d0e0f&kind=&order_id=+o+").unwrap();
-        assert_eq!(form.key(), FormKey::parse("000102030405060708090a0b0c0d0e0f"));
+        assert_eq!(form.idempotency_key(), IdempotencyKey::parse("000102030405060708090a0b0c0d0e0f"));
         let values = [("kind", ""), ("order_id", " o "), ("url", "b")];
         assert_eq!(form.values().collect::<Vec<_>>(), values);
         let pasted = Form::parse(b"url=+b%0A&kind=+&order_id=+o+").unwrap();
         assert_eq!(pasted.values().collect::<Vec<_>>(), values, "white space is no part of them");
         let programs = Form::default();
-        assert_eq!((programs.key(), programs.values().count()), (None, 0));
+        assert_eq!((programs.idempotency_key(), programs.values().count()), (None, 0));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! | `POST /api/callbacks/resend` | `{"resent","next"}`: queues failed callbacks again, 500 a request or `limit`. `state=failed` is required; `merchant`, `since`, `until`, `after` as above, until `next` is `null` |
 //! | `POST /api/callbacks/sample` | sends `merchant` a callback that is marked as a sample and not stored, and returns the outcome. `key` (whose secret signs), `kind` (`v1`, `v2`), `url` |
 //! | `/api/readiness` | whether merchants can move to v2, as `paybridge readiness --format json` prints it; `merchant`: this one alone; `shop` and `kind` (`payin`, `payout`) select rows |
-//! | `/`, `/rules`, `/merchants`, `/operations`, `/callbacks`, `/requests`, `/explain`, `/audit` and below | the console's pages ([`crate::console`]). `result`: the number of the action that led to one, whose outcome it shows |
+//! | `/`, `/rules`, `/merchants`, `/operations`, `/callbacks`, `/requests`, `/explain`, `/audit` and below | the console's pages ([`crate::console`]). `result`: the id of the action that led to one, whose outcome it shows |
 //! | `/sign-in`, `/sign-out` | the form that starts a session, and its end |
 //! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!

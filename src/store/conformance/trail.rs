@@ -1,7 +1,9 @@
 //! The audit trail.
 
 use super::*;
-use crate::store::{ActionEnd, ActionId, ActionQuery, ActionRecord, BeginOutcome, FormKey, NewAction, StoreError};
+use crate::store::{
+    ActionEnd, ActionId, ActionQuery, ActionRecord, BeginOutcome, IdempotencyKey, NewAction, StoreError,
+};
 
 fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
@@ -18,7 +20,7 @@ fn action(user: &str, action: &'static str, offset: i64) -> NewAction {
         target: "acme".into(),
         parameters: vec![("since", "1h".into()), ("merchant", "acme".into())],
         rules_version: "0123456789abcdef".into(),
-        form: None,
+        idempotency_key: None,
     }
 }
 
@@ -48,7 +50,7 @@ pub(in crate::store) async fn an_action_is_begun_and_ended(backend: &dyn TestBac
         target: "acme".into(),
         parameters: r#"{"merchant":"acme","since":"1h"}"#.into(),
         rules_version: "0123456789abcdef".into(),
-        form: None,
+        idempotency_key: None,
         end: None,
     };
     assert_eq!(all(&*store).await, std::slice::from_ref(&unfinished));
@@ -73,7 +75,7 @@ pub(in crate::store) async fn texts_of_an_action_are_bounded(backend: &dyn TestB
         request_id: CARD.into(),
         target: long.as_str().into(),
         parameters: vec![("note", CARD.into()), ("order_id", CARD.into())],
-        form: Some(FormKey([0; 16])),
+        idempotency_key: Some(IdempotencyKey([0; 16])),
         ..action("", "callbacks.sample", 0)
     };
     let id = begun(&*store, new.clone()).await;
@@ -96,14 +98,14 @@ pub(in crate::store) async fn texts_of_an_action_are_bounded(backend: &dyn TestB
 }
 
 pub(in crate::store) async fn a_form_acts_once(backend: &dyn TestBackend) {
-    let (store, other) = (backend.open().await, FormKey([2; 16]));
-    let form = FormKey([1; 16]);
-    let begin = |form, user: &'static str| {
+    let (store, other) = (backend.open().await, IdempotencyKey([2; 16]));
+    let key = IdempotencyKey([1; 16]);
+    let begin = |key, user: &'static str| {
         let store = Arc::clone(&store);
-        let new = NewAction { form: Some(form), ..action(user, ActionRecord::RESEND_CALLBACK, 0) };
+        let new = NewAction { idempotency_key: Some(key), ..action(user, ActionRecord::RESEND_CALLBACK, 0) };
         tokio::spawn(async move { store.begin_action(new).await.unwrap() })
     };
-    let tasks: Vec<_> = (0..24).map(|number| begin(form, if number % 2 == 0 { "ada" } else { "bob" })).collect();
+    let tasks: Vec<_> = (0..24).map(|number| begin(key, if number % 2 == 0 { "ada" } else { "bob" })).collect();
     let (mut new, mut repeated) = (Vec::new(), Vec::new());
     for task in tasks {
         match task.await.unwrap() {
@@ -116,9 +118,9 @@ pub(in crate::store) async fn a_form_acts_once(backend: &dyn TestBackend) {
     store.end_action(new[0], at(9), "done").await.unwrap();
     store.close().await.unwrap();
     let store = backend.open().await;
-    let later = NewAction { form: Some(form), ..action("cyd", "rules.reload", 99) };
+    let later = NewAction { idempotency_key: Some(key), ..action("cyd", "rules.reload", 99) };
     let BeginOutcome::Repeated(first) = store.begin_action(later).await.unwrap() else { panic!("it was sent before") };
-    assert_eq!((first.id, first.form, &*first.action), (new[0], Some(form), "callbacks.resend"));
+    assert_eq!((first.id, first.idempotency_key, &*first.action), (new[0], Some(key), "callbacks.resend"));
     assert_eq!(first.end, Some(ActionEnd { at: at(9), outcome: "done".into() }));
     assert_eq!(all(&*store).await.len(), 2);
 }

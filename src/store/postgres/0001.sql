@@ -265,22 +265,22 @@ CREATE TABLE complete_ids (
 -- The audit trail: the actions of operators, and the commands that change something. A row is written before the action
 -- takes effect, and never deleted.
 CREATE TABLE actions (
-  id            bigint PRIMARY KEY,           -- ascends with time, as a transaction_id does
-  began_at      bigint NOT NULL,
-  ended_at      bigint,                       -- NULL: unfinished
-  user_name     text COLLATE "C" NOT NULL,
-  role          text NOT NULL,                -- '': a command
-  address       text NOT NULL,                -- '': a command
-  request_id    text NOT NULL,
-  action        text COLLATE "C" NOT NULL,    -- the kind of action
-  target        text NOT NULL,
-  parameters    text NOT NULL,                -- JSON object of texts
-  rules_version text NOT NULL,
-  form          bytea,                        -- the one-time key of the form, 16 bytes; NULL: no form
-  outcome       text,                         -- for people; NULL: unfinished
+  id              bigint PRIMARY KEY,         -- ascends with time, as a transaction_id does
+  began_at        bigint NOT NULL,
+  ended_at        bigint,                     -- NULL: unfinished
+  user_name       text COLLATE "C" NOT NULL,
+  role            text NOT NULL,              -- '': a command
+  address         text NOT NULL,              -- '': a command
+  request_id      text NOT NULL,
+  action          text COLLATE "C" NOT NULL,  -- the kind of action
+  target          text NOT NULL,
+  parameters      text NOT NULL,              -- JSON object of texts
+  rules_version   text NOT NULL,
+  idempotency_key bytea,                      -- 16 bytes; NULL: none
+  outcome         text,                       -- for people; NULL: unfinished
   CONSTRAINT actions_end CHECK ((ended_at IS NULL) = (outcome IS NULL))
 );
-CREATE UNIQUE INDEX actions_by_form ON actions (form) WHERE form IS NOT NULL;
+CREATE UNIQUE INDEX actions_by_idempotency_key ON actions (idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX actions_by_user ON actions (user_name, id);
 CREATE INDEX actions_by_action ON actions (action, id);
 CREATE INDEX actions_by_both ON actions (user_name, action, id);

@@ -222,22 +222,22 @@ CREATE TABLE complete_ids (
 -- The audit trail: the actions of operators, and the commands that change something. A row is written before the action
 -- takes effect, and never deleted.
 CREATE TABLE actions (
-  id            INTEGER PRIMARY KEY,          -- ascends with time, as a transaction_id does
-  began_at      INTEGER NOT NULL,
-  ended_at      INTEGER,                      -- NULL: unfinished
-  user_name     TEXT NOT NULL,
-  role          TEXT NOT NULL,                -- '': a command
-  address       TEXT NOT NULL,                -- '': a command
-  request_id    TEXT NOT NULL,
-  action        TEXT NOT NULL,                -- the kind of action
-  target        TEXT NOT NULL,
-  parameters    TEXT NOT NULL,                -- JSON object of texts
-  rules_version TEXT NOT NULL,
-  form          BLOB,                         -- the one-time key of the form, 16 bytes; NULL: no form
-  outcome       TEXT,                         -- for people; NULL: unfinished
+  id              INTEGER PRIMARY KEY,        -- ascends with time, as a transaction_id does
+  began_at        INTEGER NOT NULL,
+  ended_at        INTEGER,                    -- NULL: unfinished
+  user_name       TEXT NOT NULL,
+  role            TEXT NOT NULL,              -- '': a command
+  address         TEXT NOT NULL,              -- '': a command
+  request_id      TEXT NOT NULL,
+  action          TEXT NOT NULL,              -- the kind of action
+  target          TEXT NOT NULL,
+  parameters      TEXT NOT NULL,              -- JSON object of texts
+  rules_version   TEXT NOT NULL,
+  idempotency_key BLOB,                       -- 16 bytes; NULL: none
+  outcome         TEXT,                       -- for people; NULL: unfinished
   CHECK ((ended_at IS NULL) = (outcome IS NULL))
 ) STRICT;
-CREATE UNIQUE INDEX actions_by_form ON actions (form) WHERE form IS NOT NULL;
+CREATE UNIQUE INDEX actions_by_idempotency_key ON actions (idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX actions_by_user ON actions (user_name, id);
 CREATE INDEX actions_by_action ON actions (action, id);
 CREATE INDEX actions_by_both ON actions (user_name, action, id);

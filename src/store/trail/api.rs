@@ -8,7 +8,7 @@ use crate::store::backend::{Backend, ReadKind};
 use crate::store::{StoreError, StoreFuture};
 use crate::telemetry::without_cards;
 
-/// How often a number is drawn for an action. A clash is rare, two in a row are rarer.
+/// How often an id is drawn for an action. A clash is rare, two in a row are rarer.
 const MAX_DRAWS: usize = 8;
 
 /// The durable audit trail. Each method is one transaction.
@@ -36,7 +36,7 @@ impl<B: Backend> AuditTrail for B {
                     return Ok(begun);
                 }
             }
-            Err(StoreError::Unavailable("no free number was found for an action".to_owned()))
+            Err(StoreError::Unavailable("no free id was found for an action".to_owned()))
         })
     }
 

@@ -15,7 +15,7 @@ fn action() -> NewAction {
         target: "".into(),
         parameters: Vec::new(),
         rules_version: "v".into(),
-        form: None,
+        idempotency_key: None,
     }
 }
 

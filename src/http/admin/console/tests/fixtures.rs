@@ -74,7 +74,7 @@ impl Fixtures {
             made_at: NOW,
             node: self.text("gw-2"),
             rules_version: self.text("3f9c2a7d10be"),
-            form_key: self.text("zk3Jq0V8bXw1s9Tn"),
+            idempotency_key: self.text("zk3Jq0V8bXw1s9Tn"),
             merchants: vec![(self.text("acme"), self.text("Acme Ltd"))],
             ..Chrome::default()
         }
@@ -535,7 +535,7 @@ impl Fixtures {
             target: self.boxed("cb_000000000000000700000000000000ff"),
             parameters: serde_json::json!({ "state": self.text("failed"), "order_id": order_id }).to_string().into(),
             rules_version: self.boxed("3f9c2a7d10be"),
-            form: None,
+            idempotency_key: None,
             end: (number % 5 != 1).then(|| ActionEnd { at: ago(0), outcome: self.boxed(outcome) }),
         }
     }
