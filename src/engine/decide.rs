@@ -82,7 +82,7 @@ pub fn check_rules(
         shop.account.check(account_number).map_err(refuse)?;
     }
     let failure = refused_customer(&shop.checks, request);
-    let Some(schema) = &shop.side(request.kind.direction()).schema else {
+    let Some(schema) = &shop.rules_of(request.kind.direction()).schema else {
         let sent = request.fields.reduced(&SchemaFields::Everything).text().into();
         let fields = Fields { sent, ..Fields::default() };
         return Ok(AcceptedRequest { shop, kept: SchemaFields::Everything, fields, drops_fields: false, failure });

@@ -27,9 +27,9 @@ pub struct Shop {
     /// The status record's `method` when the create request named no shop.
     pub payment_method: Option<Arc<str>>,
     /// The rules of deposits.
-    pub payin: ShopSide,
+    pub payin: DirectionRules,
     /// The rules of withdrawals.
-    pub payout: ShopSide,
+    pub payout: DirectionRules,
     /// The format of a withdrawal's `account_number`.
     pub account: AccountRule,
     /// Its payment checks (`[checks]`).
@@ -41,7 +41,7 @@ pub struct Shop {
 impl Shop {
     /// Returns the rules of one direction.
     #[must_use]
-    pub const fn side(&self, direction: Direction) -> &ShopSide {
+    pub const fn rules_of(&self, direction: Direction) -> &DirectionRules {
         match direction {
             Direction::Payin => &self.payin,
             Direction::Payout => &self.payout,
@@ -51,7 +51,7 @@ impl Shop {
 
 /// The rules of a shop for one direction.
 #[derive(Debug, Default)]
-pub struct ShopSide {
+pub struct DirectionRules {
     /// The input schema of `fields`; without one, any object passes.
     pub schema: Option<Arc<FieldsSchema>>,
     /// The schema's file name, relative to the directory of the shop; empty without a schema.

@@ -26,7 +26,7 @@ pub fn sample(rules: &RuleSet, merchant: &Merchant, direction: Direction, body: 
     let Ok(read) = json::read(body) else { return Value::String(format!("text({})", body.len())).to_string().into() };
     let shop_code = read.as_object().and_then(|body| present(body, "shop_code")?.as_str());
     let shop = selected_shop(rules, merchant, shop_code);
-    let schema = shop.and_then(|shop| shop.side(direction).schema.as_deref());
+    let schema = shop.and_then(|shop| shop.rules_of(direction).schema.as_deref());
     let mut sampler = Sampler { schema, room: MAX_SAMPLE_BYTES };
     sampler.value(&read, 1, false).to_string().into()
 }

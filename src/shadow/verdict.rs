@@ -180,7 +180,7 @@ impl Check<'_> {
         if let RefusingRule::Schema(FieldRule { member, .. }) = rule {
             let path = if member.is_empty() { "fields".to_owned() } else { format!("fields.{member}") };
             refusal.member = self.create.v1_name(&path).as_ref().into();
-            let schema = self.shop.and_then(|shop| shop.side(self.create.direction).schema.as_ref());
+            let schema = self.shop.and_then(|shop| shop.rules_of(self.create.direction).schema.as_ref());
             let is_known = |name: &str| name == "#" || schema.is_some_and(|schema| schema.has_name(name));
             refusal.is_named = member.is_empty() || member.split('.').all(is_known);
         }
@@ -206,7 +206,7 @@ impl Check<'_> {
                 (file.clone(), name.unwrap_or_default().to_owned())
             }
             RefusingRule::Schema(FieldRule { keyword, .. }) => {
-                let schema = self.shop.map(|shop| &*shop.side(self.create.direction).schema_file);
+                let schema = self.shop.map(|shop| &*shop.rules_of(self.create.direction).schema_file);
                 (format!("shops/{}", schema.unwrap_or_default()), keyword.clone())
             }
         }
@@ -221,7 +221,7 @@ impl Check<'_> {
         let left_out = origins.left_out.iter().filter(|left_out| left_out.is_loss);
         let left_out = left_out.map(|left_out| (masked(left_out.name), left_out.reason));
         let schema = match self.rules.gateway.engine {
-            EngineRules::Embedded => self.shop.and_then(|shop| shop.side(self.create.direction).schema.as_ref()),
+            EngineRules::Embedded => self.shop.and_then(|shop| shop.rules_of(self.create.direction).schema.as_ref()),
             EngineRules::Remote(_) => None,
         };
         let dropped = schema.into_iter().flat_map(|schema| {

@@ -38,8 +38,8 @@ impl Context<'_> {
     pub(super) fn hash_shop(&mut self, shop: &Shop, document: &DeValue<'_>) {
         let mut input = FingerprintInput::of("shop");
         add_checking(&mut input, document, &RawShop::keys());
-        for side in [&shop.payin, &shop.payout] {
-            let schema = self.files.get(&FileRole::Schema(side.schema_file.as_ref().into()));
+        for rules in [&shop.payin, &shop.payout] {
+            let schema = self.files.get(&FileRole::Schema(rules.schema_file.as_ref().into()));
             input.optional(schema.map(|file| &file.hash[..]));
         }
         self.hashes.shops.insert(shop.code.clone(), input.unkeyed());
@@ -78,7 +78,7 @@ impl Context<'_> {
 
     /// Adds the allowed-value lists of a shop as they are for a merchant.
     fn add_lists(&self, input: &mut FingerprintInput, merchant: &MerchantId, shop: &Shop) {
-        for schema in [&shop.payin, &shop.payout].into_iter().filter_map(|side| side.schema.as_ref()) {
+        for schema in [&shop.payin, &shop.payout].into_iter().filter_map(|rules| rules.schema.as_ref()) {
             for name in schema.lists() {
                 let role = |merchant| FileRole::List { merchant, name: name.as_ref().into() };
                 let own = self.files.get(&role(Some(merchant.as_str().to_owned())));

@@ -18,7 +18,7 @@ use crate::rules::raw::{Cidr, DisplayName, Field, FromToml, List, RawReader, Vis
 use crate::rules::schema::AllowedLists;
 use crate::rules::setting::Effect::{Allows, Neither, Refuses, TakesAway};
 use crate::rules::setting::{OnChange, SettingEntry, Settings};
-use crate::rules::{AccountRule, AddressSet, DailyLimits, FieldsSchema, PaymentChecks, Shop, ShopSide};
+use crate::rules::{AccountRule, AddressSet, DailyLimits, DirectionRules, FieldsSchema, PaymentChecks, Shop};
 
 raw_table! {
     /// `shops/<code>.toml`: one shop, its currency, schemas, checks and provider. The file's name is the shop's code.
@@ -200,12 +200,16 @@ impl Context<'_> {
             currency: *raw.currency.get()?,
             active: *raw.active,
             payment_method: payment_method.map(Arc::from),
-            payin: ShopSide {
+            payin: DirectionRules {
                 schema: payin,
                 schema_file: schema_file(&raw.payin.schema),
                 browser_return: *raw.payin.browser_return,
             },
-            payout: ShopSide { schema: payout, schema_file: schema_file(&raw.payout.schema), browser_return: false },
+            payout: DirectionRules {
+                schema: payout,
+                schema_file: schema_file(&raw.payout.schema),
+                browser_return: false,
+            },
             account,
             checks: checks(&raw.checks),
             provider: provider?,

@@ -111,7 +111,7 @@ impl ReadRules {
         self.rules.api_key(key).map(|entry| entry.merchant.id.as_str())
     }
 
-    /// Returns the file name and the content of the schema of a shop's side.
+    /// Returns the file name and the content of the schema of a shop's direction.
     pub(super) fn schema(&self, code: &str, key: &str) -> Option<(&str, &Json)> {
         let name = self.shops.get(code)?.first(key)?;
         Some((name, self.schemas.get(name)?))

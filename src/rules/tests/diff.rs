@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::domain::{Direction, Secrets};
 use crate::rules::schema::given;
-use crate::rules::{AddressSet, Effect, Group, ReadRules, ShopSide, diff};
+use crate::rules::{AddressSet, DirectionRules, Effect, Group, ReadRules, diff};
 use crate::store_settings::StoreUrl;
 
 /// A file, one of its keys, and the key's values; the first value is the default, if there is one.
@@ -296,11 +296,11 @@ fn rule_set_text(rules: &Rules, set: &RuleSet) -> String {
     writeln!(text, "{:?}", gateway.pages.brand).unwrap();
     let shop = &set.shops["s"];
     writeln!(text, "{:?}", shop.name).unwrap();
-    let sides = [side(&shop.payin), side(&shop.payout)];
+    let directions = [direction_rules(&shop.payin), direction_rules(&shop.payout)];
     let mut refused: Vec<_> = shop.checks.refused_accounts.iter().map(|account| account.0).collect();
     refused.sort_unstable();
     let limits = (shop.checks.daily(Direction::Payin), shop.checks.daily(Direction::Payout));
-    writeln!(text, "{:?} {:?} {:?} {sides:?} {:?}", shop.currency, shop.active, shop.payment_method, shop.account)
+    writeln!(text, "{:?} {:?} {:?} {directions:?} {:?}", shop.currency, shop.active, shop.payment_method, shop.account)
         .unwrap();
     let from = addresses(&shop.checks.refused_addresses);
     writeln!(text, "{refused:?} {from} {limits:?} {:?}", shop.provider).unwrap();
@@ -355,11 +355,11 @@ fn addresses(set: &AddressSet) -> String {
     some.iter().map(|address| if set.contains(address.parse().unwrap()) { '1' } else { '0' }).collect()
 }
 
-fn side(side: &ShopSide) -> String {
+fn direction_rules(rules: &DirectionRules) -> String {
     let members =
         [json!({}), json!({"a": "x"}), json!({"a": "y"}), json!({"a": "z"}), json!({"a": 1}), json!({"b": 2})];
-    let validated = |members: &Value| side.schema.as_ref().map(|schema| validated(schema, "m", members));
-    format!("{:?} {:?}", side.browser_return, members.iter().map(validated).collect::<Vec<_>>())
+    let validated = |members: &Value| rules.schema.as_ref().map(|schema| validated(schema, "m", members));
+    format!("{:?} {:?}", rules.browser_return, members.iter().map(validated).collect::<Vec<_>>())
 }
 
 /// Returns the members that a schema keeps and adds; `None` if it refuses them.

@@ -51,7 +51,7 @@ fn schemas_are_compiled_again_when_they_or_a_list_changed() {
     let live = live(&rules);
     let schemas = || {
         let shop = Arc::clone(&live.current().shops[&ShopCode::new("s").unwrap()]);
-        [&shop.payin, &shop.payout].map(|side| Arc::clone(side.schema.as_ref().unwrap()))
+        [&shop.payin, &shop.payout].map(|rules| Arc::clone(rules.schema.as_ref().unwrap()))
     };
     let changed = |name: &str, text: &str| {
         let before = schemas();
@@ -59,7 +59,7 @@ fn schemas_are_compiled_again_when_they_or_a_list_changed() {
         assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "{name}");
         let after = schemas();
         assert!(!Arc::ptr_eq(&after[0], &after[1]), "each direction has its own reserved names");
-        [0, 1].map(|side| !Arc::ptr_eq(&before[side], &after[side]))
+        [0, 1].map(|direction| !Arc::ptr_eq(&before[direction], &after[direction]))
     };
     assert_eq!(changed("merchants/m.toml", &format!("name = \"M\"\n{MERCHANT}")), [false; 2]);
     assert_eq!(changed("lists/l.txt", "two"), [true; 2]);
