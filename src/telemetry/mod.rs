@@ -2,12 +2,12 @@
 
 pub mod access;
 mod cards;
-pub mod classic;
 mod history;
 mod homes;
 mod labels;
 pub mod logs;
 pub mod metrics;
+pub mod prometheus_text;
 mod refused;
 mod stopwatch;
 mod throttle;

@@ -27,7 +27,7 @@ use crate::http::request_ids::request_id_of;
 use crate::rules::Role;
 use crate::store::StoreError;
 use crate::telemetry::access::loggable;
-use crate::telemetry::{classic, metrics};
+use crate::telemetry::{metrics, prometheus_text};
 
 /// How long the checks behind `/readyz` may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -220,7 +220,7 @@ impl Server {
         if accepts(headers, OPENMETRICS) {
             reply::ok(metrics::CONTENT_TYPE, text)
         } else {
-            reply::ok(classic::CONTENT_TYPE, classic::classic(&text))
+            reply::ok(prometheus_text::CONTENT_TYPE, prometheus_text::from_open_metrics(&text))
         }
     }
 }

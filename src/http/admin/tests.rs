@@ -24,7 +24,7 @@ use crate::engine::tests::World;
 use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, Merchant, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
-use crate::telemetry::{History, HistorySnapshot, RefusedRequests, classic, metrics};
+use crate::telemetry::{History, HistorySnapshot, RefusedRequests, metrics, prometheus_text};
 
 struct Source {
     not_ready: Mutex<Option<String>>,
@@ -243,7 +243,7 @@ async fn every_path_answers() {
     assert_eq!(body(&admin.send("GET /healthz", &[LOCAL]).await.1), "ok");
     assert_eq!(body(&admin.send("GET /readyz", &[LOCAL]).await.1), "ready");
     let (status, reply) = admin.send("GET /metrics", &[LOCAL]).await;
-    assert!(status == 200 && reply.contains(classic::CONTENT_TYPE) && body(&reply).is_empty(), "{reply}");
+    assert!(status == 200 && reply.contains(prometheus_text::CONTENT_TYPE) && body(&reply).is_empty(), "{reply}");
     for accept in [
         "application/openmetrics-text",
         "Application/OpenMetrics-Text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
@@ -254,7 +254,7 @@ async fn every_path_answers() {
     }
     for accept in ["*/*", "text/plain", "application/openmetrics-texts"] {
         let (_, reply) = admin.send("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
-        assert!(reply.contains(classic::CONTENT_TYPE), "{reply}");
+        assert!(reply.contains(prometheus_text::CONTENT_TYPE), "{reply}");
     }
     let (_, reply) = admin.send("GET /api/rules", &[LOCAL]).await;
     assert_eq!(

@@ -4,12 +4,12 @@
 //! Samples are the same in both formats. In the older one, a family's name has the suffix of its samples (`_total`,
 //! `_info`), and there is no `info` type, no unit and no end marker.
 
-/// The media type of the result of [`classic`].
+/// The media type of the result of [`from_open_metrics`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Converts a page to the older format.
+/// Converts a page from `OpenMetrics`.
 #[must_use]
-pub fn classic(page: &str) -> String {
+pub fn from_open_metrics(page: &str) -> String {
     let mut out = String::with_capacity(page.len());
     // The name of a family in the older format depends on its type, which follows the help line.
     let mut help = None;
@@ -56,7 +56,7 @@ mod tests {
                     # HELP a_time_seconds How long.\n# TYPE a_time_seconds gauge\n# UNIT a_time_seconds seconds\n\
                     a_time_seconds 7\n# EOF\n";
         assert_eq!(
-            classic(page),
+            from_open_metrics(page),
             "# HELP a_requests_total Requests.\n# TYPE a_requests_total counter\na_requests_total{r=\"x y\"} 1\n\
              # HELP a_build_info What runs.\n# TYPE a_build_info gauge\na_build_info{v=\"1\"} 1\n\
              # HELP a_time_seconds How long.\n# TYPE a_time_seconds gauge\na_time_seconds 7\n"
@@ -74,7 +74,7 @@ mod tests {
         metrics.connection_opened();
         metrics.commit(3, Duration::from_millis(1));
         metrics.reload(true, "00aa");
-        let page = classic(&metrics.render());
+        let page = from_open_metrics(&metrics.render());
         let mut types = BTreeMap::new();
         let mut described_families = BTreeSet::new();
         let mut samples = 0;
