@@ -86,11 +86,11 @@ impl StartError {
     }
 }
 
-/// Runs the gateway until a signal ends it. Calls `announce` once, when every listener accepts.
+/// Runs the gateway until a signal ends it. Calls `on_ready` once, when every listener accepts.
 ///
 /// # Errors
 /// Returns why the process cannot start.
-pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, StartError> {
+pub fn run(start: Start<'_>, on_ready: impl FnOnce(&RuleSet)) -> Result<Ended, StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::other)?;
     let ended = runtime.block_on(async {
         let signals = Signals::new().map_err(StartError::other)?;
@@ -98,7 +98,7 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
         let rules = process.rules.current();
         let (public, admin) = (process.listener.local_addr(), &process.admin);
         tracing::info!(%public, %admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
-        announce(&rules);
+        on_ready(&rules);
         Ok(process.serve(signals, ServiceManager::of_this_process()).await)
     });
     // A reload or a probe that still runs must not delay the exit.

@@ -77,7 +77,7 @@ pub fn run(args: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutco
         let listener = TcpListener::bind(args.address).await;
         let listener = listener
             .map_err(|error| CliError::failed(format!("cannot listen at {}: {}", args.address, of_binding(&error))))?;
-        announce(rules, args, listener.local_addr()?, err)?;
+        print_address(rules, args, listener.local_addr()?, err)?;
         let (events, coming) = mpsc::channel(EVENTS);
         let connections = GracefulShutdown::new();
         let outcome = tokio::select! {
@@ -107,7 +107,7 @@ fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, CliError> {
 }
 
 /// Prints the address, and which rules prevent the gateway from sending callbacks to it.
-fn announce(rules: &RuleSet, args: &Listen, address: SocketAddr, err: &mut dyn Write) -> ExitOutcome {
+fn print_address(rules: &RuleSet, args: &Listen, address: SocketAddr, err: &mut dyn Write) -> ExitOutcome {
     let scheme = if args.plain { "http" } else { "https" };
     let ip = address.ip();
     let host = if ip.is_loopback() || ip.is_unspecified() { "localhost".to_owned() } else { ip.to_string() };

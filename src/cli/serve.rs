@@ -30,12 +30,12 @@ pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
     })?;
     let directory = args.rules.rules.as_path();
     let start = Start { rules: directory, metrics, access: logs.access() };
-    let announce = |rules: &RuleSet| {
+    let print_banner = |rules: &RuleSet| {
         let text = banner(directory, rules, SystemClock.now());
         // The gateway serves even if its output cannot be written.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     };
-    let ended = app::run(start, announce);
+    let ended = app::run(start, print_banner);
     // Writes the remaining log lines before the last message.
     drop(logs);
     match ended {

@@ -65,7 +65,7 @@ pub fn failure(failure: &ApiError, envelope: &Envelope<'_>) -> Reply {
     let body =
         error_reply.body.cloned().unwrap_or_else(|| error_body(error_reply.status, &error_reply.message, dialect));
     let mut reply = json(error_reply.status, body, envelope);
-    error_reply.announce(&mut reply);
+    error_reply.add_headers(&mut reply);
     add_notices(&mut reply, envelope.v1_merchant);
     reply
 }
@@ -115,7 +115,7 @@ pub fn failure_page(failure: &ApiError, reader: ErrorFormat<'_>, envelope: &Enve
         (_, None) => HtmlPage::of(PageState::Error),
     };
     let mut reply = shown(error_reply.status, &page, reader, envelope);
-    error_reply.announce(&mut reply);
+    error_reply.add_headers(&mut reply);
     reply
 }
 
@@ -332,7 +332,7 @@ impl<'a> ErrorReply<'a> {
     }
 
     /// Adds `WWW-Authenticate`, `Allow` and `Retry-After`.
-    fn announce(&self, reply: &mut Reply) {
+    fn add_headers(&self, reply: &mut Reply) {
         // RFC 9110, 15.5.2; some clients throw without it.
         if self.status == StatusCode::UNAUTHORIZED {
             reply.headers_mut().insert(header::WWW_AUTHENTICATE, CHALLENGE);

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use super::request::PeerAddress;
 use crate::domain::subscriber_network;
 
-/// How many failures an address may have within [`WITHIN`].
-pub(super) const ALLOWED: usize = 10;
-pub(super) const WITHIN: Duration = Duration::from_mins(1);
+/// How many failures an address may have within [`FAILURE_WINDOW`].
+pub(super) const MAX_FAILURES: usize = 10;
+pub(super) const FAILURE_WINDOW: Duration = Duration::from_mins(1);
 
 /// The most addresses that are counted individually.
-const TRACKED: usize = 4096;
+const MAX_ADDRESSES: usize = 4096;
 
-/// The failures of the last minute, by address. Memory is bounded: addresses beyond [`TRACKED`] share one count (`None`)
-/// until others recover. IPv6 addresses count by their /64, which is what one subscriber has.
+/// The failures of the last minute, by address. Memory is bounded: addresses beyond [`MAX_ADDRESSES`] share one count
+/// (`None`) until others recover. IPv6 addresses count by their /64, which is what one subscriber has.
 #[derive(Default)]
 pub(super) struct Failures(Mutex<HashMap<Option<PeerAddress>, VecDeque<Instant>>>);
 
@@ -27,18 +27,18 @@ impl Failures {
     pub(super) fn count(&self, address: PeerAddress, now: Instant) -> Result<(), Duration> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut address = Some(network(address));
-        if !known.contains_key(&address) && known.len() >= TRACKED {
-            known.retain(|_, times| times.back().is_some_and(|last| now < *last + WITHIN));
-            if known.len() >= TRACKED {
+        if !known.contains_key(&address) && known.len() >= MAX_ADDRESSES {
+            known.retain(|_, times| times.back().is_some_and(|last| now < *last + FAILURE_WINDOW));
+            if known.len() >= MAX_ADDRESSES {
                 address = None;
             }
         }
         let times = known.entry(address).or_default();
-        while times.front().is_some_and(|first| *first + WITHIN <= now) {
+        while times.front().is_some_and(|first| *first + FAILURE_WINDOW <= now) {
             times.pop_front();
         }
         match times.front() {
-            Some(first) if times.len() >= ALLOWED => Err((*first + WITHIN).saturating_duration_since(now)),
+            Some(first) if times.len() >= MAX_FAILURES => Err((*first + FAILURE_WINDOW).saturating_duration_since(now)),
             _ => {
                 times.push_back(now);
                 Ok(())
@@ -88,12 +88,12 @@ mod tests {
         let now = SystemClock.monotonic();
         let other =
             |number: usize| PeerAddress::Ip(std::net::Ipv4Addr::from_bits(u32::try_from(number).unwrap()).into());
-        for number in 0..TRACKED + ALLOWED {
+        for number in 0..MAX_ADDRESSES + MAX_FAILURES {
             assert_eq!(failures.count(other(number), now), Ok(()));
         }
-        assert!(failures.count(other(TRACKED + ALLOWED), now).is_err());
-        assert_eq!(failures.0.lock().unwrap().len(), TRACKED + 1);
-        assert_eq!(failures.count(other(TRACKED + ALLOWED), now + WITHIN), Ok(()));
+        assert!(failures.count(other(MAX_ADDRESSES + MAX_FAILURES), now).is_err());
+        assert_eq!(failures.0.lock().unwrap().len(), MAX_ADDRESSES + 1);
+        assert_eq!(failures.count(other(MAX_ADDRESSES + MAX_FAILURES), now + FAILURE_WINDOW), Ok(()));
         assert_eq!(failures.0.lock().unwrap().len(), 1);
     }
 }
