@@ -11,6 +11,7 @@
 //! Callbacks from a remote engine are received by [`relay`]; their rows wait until the engine's status confirms the
 //! result.
 
+mod handler;
 mod job;
 pub mod listing;
 mod message;
@@ -19,7 +20,6 @@ pub mod relay;
 mod sample;
 mod send;
 mod targets;
-mod worker;
 
+pub use handler::CallbackHandler;
 pub use sample::{Sample, SampleError, Sampled, sample};
-pub use worker::CallbackHandler;

@@ -2,12 +2,12 @@
 //! the amount decide the result (contract section 8).
 
 pub mod events;
+mod handler;
 mod http;
 mod in_flight;
 mod job;
 #[cfg(test)]
 mod testing;
-mod worker;
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome,
 use crate::engine::{NextAction, Provider};
 use crate::rules::ProviderRules;
 
-pub use worker::ProviderHandler;
+pub use handler::ProviderHandler;
 
 /// All providers, behind the engine's [`Provider`] interface.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Tests of the worker over the real store, with a clock that the test moves and a receiver whose answers it sets.
+//! Tests of the handler over the real store, with a clock that the test moves and a receiver whose answers it sets.
 
 use std::sync::Mutex;
 

@@ -245,5 +245,5 @@ fn engine_timeout(rules: &RuleSet) -> Duration {
 }
 
 #[cfg(test)]
-#[path = "worker_tests.rs"]
+#[path = "handler_tests.rs"]
 mod tests;
