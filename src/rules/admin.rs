@@ -105,18 +105,8 @@ impl AdminRules {
         tokens(self) == tokens(other)
     }
 
-    /// Returns the rules that are in force after a reload: of `self`, those just read, users and `read_only`; of the
-    /// process, which `running` describes since its start, all others.
-    ///
-    /// A console that needs a user is never opened by a `token` that takes effect only at the next start: `was_open`
-    /// reports whether it was open until now.
-    pub(super) fn live(&self, running: &Self, was_open: bool) -> Self {
-        let no_user = running.token.is_none() && self.users.is_empty();
-        Self {
-            users: self.users.clone(),
-            read_only: self.read_only,
-            is_open: running.listen.is_loopback() && no_user && (self.token.is_none() || was_open),
-            ..running.clone()
-        }
+    /// Reports whether requests need no user: only this machine can connect, and there are no users.
+    pub(super) fn needs_no_user(&self) -> bool {
+        self.listen.is_loopback() && self.accounts().next().is_none()
     }
 }

@@ -66,8 +66,8 @@ pub(super) struct OnChange {
     pub in_any_case: bool,
     /// Returns the value of an absent key, where it depends on the settings read so far or on the file's name.
     pub otherwise: Option<fn(&Settings, &SettingPlace<'_>) -> Option<String>>,
-    /// For a key that only a restart changes: reports whether two sets of rules have the same value.
-    pub restart: Option<fn(&GatewayRules, &GatewayRules) -> bool>,
+    /// For a key that only a restart changes: its value in the compiled rules.
+    pub restart: Option<RestartValue>,
     /// Whether the key counts in [`Merchant::rules_fingerprint`](super::Merchant::rules_fingerprint).
     pub checks_creates: bool,
 }
@@ -157,9 +157,9 @@ impl OnChange {
         Self { otherwise: Some(otherwise), ..self }
     }
 
-    /// Lets a change wait for a restart; `same` reports whether there is one.
-    pub(super) const fn restart(self, same: fn(&GatewayRules, &GatewayRules) -> bool) -> Self {
-        Self { restart: Some(same), ..self }
+    /// Lets a change wait for a restart.
+    pub(super) const fn restart(self, value: RestartValue) -> Self {
+        Self { restart: Some(value), ..self }
     }
 
     /// Leaves the key out of the fingerprint of what v1 creates are checked by.
@@ -167,6 +167,27 @@ impl OnChange {
         Self { checks_creates: false, ..self }
     }
 }
+
+/// The value, in the compiled rules, of a key that only a restart changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RestartValue {
+    /// Reports whether the running and the new rules have the same value.
+    pub is_same: fn(&GatewayRules, &GatewayRules) -> bool,
+    /// Copies the value to the new rules, from the running ones.
+    pub keep: fn(&mut GatewayRules, &GatewayRules),
+}
+
+/// Makes the [`RestartValue`] of a field of the compiled rules. Its values are compared by the function given, or by `==`.
+macro_rules! restart_value {
+    ($($field:ident).+) => { restart_value!($($field).+, |running, new| running.$($field).+ == new.$($field).+) };
+    ($($field:ident).+, $is_same:expr) => {
+        $crate::rules::setting::RestartValue {
+            is_same: $is_same,
+            keep: |new, running| new.$($field).+.clone_from(&running.$($field).+),
+        }
+    };
+}
+pub(super) use restart_value;
 
 /// A key of a table, as declared.
 pub(super) struct DeclaredKey {

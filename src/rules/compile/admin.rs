@@ -13,7 +13,7 @@ use crate::domain::{Secret, Secrets, is_host};
 use crate::names::quoted;
 use crate::rules::raw::{DisplayName, Field, FromToml, List, OrVariable, RawReader, RawSecrets, from_words, raw_table};
 use crate::rules::setting::Effect::{Allows, Refuses, TakesAway};
-use crate::rules::setting::{OnChange, SettingEntry};
+use crate::rules::setting::{OnChange, SettingEntry, restart_value};
 use crate::rules::{AdminListen, AdminRules, AdminUser, Role};
 
 /// The fewest characters of a token.
@@ -37,7 +37,7 @@ raw_table! {
         /// Beyond loopback, `token` or a user is required, and `tls` or `plain`. `"env:NAME"` names the environment variable
         /// that holds the address.
         listen: OrVariable<RawListen> = "127.0.0.1:9090"
-            => OnChange::always(Refuses).restart(|running, new| running.admin.listen == new.admin.listen),
+            => OnChange::always(Refuses).restart(restart_value!(admin.listen)),
         /// The bearer token of the user `token`, an operator: a secret or a list of secrets, `"env:NAME"`,
         /// `"file:PATH"` or the secret itself, each of at least 16 characters.
         token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] }
@@ -45,19 +45,19 @@ raw_table! {
                 (Refuses, "the admin listener now requires a token"),
                 (Allows, "the admin listener no longer requires a token"),
             )
-            .restart(|running, new| running.admin.has_same_token(&new.admin)),
+            .restart(restart_value!(admin.token, |running, new| running.admin.has_same_token(&new.admin))),
         /// Whether the listener uses TLS, with the certificate of the public listener and without its `client_ca`.
-        tls: bool = false => OnChange::always(Refuses).restart(|running, new| running.admin.tls == new.admin.tls),
+        tls: bool = false => OnChange::always(Refuses).restart(restart_value!(admin.tls)),
         /// Whether plain HTTP is allowed beyond loopback: where a proxy, or the network itself, protects tokens.
         plain: bool = false
             => OnChange::when("true", Allows, Refuses).meaning("whether plain HTTP is allowed beyond loopback")
-                .restart(|running, new| running.admin.plain == new.admin.plain),
+                .restart(restart_value!(admin.plain)),
         /// Host names that `Host` may contain besides loopback and the listening address, without a port. A request
         /// with a token may contain any, and so may probes.
         hosts: List<String> = [] where { "examples": [["console.example"]] }
             => OnChange::entries(Allows, Refuses).meaning("the host names that the admin listener accepts")
                 .in_any_case()
-                .restart(|running, new| running.admin.hosts == new.admin.hosts),
+                .restart(restart_value!(admin.hosts)),
         /// `true`: no user can change anything through the admin listener. Takes effect at once.
         read_only: bool = false
             => OnChange::when("false", Allows, Refuses).meaning("whether the admin listener refuses every action"),

@@ -10,7 +10,7 @@ use super::{Context, FileContext, origin_of};
 use crate::domain::{CallbackSignature, CallbackUrl, Encoding};
 use crate::rules::raw::{BoundedDuration, FieldName, List, raw_table};
 use crate::rules::setting::Effect::Refuses;
-use crate::rules::setting::{OnChange, SettingEntry};
+use crate::rules::setting::{OnChange, SettingEntry, restart_value};
 use crate::rules::{EngineRules, GatewayRules, RemoteEngine, ServerRules};
 
 /// The path that is appended to the address of a v2 service.
@@ -27,18 +27,18 @@ raw_table! {
         }
             => OnChange::always(Refuses).meaning("a store belongs to one kind of engine")
                 .read_by(|text, _| SettingEntry::spelled(text, text.trim_end_matches('/').to_owned()))
-                .restart(|running, new| running.engine.to_string() == new.engine.to_string()),
+                .restart(restart_value!(engine, |running, new| running.engine.to_string() == new.engine.to_string())),
         /// Trusted roots for a remote engine in addition to the system's: PEM files, their paths relative to this file.
         trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] }
             => OnChange::always(Refuses).read_by(certificates)
-                .restart(GatewayRules::has_same_engine_trust),
+                .restart(restart_value!(engine_trust, GatewayRules::has_same_engine_trust)),
         /// How long all requests to a remote engine for one request may take together: a span of time, at least `"1s"`.
         timeout: BoundedDuration<1000> = "10s"
-            => OnChange::more().restart(|running, new| running.engine_timeout == new.engine_timeout),
+            => OnChange::more().restart(restart_value!(engine_timeout)),
         /// How a remote engine signs its callbacks.
         callback_signature: RawCallbackSignature = { header = "X-Signature", payload = "{body}", encoding = "hex" }
             => OnChange::always(Refuses)
-                .restart(|running, new| running.callback_signature == new.callback_signature),
+                .restart(restart_value!(callback_signature)),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::rules::raw::{
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::setting::Effect::{Allows, Neither, Refuses};
-use crate::rules::setting::{OnChange, SettingEntry};
+use crate::rules::setting::{OnChange, SettingEntry, restart_value};
 use crate::rules::{CallbackRules, ClientRules, GatewayRules, Limits, PageRules, ServerRules, TlsRules};
 use crate::store_settings::{StoreSettings, StoreUrl};
 
@@ -76,21 +76,21 @@ raw_table! {
         /// Address and port of the public listener (TLS). `"env:NAME"` names the environment variable that holds them.
         listen: OrVariable<SocketAddr> = "127.0.0.1:8443"
             => OnChange::always(Refuses).meaning("callers reach the gateway only there")
-                .restart(|running, new| running.server.listen == new.server.listen),
+                .restart(restart_value!(server.listen)),
         /// The address at which customers, and a remote engine's callbacks, reach this gateway: `https://host[:port]`,
         /// no path. `"env:NAME"` names the environment variable that holds it.
         public_url: OrVariable<PublicUrl> = "https://localhost:8443"
             => OnChange::always(Refuses).meaning("new links begin with it")
-                .restart(|running, new| running.server.public_url == new.server.public_url),
+                .restart(restart_value!(server.public_url)),
         /// How long requests in flight may take after a signal to stop: a span of time.
         shutdown_grace: Duration = "30s"
             => OnChange::always(Neither)
-                .restart(|running, new| running.server.shutdown_grace == new.server.shutdown_grace),
+                .restart(restart_value!(server.shutdown_grace)),
         /// How long `/readyz` returns 503 before the listeners close, so that load balancers stop sending requests
         /// first: a span of time.
         drain_delay: Duration = "0s"
             => OnChange::always(Neither)
-                .restart(|running, new| running.server.drain_delay == new.server.drain_delay),
+                .restart(restart_value!(server.drain_delay)),
     }
 }
 
@@ -155,17 +155,17 @@ raw_table! {
             => OnChange::always(Refuses).meaning("operations in the old store are not found")
                 .unseen("as before, but its user, password or parameters changed")
                 .read_by(store_url)
-                .restart(|running, new| running.store.url == new.store.url),
+                .restart(restart_value!(store.url)),
         /// The most connections of this process to a PostgreSQL database.
         connections: u32 = 16 where { "maximum": MOST_CONNECTIONS }
-            => OnChange::more().restart(|running, new| running.store.connections == new.store.connections),
+            => OnChange::more().restart(restart_value!(store.connections)),
         /// Secrets of 32 bytes in base64, each `"env:NAME"`, `"file:PATH"` or the secret itself: the first wraps the
         /// store's data keys, any unwraps them. A single `file:` that is missing is generated (mode 0600) with a new
         /// store.
         ///
         /// Keep them safe and backed up: without them, the accounts in the store cannot be read.
         keys: RawSecrets = ["file:../secrets/store.key"] where { "examples": [["file:../secrets/store.key"]] }
-            => OnChange::secret().restart(GatewayRules::has_same_store_keys),
+            => OnChange::secret().restart(restart_value!(store.keys, GatewayRules::has_same_store_keys)),
     }
 }
 
@@ -264,12 +264,12 @@ raw_table! {
         /// Whether connections begin with a PROXY header, v1 or v2.
         proxy_protocol: bool = false
             => OnChange::always(Refuses).meaning("connections of the other kind are refused")
-                .restart(|running, new| running.clients.proxy_protocol == new.clients.proxy_protocol),
+                .restart(restart_value!(clients.proxy_protocol)),
         /// Addresses and networks of proxies whose `X-Forwarded-For` is trusted, up to its rightmost entry that is not
         /// on this list.
         trusted_proxies: List<Cidr> = []
             => OnChange::entries(Refuses, Refuses).meaning("whose X-Forwarded-For is trusted")
-                .restart(|running, new| running.clients.trusted_proxies == new.clients.trusted_proxies),
+                .restart(restart_value!(clients.trusted_proxies)),
     }
 }
 

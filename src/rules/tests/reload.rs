@@ -1,11 +1,12 @@
 //! Live reload: it applies completely or not at all, and keeps state.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
 use crate::clock::ManualClock;
 use crate::domain::ShopCode;
-use crate::rules::{LiveRules, ReloadOutcome};
+use crate::rules::{LiveRules, ReloadOutcome, restart};
 
 /// A time long enough after the last change of every file, so that file stamps are trusted.
 const LATER: UnixMillis = UnixMillis(4_000_000_000_000);
@@ -14,6 +15,10 @@ fn live(rules: &Rules) -> Arc<LiveRules> {
     let clock = Arc::new(ManualClock::at(UnixMillis(7)));
     let (loader, first) = rules.loader();
     Arc::new(LiveRules::new(loader, first, clock))
+}
+
+fn certificate() -> String {
+    rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem()
 }
 
 fn limited(per_second: u32) -> String {
@@ -95,8 +100,11 @@ fn keys_that_need_a_restart_are_named_and_not_applied() {
     assert!(needs_restart().is_empty(), "the file has the values in force");
 }
 
+/// Every key that is declared to need a restart is named when it changes, and the process keeps the value that it runs
+/// with.
 #[test]
-fn every_key_that_needs_a_restart_has_its_name() {
+fn every_key_that_needs_a_restart_is_named_and_kept() {
+    let mut named = BTreeSet::new();
     let secret = "admin-hush-8Yz-of-16-or-more";
     for (text, keys) in [
         (
@@ -104,6 +112,7 @@ fn every_key_that_needs_a_restart_has_its_name() {
             &["server.listen", "server.shutdown_grace"][..],
         ),
         ("[server]\ndrain_delay = \"1s\"", &["server.drain_delay"]),
+        ("[server]\npublic_url = \"https://b.example\"", &["server.public_url"]),
         ("[admin]\nlisten = \"127.0.0.1:1\"", &["admin.listen"]),
         ("[admin]\nhosts = [\"a.example\"]", &["admin.hosts"]),
         ("[admin]\ntls = true\nplain = true", &["admin.tls", "admin.plain"]),
@@ -111,9 +120,12 @@ fn every_key_that_needs_a_restart_has_its_name() {
         (&format!("[admin]\ntoken = \"{secret}\""), &["admin.token"]),
         (&format!("[admin]\ntoken = [\"other-of-16-or-more\", \"{secret}\"]"), &["admin.token"]),
         ("[store]\nkeys = [\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"]", &["store.keys"]),
+        ("[store]\nurl = \"sqlite:x.db\"\nconnections = 7", &["store.url", "store.connections"]),
         ("[engine]\nurl = \"https://v2.example\"", &["engine.url"]),
+        ("[engine]\ntrust = [\"ca.pem\"]", &["engine.trust"]),
         ("[engine]\ntimeout = \"7s\"", &["engine.timeout"]),
         ("[engine]\ncallback_signature = { header = \"X-Other\" }", &["engine.callback_signature"]),
+        ("[clients]\nproxy_protocol = true", &["clients.proxy_protocol"]),
         ("[clients]\ntrusted_proxies = [\"10.0.0.0/8\"]", &["clients.trusted_proxies"]),
         (
             "[engine]\ntimeout = \"10s\"\ncallback_signature = { encoding = \"hex\" }\n[server]\ndrain_delay = \"0s\"",
@@ -122,19 +134,25 @@ fn every_key_that_needs_a_restart_has_its_name() {
         ("[tls]\ncertificate = \"elsewhere.pem\"\n[limits]\nbody = 700\n[pages]\nlink_lifetime = \"1m\"", &[]),
     ] {
         let rules = Rules::small();
+        rules.put("ca.pem", certificate());
         let live = live(&rules);
+        let started = live.current();
         rules.put("gateway.toml", text);
         let outcome = live.reload();
         let ReloadOutcome::Loaded { needs_restart, .. } = &outcome else { panic!("{outcome:?}") };
         assert_eq!(needs_restart, keys, "{text}");
         assert!(!format!("{outcome:?} {live:?}").contains(secret));
+        let now = live.current();
+        assert!(restart::changed_keys(&started.gateway, &now.gateway).is_empty(), "{text}");
+        assert_eq!(started.gateway.server, now.gateway.server, "{text}");
+        named.extend(keys);
     }
+    assert_eq!(named, restart::KEYS.iter().map(|(name, _)| name.as_str()).collect());
 }
 
 #[test]
 fn changed_trust_in_a_remote_engine_needs_a_restart() {
     let rules = Rules::small();
-    let certificate = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem();
     rules.put("ca.pem", certificate());
     rules.put("gateway.toml", "[engine]\nurl = \"https://v2.example\"\ntrust = [\"ca.pem\"]");
     let live = live(&rules);
