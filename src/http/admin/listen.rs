@@ -1,10 +1,7 @@
-//! The sockets of the admin listener: TCP or Unix, plain or TLS.
+//! The connections of the admin listener: over TCP or a Unix socket, plain or TLS.
 
-use std::fs::{self, File, Permissions};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +10,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
-use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -25,7 +21,7 @@ use super::server::Server;
 use super::source::AdminSource;
 use crate::clock::Random;
 use crate::connection_error::of_binding;
-use crate::http::listener::{ConnectionRules, ConnectionSlots, ConnectionState};
+use crate::http::listener::{ConnectionRules, ConnectionSlots, ConnectionState, UnixSocket, bound_to};
 use crate::rules::{AdminListen, Limits};
 
 /// The most open connections. A new one takes the place of another.
@@ -34,9 +30,6 @@ pub(super) const CONNECTIONS: usize = 64;
 /// The pause after each accept. A client that opens connections without end then leaves every other one [`CONNECTIONS`]
 /// times this long for its handshake and its head before it can be evicted.
 const PACE: Duration = Duration::from_millis(2);
-
-/// How many connections may wait to be accepted.
-const BACKLOG: u16 = 1024;
 
 /// The read buffer of a connection, in bytes, which bounds a request's head. Browsers send the cookies of everything that
 /// runs on the same host.
@@ -79,21 +72,7 @@ pub struct Admin {
 #[derive(Debug)]
 enum AdminSocket {
     Tcp(TcpListener),
-    /// The file is removed before the socket is closed: from then on another process may make one of the same name.
-    Unix {
-        _file: SocketFile,
-        listener: UnixListener,
-    },
-}
-
-/// The file of a Unix socket, removed when it is dropped.
-#[derive(Debug)]
-struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+    Unix(UnixSocket),
 }
 
 impl Admin {
@@ -105,7 +84,9 @@ impl Admin {
     pub async fn bind(listen: &AdminListen) -> Result<Self, BindError> {
         let bound = match listen {
             AdminListen::Tcp(address) => bind_tcp(*address),
-            AdminListen::Unix(path) => bind_unix(path).await.map(|socket| (socket, listen.clone())),
+            AdminListen::Unix(path) => {
+                UnixSocket::bind(path).await.map(|socket| (AdminSocket::Unix(socket), listen.clone()))
+            }
         };
         let (socket, listen) = bound.map_err(|cause| BindError { listen: listen.clone(), cause })?;
         Ok(Self { socket, listen })
@@ -177,8 +158,8 @@ impl AdminSocket {
                 let peer = PeerAddress::Ip(peer.ip().to_canonical());
                 Ok((Box::new(socket), ConnectionEnds { peer, local, is_tls: false }))
             }
-            Self::Unix { listener, .. } => {
-                let (socket, _) = listener.accept().await?;
+            Self::Unix(socket) => {
+                let socket = socket.accept().await?;
                 Ok((Box::new(socket), ConnectionEnds { peer: PeerAddress::Unix, local: None, is_tls: false }))
             }
         }
@@ -219,46 +200,7 @@ async fn serve_http(socket: Box<dyn Stream>, ends: ConnectionEnds, server: Arc<S
 }
 
 fn bind_tcp(address: SocketAddr) -> io::Result<(AdminSocket, AdminListen)> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    let listener = socket.listen(BACKLOG.into())?;
+    let listener = TcpListener::from_std(bound_to(address)?)?;
     let address = listener.local_addr()?;
     Ok((AdminSocket::Tcp(listener), AdminListen::Tcp(address)))
-}
-
-async fn bind_unix(path: &Path) -> io::Result<AdminSocket> {
-    // Held to the end, so that of two processes that find a stale socket only one replaces it.
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let directory = File::open(directory)?;
-    directory.try_lock().map_err(|_| io::Error::other("another process is making a socket in the same directory"))?;
-    let bound = async {
-        remove_stale(path).await?;
-        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        socket.bind(&SockAddr::unix(path)?)?;
-        let file = SocketFile(path.to_owned());
-        // Before it listens no client can connect, regardless of the mode that the umask left it.
-        fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        socket.listen(BACKLOG.into())?;
-        socket.set_nonblocking(true)?;
-        Ok(AdminSocket::Unix { _file: file, listener: UnixListener::from_std(socket.into())? })
-    };
-    let bound = bound.await;
-    directory.unlock()?;
-    bound
-}
-
-/// Removes the socket of a process that has ended.
-async fn remove_stale(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-        Ok(found) if !found.file_type().is_socket() => return Err(io::Error::other("the file is no socket")),
-        Ok(_) => {}
-    }
-    match UnixStream::connect(path).await {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
-        // A full backlog refuses in other words.
-        Ok(_) | Err(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another process serves this socket")),
-    }
 }

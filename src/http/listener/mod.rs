@@ -18,6 +18,7 @@ mod settings;
 mod shared;
 pub mod tls;
 mod transport;
+mod unix_socket;
 
 use std::convert::Infallible;
 use std::io;
@@ -40,6 +41,7 @@ pub use connection::Watchdog;
 pub use settings::{ConnectionRules, ListenerSettings};
 pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use transport::Inbound;
+pub use unix_socket::UnixSocket;
 
 /// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
@@ -52,6 +54,20 @@ const CUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longer than a busy connection is idle between requests, and short enough that the buffers of idle connections do not
 /// add up.
 pub const TRIM_IDLE_AFTER: Duration = Duration::from_secs(1);
+
+/// Returns a socket that listens at an address, without blocking.
+///
+/// # Errors
+/// The address is in use, or does not belong to this machine.
+pub fn bound_to(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(socket2::Protocol::TCP))?;
+    // A restart need not wait for the last connections of the previous process.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
 
 /// Returns one worker for each core that the process may use.
 #[must_use]
@@ -72,17 +88,8 @@ impl Listener {
     /// # Errors
     /// The address is in use or does not belong to this machine. The message is one line that names the address.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let bound = || {
-            let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(socket2::Protocol::TCP))?;
-            // A restart need not wait for the last connections of the previous process.
-            socket.set_reuse_address(true)?;
-            socket.set_nonblocking(true)?;
-            socket.bind(&address.into())?;
-            socket.listen(BACKLOG)?;
-            let socket = std::net::TcpListener::from(socket);
-            Ok(Self { address: socket.local_addr()?, socket })
-        };
-        bound().map_err(|error: io::Error| {
+        let bound = bound_to(address).and_then(|socket| Ok(Self { address: socket.local_addr()?, socket }));
+        bound.map_err(|error| {
             let why = of_binding(&error);
             io::Error::new(error.kind(), format!("`server.listen`: cannot listen on {address}: {why}"))
         })
