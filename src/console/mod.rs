@@ -4,9 +4,8 @@
 //! a merchant as the admin API replies with, and writes times, counts and states for people with the filters of `format`.
 //! Every value is escaped, every page works without scripts, and no page has an inline script or style.
 //!
-//! Links and forms use the paths of the contract's table. The forms post to `/sign-in`, `/sign-out`, `/rules/reload`,
-//! `/callbacks/{id}/resend`, `/callbacks/resend`, `/callbacks/sample` and `/explain`, with the idempotency key of the page in
-//! the field `form`. Filters are query parameters of the same names.
+//! Links and forms use the paths of the contract's table. A form has the idempotency key of the page in the field `form`.
+//! Filters are query parameters of the same names.
 
 mod format;
 mod plot;
@@ -20,7 +19,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::format::{address, capitalized, shortened};
-pub(crate) use self::plot::{Drawing, Plot, PlotSeries, PlotUnit};
+pub(crate) use self::plot::{Plot, PlotSeries, PlotUnit};
 
 /// A page of the console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

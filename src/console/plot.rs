@@ -2,6 +2,7 @@
 //! they are read at any width and by screen readers.
 
 use std::fmt::{self, Write as _};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -19,24 +20,8 @@ const MOST_POINTS: u32 = 360;
 const WIDTH: u32 = 720;
 const HEIGHT: f64 = 160.0;
 
-/// Figures over time.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Plot<'a> {
-    /// What the figures are.
-    pub title: &'a str,
-    /// What they mean, in a few words.
-    pub subtitle: &'a str,
-    pub unit: PlotUnit,
-    /// The time of the last point.
-    pub until: UnixMillis,
-    /// The time between two points, in seconds.
-    pub step_seconds: u32,
-    /// The lines, the most important first.
-    pub series: Vec<PlotSeries<'a>>,
-}
-
 /// A line of a plot.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct PlotSeries<'a> {
     pub name: &'a str,
     /// Its points, the last one at the plot's end. `None`: no figure is known.
@@ -44,16 +29,16 @@ pub(crate) struct PlotSeries<'a> {
 }
 
 /// The unit of figures: events a second, or seconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlotUnit {
-    #[default]
     PerSecond,
     Seconds,
 }
 
-/// A plot as the template draws it.
+/// A plot of figures over time, as the template draws it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Drawing<'a> {
+pub(crate) struct Plot<'a> {
+    /// What the figures are, and what they mean in a few words.
     title: &'a str,
     subtitle: &'a str,
     /// Whether no figure was taken yet.
@@ -162,54 +147,48 @@ fn end_level(out: &mut String, level: &mut u32) -> fmt::Result {
     }
 }
 
-impl Plot<'_> {
-    /// Draws the plot.
-    pub(crate) fn drawing(&self) -> Drawing<'_> {
-        let has_figures = self.series.iter().any(|series| series.figures().next().is_some());
-        let drawn = self.series.iter().take(if has_figures { MOST_SERIES } else { 0 });
+impl<'a> Plot<'a> {
+    /// Draws lines, the most important first, whose last point has the time `until` and whose points are `step` apart.
+    pub(crate) fn of(
+        (title, subtitle): (&'a str, &'a str),
+        unit: PlotUnit,
+        (until, step): (UnixMillis, Duration),
+        series: &[PlotSeries<'a>],
+    ) -> Self {
+        let has_figures = series.iter().any(|series| series.figures().next().is_some());
+        let drawn = series.iter().take(if has_figures { MOST_SERIES } else { 0 });
         let top = scale(drawn.clone().map(PlotSeries::most).fold(0.0, f64::max));
-        let label = |value| self.unit.label(value);
+        let label = |value| unit.label(value);
         let lines = drawn.map(|series| {
             let mut path = String::new();
             // Writing to a string cannot fail.
             let _ = series.path(&mut path, WIDTH / MOST_POINTS, top);
             DrawnLine { name: series.name, path, now: series.now().map(label), most: label(series.most()) }
         });
-        Drawing {
-            title: self.title,
-            subtitle: self.subtitle,
-            is_new: self.series.iter().all(|series| series.points.is_empty()),
+        Self {
+            title,
+            subtitle,
+            is_new: series.iter().all(|series| series.points.is_empty()),
             scale: [label(top), label(top / 2.0)],
-            clocks: [MOST_POINTS - 1, (MOST_POINTS - 1) / 2, 0].map(|steps| self.clock(steps)),
+            clocks: [MOST_POINTS - 1, (MOST_POINTS - 1) / 2, 0].map(|steps| clock(until, step * steps)),
             lines: lines.collect(),
         }
     }
+}
 
-    /// Returns the hour and minute of the point so many steps before the last.
-    fn clock(&self, steps: u32) -> String {
-        let before = i64::from(self.step_seconds).saturating_mul(i64::from(steps)).saturating_mul(1000);
-        rfc3339(UnixMillis(self.until.0.saturating_sub(before))).get(11..16).unwrap_or_default().to_owned()
-    }
+/// Returns the hour and minute so long before a time.
+fn clock(until: UnixMillis, before: Duration) -> String {
+    let before = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);
+    rfc3339(UnixMillis(until.0.saturating_sub(before))).get(11..16).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn plot(points: &[Option<f64>]) -> Plot<'static> {
-        Plot {
-            title: "Requests <&\"",
-            unit: PlotUnit::PerSecond,
-            until: UnixMillis(1_795_522_325_000),
-            step_seconds: 10,
-            series: vec![PlotSeries { name: "v1 <create>", points: points.to_vec() }],
-            ..Plot::default()
-        }
-    }
-
     fn path(points: &[Option<f64>]) -> String {
         let mut out = String::new();
-        plot(points).series[0].path(&mut out, 2, 10.0).unwrap();
+        PlotSeries { name: "v1 <create>", points: points.to_vec() }.path(&mut out, 2, 10.0).unwrap();
         out
     }
 

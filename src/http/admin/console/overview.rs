@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::console::{ConsolePage, Drawing, Plot, PlotSeries, PlotUnit};
+use crate::console::{ConsolePage, Plot, PlotSeries, PlotUnit};
 use crate::domain::UnixMillis;
 use crate::http::admin::context::{AdminContext, HandlerResult};
 use crate::http::admin::rules::RulesInfo;
@@ -39,7 +39,7 @@ pub(super) struct OverviewPage<'a> {
     pub counted_at_most: u16,
     /// How often requests were refused, by reason, the most frequent first.
     pub refusals: &'a [RefusalCount],
-    pub plots: Vec<Drawing<'a>>,
+    pub plots: Vec<Plot<'a>>,
 }
 
 /// Answers `GET /`.
@@ -49,7 +49,6 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
         Ok((failed, unanswered)) => (failed, unanswered, None),
         Err(error) => (0, Unanswered::default(), Some(error.to_string())),
     };
-    let plots = plots(&history, now);
     let view = OverviewPage {
         certificate_end: rules.certificate.not_after.filter(|end| *end < now.plus(CERTIFICATE_NOTICE)),
         rules,
@@ -59,7 +58,7 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
         unanswered,
         counted_at_most: MOST_COUNTED,
         refusals: history.refusals.get(..REASONS).unwrap_or(&history.refusals),
-        plots: plots.iter().map(Plot::drawing).collect(),
+        plots: plots(&history, now),
     };
     context.page(ConsolePage::Overview, &view).await
 }
@@ -85,28 +84,27 @@ async fn queues(context: &AdminContext<'_>) -> Result<(usize, Unanswered), Store
 /// Returns the plots of the last hour.
 fn plots(history: &HistorySnapshot, now: UnixMillis) -> Vec<Plot<'static>> {
     let until = history.points.iter().rev().flatten().next().map_or(now, |point| point.at);
-    let step_seconds = u32::try_from(POINT_INTERVAL.as_secs()).unwrap_or(u32::MAX);
     let line = |name, value: &dyn Fn(&HistoryPoint) -> Option<f64>| PlotSeries {
         name,
         points: history.points.iter().map(|point| point.as_ref().and_then(value)).collect(),
     };
-    let plot = |title, subtitle, unit, series| Plot { title, subtitle, unit, until, step_seconds, series };
+    let plot = |heading, unit, series: &[_]| Plot::of(heading, unit, (until, POINT_INTERVAL), series);
     let rate = |count: fn(&HistoryPoint) -> u32| move |point: &HistoryPoint| Some(point.rate(count(point)));
-    let requests = vec![
+    let requests = [
         line("accepted", &rate(|point| point.succeeded)),
         line("refused", &rate(|point| point.refused)),
         line("failed", &rate(|point| point.failed)),
     ];
-    let latencies = vec![line("p50", &|point| point.p50), line("p99", &|point| point.p99)];
-    let commits = vec![line("commits", &rate(|point| point.commits))];
-    let callbacks = vec![
+    let latencies = [line("p50", &|point| point.p50), line("p99", &|point| point.p99)];
+    let commits = [line("commits", &rate(|point| point.commits))];
+    let callbacks = [
         line("delivered", &rate(|point| point.callbacks_delivered)),
         line("failed attempts", &rate(|point| point.callbacks_failed)),
     ];
     vec![
-        plot("Requests", "by their status: below 400, below 500, the others", PlotUnit::PerSecond, requests),
-        plot("Latency", "from a request's head to its reply", PlotUnit::Seconds, latencies),
-        plot("Commits", "of the store, each of one or more operations", PlotUnit::PerSecond, commits),
-        plot("Callbacks", "attempts by their outcome", PlotUnit::PerSecond, callbacks),
+        plot(("Requests", "by their status: below 400, below 500, the others"), PlotUnit::PerSecond, &requests),
+        plot(("Latency", "from a request's head to its reply"), PlotUnit::Seconds, &latencies),
+        plot(("Commits", "of the store, each of one or more operations"), PlotUnit::PerSecond, &commits),
+        plot(("Callbacks", "attempts by their outcome"), PlotUnit::PerSecond, &callbacks),
     ]
 }

@@ -16,13 +16,14 @@ use super::overview::OverviewPage;
 use super::requests::{RequestFilter, RequestsPage};
 use super::rules::RulesPage;
 use crate::callback::listing::{Slice, document, sample_document, write_cursor};
-use crate::console::{ASSET_PATHS, ConsolePage, Plot, PlotSeries, SCRIPT, asset, render};
+use crate::console::{ASSET_PATHS, ConsolePage, Plot, PlotSeries, PlotUnit, SCRIPT, asset, render};
 use crate::http::admin::access::SignInPage;
 use crate::http::admin::chrome::Chrome;
 use crate::http::admin::parameters::CallbackFilter;
 use crate::http::admin::reply::{ConsoleError, ErrorPage};
 use crate::http::admin::rules::RulesInfo;
 use crate::store::{CallbackRecord, CallbackState};
+use crate::telemetry::POINT_INTERVAL;
 
 const PLAIN: Fixtures = Fixtures { mark: "" };
 
@@ -90,8 +91,8 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         is_continued: false,
         open_circuits: (0, Vec::new()),
     };
-    let plot = Plot { title: "Requests", ..Plot::default() };
-    let overview = OverviewPage { plots: vec![plot.drawing()], ..OverviewPage::default() };
+    let plot = Plot::of(("Requests", ""), PlotUnit::PerSecond, (NOW, POINT_INTERVAL), &[]);
+    let overview = OverviewPage { plots: vec![plot], ..OverviewPage::default() };
     let rules = RulesInfo { loaded_at: ago(5), ..RulesInfo::default() };
     let rules =
         RulesPage { rules, directory: String::new(), problems: Vec::new(), more_problems: 0, warnings: Vec::new() };
@@ -326,10 +327,10 @@ fn the_sign_in_form_can_lead_on_by_itself() {
 #[test]
 fn a_plot_has_labels_a_description_and_a_zero_line() {
     let figure = |points: &[Option<f64>]| {
-        let series = vec![PlotSeries { name: "v1 <create>", points: points.to_vec() }];
-        let until = crate::domain::UnixMillis(1_795_522_325_000);
-        let plot = Plot { title: "Requests <&\"", until, step_seconds: 10, series, ..Plot::default() };
-        let view = OverviewPage { plots: vec![plot.drawing()], ..OverviewPage::default() };
+        let series = [PlotSeries { name: "v1 <create>", points: points.to_vec() }];
+        let time = (crate::domain::UnixMillis(1_795_522_325_000), POINT_INTERVAL);
+        let plot = Plot::of(("Requests <&\"", ""), PlotUnit::PerSecond, time, &series);
+        let view = OverviewPage { plots: vec![plot], ..OverviewPage::default() };
         render(ConsolePage::Overview, &view, &PLAIN.chrome()).replace("&#x2f;", "/")
     };
     let overview = render(ConsolePage::Overview, &PLAIN.overview(), &PLAIN.chrome());

@@ -35,7 +35,7 @@ use crate::store::{
     ActionEnd, ActionId, ActionRecord, Backlog, CallbackId, CallbackRecord, CallbackState, CallbackSubject,
     CallbackTarget, CallbackTry, TryOutcome, Unanswered,
 };
-use crate::telemetry::{RefusalCount, RefusedRequest};
+use crate::telemetry::{POINT_INTERVAL, RefusalCount, RefusedRequest};
 use crate::traffic::TrafficView;
 
 /// 2026-11-24 12:11:05 UTC.
@@ -120,7 +120,7 @@ impl Fixtures {
             open_circuits: (213, vec![self.text("https://shop.example:443")]),
             counted_at_most: 1000,
             refusals: Box::leak(self.refusals().map(|(reason, count)| RefusalCount { reason, count }).into()),
-            plots: Vec::leak(self.plots()).iter().map(Plot::drawing).collect(),
+            plots: self.plots(),
         }
     }
 
@@ -134,13 +134,8 @@ impl Fixtures {
             (0..360).map(value).collect::<Vec<_>>()
         };
         let series = |name: &str, points| PlotSeries { name: self.leaked(name), points };
-        let plot = |title: &str, subtitle: &str, unit, series| Plot {
-            title: self.leaked(title),
-            subtitle: self.leaked(subtitle),
-            unit,
-            until: NOW,
-            step_seconds: 10,
-            series,
+        let plot = |title: &str, subtitle: &str, unit, series: Vec<_>| {
+            Plot::of((self.leaked(title), self.leaked(subtitle)), unit, (NOW, POINT_INTERVAL), &series)
         };
         let spikes = (0..360).map(|place| Some(if place % 90 == 17 { 3.2 } else { 0.0 })).collect();
         vec![
