@@ -53,7 +53,7 @@ fn hex(text: &str, length: usize) -> bool {
 }
 
 /// Returns the value of a header that was sent exactly once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     values.next().is_none().then_some(value)

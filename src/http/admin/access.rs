@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::chrome::Chrome;
 use super::failures::Failures;
 use super::form::Form;
-use super::guard::{RequestOrigin, only};
+use super::guard::{RequestOrigin, only_text};
 use super::reply::{self, AdminReply, Rejection};
 use super::request::{AdminRequest, ConnectionEnds};
 use super::routes::return_path;
@@ -53,7 +53,7 @@ pub(super) struct AdminHead<'r> {
 impl<'r> AdminHead<'r> {
     /// Returns the bearer token, if the request has exactly one.
     fn bearer(&self) -> Option<&'r str> {
-        let (scheme, token) = only(self.headers, &AUTHORIZATION)?.split_once(' ')?;
+        let (scheme, token) = only_text(self.headers, &AUTHORIZATION)?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token)
     }
 
@@ -73,7 +73,7 @@ impl<'r> AdminHead<'r> {
     /// Returns the cookie of a session; `None` takes it from the browser.
     fn cookie(&self, id: Option<&str>) -> String {
         // A proxy may terminate TLS: then the browser's origin is https.
-        let is_https = only(self.headers, &ORIGIN).is_some_and(|origin| origin.starts_with("https://"));
+        let is_https = only_text(self.headers, &ORIGIN).is_some_and(|origin| origin.starts_with("https://"));
         let secure = if self.ends.is_tls || is_https { "; Secure" } else { "" };
         let name = self.cookie_name();
         let value = id.map_or("; Max-Age=0", |id| id);

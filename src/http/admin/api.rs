@@ -48,8 +48,8 @@ pub(super) async fn readiness(context: &AdminContext<'_>) -> HandlerResult {
     let merchants = if merchant.is_empty() {
         reported_merchants(&rules)
     } else {
-        let known = MerchantId::new(&merchant).ok().and_then(|id| rules.merchants.get(&id));
-        vec![Arc::clone(known.ok_or_else(|| Refused::NotFound(Some(rules.no_such_merchant(&merchant))))?)]
+        let unknown = || Refused::NotFound(Some(rules.no_such_merchant(&merchant)));
+        vec![Arc::clone(rules.merchants.get(&*merchant).ok_or_else(unknown)?)]
     };
     // A report's rows with an empty shop are those of shops that no rule has.
     let shop = (!shop.is_empty()).then(|| shop.trim());

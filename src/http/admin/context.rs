@@ -15,7 +15,6 @@ use super::samples::RecentSamples;
 use super::source::AdminSource;
 use crate::build_info::BUILD;
 use crate::console::{self, ConsolePage};
-use crate::domain::MerchantId;
 use crate::error::RequestError;
 use crate::store::{ActionId, ActionQuery, ActionRecord, CallbackId, IdempotencyKey, StoreError};
 use crate::v1::query::parameter;
@@ -64,8 +63,7 @@ impl AdminContext<'_> {
     /// Returns why an id names no merchant of the rules, as a part of a sentence; `None`: it names one, or is empty.
     pub(super) fn unknown_merchant(&self, id: &str) -> Option<String> {
         let rules = self.source.rule_set();
-        let is_known = id.is_empty() || MerchantId::new(id).is_ok_and(|id| rules.merchants.contains_key(&id));
-        (!is_known).then(|| rules.no_such_merchant(id))
+        (!id.is_empty() && !rules.merchants.contains_key(id)).then(|| rules.no_such_merchant(id))
     }
 
     /// Renders a page.

@@ -6,6 +6,7 @@ use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, Version};
 
 use super::request::ConnectionEnds;
+use crate::http::request_ids::only;
 
 /// What a browser reports about the page behind a request. Browsers send `Origin` with requests that may change
 /// something, and `Sec-Fetch-Site` with every request.
@@ -37,7 +38,7 @@ impl RequestOrigin {
         };
         let site = HeaderName::from_static("sec-fetch-site");
         let same = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
-        let names = |name: &'static str, value: &str| only(headers, &HeaderName::from_static(name)) == Some(value);
+        let names = |name: &'static str, value: &str| only_text(headers, &HeaderName::from_static(name)) == Some(value);
         if headers.get_all(ORIGIN).iter().any(|origin| !own(origin)) {
             Self::Foreign
         } else if headers.get_all(&site).iter().any(|site| !same(site)) {
@@ -52,19 +53,15 @@ impl RequestOrigin {
 }
 
 /// Returns the value of a header that was sent exactly once, as text.
-pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (Some(value), None) => value.to_str().ok(),
-        _ => None,
-    }
+pub(super) fn only_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    only(headers, name)?.to_str().ok()
 }
 
 /// Returns the only `Host`; an absolute request target must name the same host. HTTP/1.0 requests may have none, which counts
 /// as an empty name: load balancers send such probes.
 pub(super) fn host_of<'a>(uri: &Uri, version: Version, headers: &'a HeaderMap) -> Option<&'a str> {
     let may_lack = version == Version::HTTP_10 && !headers.contains_key(HOST);
-    let host = if may_lack { "" } else { only(headers, &HOST)? };
+    let host = if may_lack { "" } else { only_text(headers, &HOST)? };
     uri.authority().is_none_or(|authority| authority.as_str() == host).then_some(host)
 }
 

@@ -21,6 +21,7 @@ use super::samples::RecentSamples;
 use super::sessions::SignedIn;
 use super::source::AdminSource;
 use crate::clock::Random;
+use crate::console;
 use crate::http::listener::ConnectionState;
 use crate::http::reply::REQUEST_ID;
 use crate::http::request_ids::request_id_of;
@@ -259,15 +260,9 @@ fn kind_of_unknown(headers: &HeaderMap) -> RouteKind {
 /// Sends a browser to the sign-in form, which returns to the page that it requested.
 fn sign_in_first(is_look: bool, uri: &Uri) -> Refusal {
     let page = uri.path_and_query().map_or("", |page| page.as_str());
-    let to = return_path(page).filter(|page| is_look && *page != "/");
-    Refusal::SignIn(to.map_or_else(|| "/sign-in".to_owned(), |page| format!("/sign-in?to={}", query_value(page))))
-}
-
-/// Percent-encodes a path, to be the value of a parameter.
-fn query_value(path: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    let encoded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    path.bytes().map(encoded).collect()
+    let to = return_path(page).filter(|page| is_look && *page != "/").unwrap_or_default();
+    // In a query, slashes need no encoding.
+    Refusal::SignIn(console::address("/sign-in", &[("to", to)]).replace("%2F", "/"))
 }
 
 /// Refuses and logs what the user may not do.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use crate::console::ConsolePage;
-use crate::domain::{MerchantId, ShopCode};
+use crate::domain::ShopCode;
 use crate::http::admin::context::{AdminContext, HandlerResult, ROWS};
 use crate::http::admin::refused::Refused;
 use crate::rules::{ApiKey, Merchant, Mode, ShopAccess};
@@ -147,8 +147,8 @@ async fn verdicts(context: &AdminContext<'_>, shown: &[Arc<Merchant>]) -> HashMa
 pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
     let rules = context.source.rule_set();
     let named = decoded(context.request.id).ok_or(Refused::NotFound(None))?;
-    let merchant = MerchantId::new(&named).ok().and_then(|id| rules.merchants.get(&id));
-    let merchant = merchant.ok_or_else(|| Refused::NotFound(Some(rules.no_such_merchant(&named))))?;
+    let unknown = || Refused::NotFound(Some(rules.no_such_merchant(&named)));
+    let merchant = rules.merchants.get(&*named).ok_or_else(unknown)?;
     let mut shops: Vec<_> = merchant.shops.values().collect();
     shops.sort_unstable_by(|one, other| one.shop.code.cmp(&other.shop.code));
     let mut view = MerchantPage {
