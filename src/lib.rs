@@ -22,6 +22,7 @@
 //! | [`provider`] | payment providers: the sandbox, HTTP providers and their reports, their jobs |
 //! | [`queue_worker`] | the worker of the durable queue, for callbacks and for providers' jobs |
 //! | [`engine`] | create, decide (pure), repeat, report, query, the next action of a customer: no HTTP, no SQL |
+//! | [`operations`] | operations after their creation, as operators see them: the list and its filter, the timeline of one, what operators do about it |
 //! | [`deps`] | what all services need of their process: store, rules, outbound, clock, random, metrics |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
 //! | [`wire`] | the JSON shapes of both API versions, and how their members are read |
@@ -121,6 +122,7 @@ pub mod http;
 pub mod json;
 pub mod legacy;
 mod names;
+pub mod operations;
 pub mod outbound;
 pub mod pages;
 pub mod provider;

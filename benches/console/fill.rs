@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use paybridge::clock::{SystemClock, SystemRandomness};
 use paybridge::domain::{Outcome, UnixMillis};
-use paybridge::store::open_store;
+use paybridge::store::{ResultSource, open_store};
 use paybridge::store_settings::{StoreKeys, StoreSettings, StoreUrl};
 use tokio::task::JoinSet;
 
@@ -79,7 +79,7 @@ pub async fn fill(root: &Path, database: Option<&Database>, rows: u64, merchants
                 draft.provider_job = None;
                 let id = draft.operation.id;
                 store.create(draft).await.unwrap();
-                store.complete(id, Outcome::Success { payer: None }, at).await.unwrap();
+                store.complete(id, Outcome::Success { payer: None }, ResultSource::PROVIDER, at).await.unwrap();
             }
         });
     }

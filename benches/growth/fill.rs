@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{CallbackSender, Outcome, UnixMillis};
 use paybridge::store::sqlite::{SqliteStore, open};
-use paybridge::store::{CompletionOutcome, InsertOutcome, Store};
+use paybridge::store::{CompletionOutcome, InsertOutcome, ResultSource, Store};
 use paybridge::store_settings::StoreKeys;
 
 use super::common::say;
@@ -104,7 +104,8 @@ impl Filling {
             return;
         }
         let outcome = if number % ONE_FAILED == 3 { Outcome::Failed } else { Outcome::Success { payer: None } };
-        let completed = self.store.complete(id, outcome, UnixMillis(now.0 + 30_000)).await.unwrap();
+        let completed =
+            self.store.complete(id, outcome, ResultSource::PROVIDER, UnixMillis(now.0 + 30_000)).await.unwrap();
         assert_eq!(completed, CompletionOutcome::Completed, "{number}");
     }
 

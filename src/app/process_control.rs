@@ -13,14 +13,15 @@ use super::incomplete_ids::IncompleteIds;
 use super::live_tls::LiveTls;
 use super::reloads::{ReloadCause, Reloads};
 use crate::callback::{Sample, Sampled, sample};
-use crate::clock::Random;
+use crate::clock::{ClockJumps, Random};
 use crate::deps::Deps;
 use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
 use crate::http::listener::ConnectionSlots;
+use crate::operations::Overdue;
 use crate::rules::{FileWatch, LiveRules, Merchant, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
-use crate::store::{Store, StoreError};
+use crate::store::{AttentionCounts, Store, StoreError};
 use crate::telemetry::{History, HistorySnapshot, POINT_INTERVAL, RefusedRequests};
 
 /// How long the result of a probe is reused.
@@ -32,6 +33,7 @@ const CHECK_INTERVAL: Duration = Duration::from_mins(1);
 /// The process as the admin listener, the signals and the file watcher see it.
 pub struct ProcessControl {
     deps: Deps,
+    jumps: ClockJumps,
     rules: Arc<LiveRules>,
     reloads: Reloads,
     history: History,
@@ -64,6 +66,7 @@ impl ProcessControl {
         let (clock, metrics) = (Arc::clone(&deps.clock), Arc::clone(&deps.metrics));
         Self {
             reloads: Reloads::new(Arc::clone(&rules), tls, clock, metrics),
+            jumps: ClockJumps::new(Arc::clone(&deps.clock)),
             deps,
             rules,
             history: History::default(),
@@ -135,6 +138,21 @@ impl ProcessControl {
         loop {
             points.tick().await;
             self.history.record(&self.deps.metrics, self.deps.clock.now());
+            self.count_attention().await;
+        }
+    }
+
+    /// Counts the operations that need attention, for the metrics.
+    async fn count_attention(&self) {
+        let late = Overdue::of(&self.rules.current(), &self.jumps).late;
+        match self.deps.store.attention(late).await {
+            Ok(AttentionCounts { counts }) => {
+                for (reason, count) in counts {
+                    self.deps.metrics.operations().needs_attention(reason.as_str(), count);
+                }
+            }
+            // The next point counts them.
+            Err(error) => tracing::debug!(%error, "operations that need attention were not counted"),
         }
     }
 
@@ -226,6 +244,14 @@ impl AdminSource for Arc<ProcessControl> {
 
     fn store(&self) -> &dyn Store {
         &*self.deps.store
+    }
+
+    fn overdue(&self) -> Overdue {
+        Overdue::of(&self.rules.current(), &self.jumps)
+    }
+
+    fn count_resolution(&self, outcome: &'static str) {
+        self.deps.metrics.operations().resolution(outcome);
     }
 
     fn history(&self) -> HistorySnapshot {

@@ -2,11 +2,13 @@
 
 mod callbacks;
 mod common;
+mod operations;
 mod readiness;
 mod store;
 
 pub use callbacks::{Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
 pub use common::{Format, InterfaceArg, Rules};
+pub use operations::{ConfirmOperation, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation};
 pub use readiness::ReadinessArgs;
 pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
@@ -70,6 +72,9 @@ pub enum Command {
     /// List, show and resend callbacks, and send a sample
     #[command(subcommand)]
     Callbacks(Callbacks),
+    /// List and show operations, and do what operators do about them
+    #[command(subcommand)]
+    Operations(Operations),
     /// Check, rekey, back up or copy the store
     #[command(subcommand)]
     Store(StoreCommand),

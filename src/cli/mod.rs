@@ -13,6 +13,7 @@ pub mod input;
 pub mod lines;
 pub mod listen;
 pub mod man;
+pub mod operations;
 mod outcome;
 pub mod progress;
 pub mod readiness;
@@ -76,6 +77,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         Command::ImportIds(args) => import_ids::run(&load(&args.rules.rules, err)?, &args, out, err),
         Command::Readiness(args) => readiness::run(&args, out, err),
         Command::Callbacks(args) => callbacks::run(&args, out, err),
+        Command::Operations(args) => operations::run(&args, out, err),
         Command::Store(args) => store::run(&args, out, err),
         Command::Schema(args) => Ok(schema::run(args.kind, out)?),
         Command::Completions { shell } => {

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::clock::{Clock, SystemClock};
 use crate::domain::MerchantId;
 use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet};
@@ -65,6 +67,12 @@ pub(super) fn exit_code(outcome: ExitOutcome, err: &mut dyn Write) -> u8 {
 
 pub(super) const fn ok_if(done: bool) -> ExitOutcome {
     if done { Ok(()) } else { Err(CliError::Reported) }
+}
+
+/// Writes a JSON document on one line.
+pub(super) fn write_json(document: &impl Serialize, out: &mut dyn Write) -> ExitOutcome {
+    let json = serde_json::to_string(document).map_err(CliError::failed)?;
+    Ok(writeln!(out, "{json}")?)
 }
 
 /// Loads the rules, or writes all their problems to `err`.

@@ -180,7 +180,7 @@ pub(crate) fn address(path: &str, members: &[(&str, &str)]) -> String {
 }
 
 /// Encodes a text as a part of a path or a query.
-fn percent_encoded(text: &str) -> String {
+pub(crate) fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -18,7 +18,7 @@ use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, context};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use self::format::{address, capitalized, shortened};
+pub(crate) use self::format::{address, capitalized, percent_encoded, shortened};
 pub(crate) use self::plot::{Plot, PlotSeries, PlotUnit};
 
 /// A page of the console.

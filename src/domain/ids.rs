@@ -92,6 +92,12 @@ impl TransactionId {
         self.0.get().cast_signed()
     }
 
+    /// Returns the time in the id.
+    #[must_use]
+    pub fn at(self) -> super::UnixMillis {
+        super::UnixMillis(i64::try_from(self.0.get() >> 22).unwrap_or(i64::MAX).saturating_add(Self::ORIGIN_MILLIS))
+    }
+
     /// Returns the text that `Display` writes.
     #[must_use]
     pub fn digits(self) -> Digits {

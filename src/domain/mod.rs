@@ -9,6 +9,7 @@ mod amount;
 pub mod canonical;
 mod deceptive;
 mod digits;
+mod failure;
 mod fields;
 mod fingerprint;
 mod fingerprint_recipe;
@@ -33,6 +34,7 @@ pub use address::{CustomerIp, canonical_ip, subscriber_network};
 pub use amount::{Amount, AmountNumber};
 pub(crate) use deceptive::{escaped_where, is_deceptive, visible};
 pub use digits::{Digits, push_hex};
+pub use failure::{FailureCause, ProviderReason, WaitsFor};
 pub use fields::{
     CUSTOMER_FIELDS, Fields, KeptFields, MERCHANT_USER_IP, RETURN_USER_URL, RequestFields, SchemaFields,
     dropped_members, reserved_names,

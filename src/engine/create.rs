@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::decide::{self, AtCreation};
 use super::repeat::{self, Compared};
-use super::{CreateError, Engine, FailureCause};
+use super::{CreateError, Engine};
 use crate::auth::{Caller, Interface, signatures};
 use crate::domain::{
-    CreateReply, CreateRequest, Deposit, Direction, Fields, Kind, MemberFingerprints, Operation, Outcome, ProviderKind,
-    RedirectUrl, RequestKind, State, TransactionId, UnixMillis, Withdrawal,
+    CreateReply, CreateRequest, Deposit, Direction, FailureCause, Fields, Kind, MemberFingerprints, Operation, Outcome,
+    ProviderKind, RedirectUrl, RequestKind, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::error::ApiError;
 use crate::rules::{GatewayRules, ProviderRules, Shop};
@@ -72,7 +72,7 @@ impl Engine {
                 if may_be_first {
                     self.openings.confirmed(&caller.merchant().id);
                 }
-                match failure.or(FailureCause::of_outcome(outcome)) {
+                match failure.or(outcome.failure()) {
                     Some(cause) => self.report_failed(caller, &shop, request.kind.direction(), id, cause),
                     None if has_job => self.provider.job_stored(),
                     None => {}
@@ -137,6 +137,7 @@ impl Engine {
             operation,
             order_key: v1.map(|v1| v1.order),
             api_key: caller.api_key().key.clone(),
+            failure,
             fields: Fields { v1_members, ..fields },
             comparison: RequestFingerprint { fingerprint, kept },
             v1: v1.map(|v1| v1.sender.clone()),
@@ -175,7 +176,7 @@ impl Engine {
         id: TransactionId,
         cause: FailureCause,
     ) {
-        self.deps.metrics.created_failed(direction, cause.as_str());
+        self.deps.metrics.operations().created_failed(direction, cause.as_str());
         // Without the customer's address and account, which are personal data.
         tracing::info!(transaction_id = %id, merchant = caller.merchant().id.as_str(), shop = shop.code.as_str(),
             direction = direction.as_str(), cause = cause.as_str(), "an operation was created FAILED");

@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::auth::Interface;
-use crate::domain::{Amount, CreateRequest, Direction, Fields, InvalidValue, RequestKind, SchemaFields, UnixMillis};
+use crate::domain::{
+    Amount, CreateRequest, Direction, FailureCause, Fields, InvalidValue, RequestKind, SchemaFields, UnixMillis,
+};
 use crate::error::RequestError;
 use crate::rules::{ApiKey, FieldProblem, FieldRule, Merchant, PaymentChecks, ProviderRules, Shop};
-use crate::store::{CreateOutcome, DailyLimit};
+use crate::store::DailyLimit;
 
 /// A request that today's rules accept.
 #[derive(Debug)]
@@ -127,45 +129,6 @@ fn select_shop(
 fn refused_field(problem: FieldProblem) -> RuleRefusal {
     let path = if problem.path.is_empty() { "fields".to_owned() } else { format!("fields.{}", problem.path) };
     RuleRefusal { error: RequestError::member(path, problem.reason), rule: RefusingRule::Schema(problem.rule) }
-}
-
-/// Why an operation was created FAILED: HTTP 200 is also returned for an operation with a failed result (promise P148).
-/// For the log and the metrics only: the caller sees FAILED and no reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureCause {
-    /// The provider refuses it at once.
-    Provider,
-    /// The shop refuses the customer's address.
-    RefusedAddress,
-    /// The shop refuses the customer's account id.
-    RefusedAccount,
-    /// The customer's daily limit is exceeded.
-    DailyLimit,
-    /// The available balance does not cover it.
-    Balance,
-}
-
-impl FailureCause {
-    /// Returns the name in logs and metrics.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Provider => "provider",
-            Self::RefusedAddress => "refused_address",
-            Self::RefusedAccount => "refused_account",
-            Self::DailyLimit => "daily_limit",
-            Self::Balance => "balance",
-        }
-    }
-
-    /// Returns why the store created an operation FAILED that was planned as pending.
-    pub(super) const fn of_outcome(outcome: CreateOutcome) -> Option<Self> {
-        match outcome {
-            CreateOutcome::AsDrafted => None,
-            CreateOutcome::OverDailyLimit => Some(Self::DailyLimit),
-            CreateOutcome::NotCovered => Some(Self::Balance),
-        }
-    }
 }
 
 /// Returns why the shop's lists refuse the request's customer, if they do. A member that is absent is not refused.

@@ -20,7 +20,7 @@ use crate::rules::ProviderRules;
 use crate::store::{OpeningBalances, OrderHome, Store, StoreError};
 
 pub use customer::NextAction;
-pub use decide::{AcceptedRequest, FailureCause, RefusingRule, RuleRefusal, check_rules};
+pub use decide::{AcceptedRequest, RefusingRule, RuleRefusal, check_rules};
 pub use repeat::EarlierRequest;
 pub use report::{Report, Reported};
 

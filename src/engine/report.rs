@@ -1,9 +1,11 @@
 //! Reports of providers, in a reply or sent by themselves: a result is posted once, repeats change nothing, contradictions
-//! are refused and logged (contract sections 7 and 8).
+//! are refused and logged, and kept for operators (contract sections 7, 8 and 14).
 
 use super::Engine;
-use crate::domain::{Direction, Operation, Outcome, Preparation, ProviderKind, ShopCode, Status, TransactionId};
-use crate::store::{CompletionOutcome, StoreError};
+use crate::domain::{
+    Direction, Operation, Outcome, Preparation, ProviderKind, ProviderReason, ShopCode, Status, TransactionId,
+};
+use crate::store::{CompletionOutcome, JobEnd, ResultSource, StoreError};
 
 /// A provider's report about an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,8 +14,15 @@ pub enum Report {
     Pending,
     /// No result yet; the next step of a deposit's customer. For a withdrawal, the same as [`Report::Pending`].
     Prepared(Preparation),
-    /// A terminal result.
-    Finished(Outcome),
+    /// A terminal result, with the provider's words about a failure.
+    Finished(Outcome, ProviderReason),
+}
+
+/// A result whose provider gives no reason.
+impl From<Outcome> for Report {
+    fn from(outcome: Outcome) -> Self {
+        Self::Finished(outcome, ProviderReason::default())
+    }
 }
 
 /// The outcome of a report.
@@ -47,20 +56,32 @@ impl Engine {
         let Some(stored) = stored.filter(|stored| own(&stored.operation)) else { return Ok(Reported::Unknown) };
         let status = stored.operation.state.status();
         match report {
-            Report::Finished(outcome) => self.finish(provider, shop, id, outcome).await,
+            Report::Finished(outcome, reason) => self.finish(provider, shop, id, outcome, reason).await,
             _ if status != Status::Pending => Ok(Reported::Repeated),
-            Report::Prepared(_) if stored.operation.direction() == Direction::Payout => self.end_job(id).await,
-            Report::Pending => self.end_job(id).await,
+            Report::Prepared(_) if stored.operation.direction() == Direction::Payout => {
+                self.end_job(&stored.operation).await
+            }
+            Report::Pending => self.end_job(&stored.operation).await,
             Report::Prepared(preparation) => {
-                let kept = self.deps.store.prepare(id, preparation).await?;
+                let (end, now) = (end_with(&preparation), self.deps.clock.now());
+                let kept = self.deps.store.prepare(id, preparation, end, now).await?;
                 Ok(if kept { Reported::Taken } else { Reported::Repeated })
             }
         }
     }
 
     /// Ends the provider's job: there is nothing to store.
-    async fn end_job(&self, id: TransactionId) -> Result<Reported, StoreError> {
-        self.deps.store.end_provider_job(id).await.map(|()| Reported::Taken)
+    async fn end_job(&self, operation: &Operation) -> Result<Reported, StoreError> {
+        let end = match (operation.direction(), operation.provider) {
+            (Direction::Payout, _) => JobEnd::ReportAwaited,
+            (Direction::Payin, ProviderKind::Sandbox) => JobEnd::CustomerAwaited,
+            (Direction::Payin, ProviderKind::Http) => {
+                let prepared = self.deps.store.preparation(operation.id).await?;
+                prepared.as_ref().map_or(JobEnd::ReportAwaited, end_with)
+            }
+        };
+        let ended = self.deps.store.end_provider_job(operation.id, end, self.deps.clock.now());
+        ended.await.map(|()| Reported::Taken)
     }
 
     async fn finish(
@@ -69,8 +90,10 @@ impl Engine {
         shop: &ShopCode,
         id: TransactionId,
         outcome: Outcome,
+        reason: ProviderReason,
     ) -> Result<Reported, StoreError> {
-        match self.deps.store.complete(id, outcome, self.deps.clock.now()).await? {
+        let now = self.deps.clock.now();
+        match self.deps.store.complete(id, outcome, ResultSource::Provider(reason), now).await? {
             CompletionOutcome::Completed => Ok(Reported::Taken),
             CompletionOutcome::AlreadyCompleted => Ok(Reported::Repeated),
             CompletionOutcome::Unknown => Ok(Reported::Unknown),
@@ -82,11 +105,21 @@ impl Engine {
                         tracing::debug!(transaction_id = %id, shop, booked = completed_as, "a contradicting choice was refused");
                     }
                     ProviderKind::Http => {
+                        let reported = if status == Status::Success { Status::Failed } else { Status::Success };
+                        self.deps.store.keep_contradiction(id, reported, now).await?;
                         tracing::warn!(transaction_id = %id, shop, booked = completed_as, "a contradicting result was refused");
                     }
                 }
                 Ok(Reported::Contradicts(status))
             }
         }
+    }
+}
+
+/// Returns how a deposit's job ends when its provider prepared this for the customer.
+const fn end_with(preparation: &Preparation) -> JobEnd {
+    match preparation {
+        Preparation::Page(_) | Preparation::Instructions(_) => JobEnd::CustomerAwaited,
+        Preparation::Stopped => JobEnd::ReportAwaited,
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn decide(
         return Ok(PageResponse::Link(opened.deposit.redirect_url));
     }
     let DepositPage { operation, .. } = &opened;
-    let report = Report::Finished(decision.outcome());
+    let report = Report::from(decision.outcome());
     let (status, contradicts) =
         match engine.report(ProviderKind::Sandbox, &operation.shop, operation.id, report).await? {
             Reported::Taken | Reported::Repeated => (decision.status(), false),

@@ -9,10 +9,10 @@ use super::withdrawal_result;
 use crate::backoff;
 use crate::clock::ClockJumps;
 use crate::deps::Deps;
-use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
+use crate::domain::{Direction, Operation, Preparation, ProviderKind, ProviderReason, RedirectUrl, ShopCode};
 use crate::engine::{Engine, Report, Reported};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
-use crate::store::{ProviderJob, StoreError};
+use crate::store::{JobEnd, ProviderJob, StoreError};
 use crate::telemetry::{LogThrottle, Stopwatch};
 
 /// How long a job waits if the rules in force have no matching provider for its shop.
@@ -72,7 +72,7 @@ impl JobContext {
         // Deposits of the sandbox wait for their customers.
         let report = match job.operation.direction() {
             Direction::Payin => Report::Pending,
-            Direction::Payout => Report::Finished(withdrawal_result(job.operation.amount)),
+            Direction::Payout => Report::Finished(withdrawal_result(job.operation.amount), ProviderReason::default()),
         };
         self.record_report(job, report).await
     }
@@ -112,17 +112,15 @@ impl JobContext {
         let label = match &report {
             Report::Pending => "pending",
             Report::Prepared(_) => "prepared",
-            Report::Finished(_) => "booked",
+            Report::Finished(..) => "booked",
         };
-        let label = match self.engine.report(job.operation.provider, &job.operation.shop, id, report).await? {
-            Reported::Taken => return Ok(label),
+        Ok(match self.engine.report(job.operation.provider, &job.operation.shop, id, report).await? {
+            Reported::Taken => label,
+            // The job ended in the commit of the result.
             Reported::Repeated => "repeated",
             Reported::Contradicts(_) => "contradicted",
             Reported::Unknown => "unknown",
-        };
-        // The operation has its result already, or does not exist: the job is done.
-        self.deps.store.end_provider_job(id).await?;
-        Ok(label)
+        })
     }
 
     async fn retry(
@@ -136,8 +134,8 @@ impl JobContext {
         tracing::debug!(transaction_id = %id, shop = shop_code, attempts = attempts(job), %cause,
             "a provider gave no result");
         let HttpProvider { first_retry, max_retry, give_up_after, .. } = provider;
-        let created_at = job.operation.created_at;
-        if self.jumps.began_until(*give_up_after, backoff::grace(*max_retry)).is_some_and(|until| created_at <= until) {
+        let queued_at = job.queued_at;
+        if self.jumps.began_until(*give_up_after, backoff::grace(*max_retry)).is_some_and(|until| queued_at <= until) {
             return self.give_up(job, cause).await;
         }
         if self.throttle.due((shop.clone(), unknown.kind)).is_some() {
@@ -147,7 +145,7 @@ impl JobContext {
         }
         let wait =
             backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.deps.random.number());
-        let due = backoff::due(now, wait, created_at.plus(*give_up_after));
+        let due = backoff::due(now, wait, queued_at.plus(*give_up_after));
         self.deps.store.postpone_provider_job(id, due).await?;
         Ok("retried")
     }
@@ -157,11 +155,12 @@ impl JobContext {
     async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
         let (id, shop) = (job.operation.id, &job.operation.shop);
         tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = attempts(job), %cause,
-            "gave up: the provider returned no result; the operation stays PENDING until the provider reports one");
+            "gave up: the provider returned no result; the operation stays PENDING until the provider reports one, or an operator asks again or resolves it");
         let unprepared =
             job.operation.direction() == Direction::Payin && self.deps.store.preparation(id).await?.is_none();
-        if !unprepared || !self.deps.store.prepare(id, Preparation::Stopped).await? {
-            self.deps.store.end_provider_job(id).await?;
+        let (end, now) = (JobEnd::GivenUp, self.deps.clock.now());
+        if !unprepared || !self.deps.store.prepare(id, Preparation::Stopped, end, now).await? {
+            self.deps.store.end_provider_job(id, end, now).await?;
         }
         Ok("given_up")
     }

@@ -84,6 +84,8 @@ pub struct AdminRules {
     pub hosts: Vec<Box<str>>,
     /// Whether every action is refused.
     pub read_only: bool,
+    /// Whether a result that an operator sets needs another operator's confirmation.
+    pub second_operator: bool,
     /// `[[admin.users]]`.
     pub users: Vec<Arc<AdminUser>>,
     /// Whether no user signs in: every request is made by the user `local`, an operator.

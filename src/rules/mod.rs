@@ -60,7 +60,7 @@ pub use ruleset::{
 pub use secret::secret_named;
 pub use setting::Effect;
 pub use shop::{
-    AccountRule, DailyLimits, DirectionRules, FieldProblem, FieldRule, FieldsSchema, HttpProvider, PaymentChecks,
-    ProviderRules, Shop,
+    AccountRule, DailyLimits, DirectionRules, ExpectedWithin, FieldProblem, FieldRule, FieldsSchema, HttpProvider,
+    PaymentChecks, ProviderRules, Shop,
 };
 pub use watch::FileWatch;

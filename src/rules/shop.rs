@@ -36,6 +36,8 @@ pub struct Shop {
     pub checks: PaymentChecks,
     /// The provider that moves the money.
     pub provider: ProviderRules,
+    /// After which an operation needs attention.
+    pub expected_within: ExpectedWithin,
 }
 
 impl Shop {
@@ -139,6 +141,17 @@ pub struct DailyLimits {
     pub operations: Option<u32>,
     /// The largest sum.
     pub amount: Option<Amount>,
+}
+
+/// How long operations may be PENDING before they need attention (contract section 14).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExpectedWithin {
+    /// Deposits; `None`: for ever.
+    pub payin: Option<Duration>,
+    /// Withdrawals; `None`: for ever.
+    pub payout: Option<Duration>,
+    /// Whether deposits count that wait for their customers.
+    pub customers_too: bool,
 }
 
 /// The provider that moves the money of a shop (contract section 8).

@@ -190,7 +190,7 @@ pub(super) async fn locked<T: Transaction>(tx: &T, subject: CallbackSubject) -> 
         })
     };
     let Some(callback) = tx.query_opt(LOCKED, &params![subject.key()], read).await? else { return Ok(None) };
-    let task = tasks::state(tx, tasks::LOCKED, TaskKind::Callback, subject.key()).await?;
+    let task = tasks::locked(tx, TaskKind::Callback, subject.key()).await?;
     Ok(Some(CallbackRow { task, ..callback }))
 }
 

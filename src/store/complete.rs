@@ -1,16 +1,17 @@
 //! Completes an operation with everything that follows from its result, and stores what a provider prepared for a
 //! pending operation.
 
+use super::backend::Backend;
 use super::callbacks::{self, NewCallback};
 use super::rows::callback::origin_of;
 use super::rows::ledger::{LedgerEntry, PostingSource};
-use super::rows::task::TaskKind;
+use super::rows::operation::sealed_payer;
 use super::rows::{CorruptRow, bare_state, direction_of, finished_at, status_number, status_of};
 use super::sql::{Sql, Transaction, params, sql};
 use super::tasks;
 use super::transaction::OwnStatements;
 use super::usage::{self, Customer};
-use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome};
+use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome, JobEnd, ResultSource};
 use crate::domain::{Direction, Outcome, Posting, Status, TransactionId, UnixDay, UnixMillis};
 
 /// A result of an operation.
@@ -18,6 +19,7 @@ use crate::domain::{Direction, Outcome, Posting, Status, TransactionId, UnixDay,
 pub(super) struct Completion {
     pub(super) id: TransactionId,
     pub(super) outcome: Outcome,
+    pub(super) source: ResultSource,
     /// The payer of the outcome, encrypted.
     pub(super) payer: Option<Vec<u8>>,
     pub(super) at: UnixMillis,
@@ -25,12 +27,29 @@ pub(super) struct Completion {
     pub(super) nonce: u64,
 }
 
+impl Completion {
+    /// Prepares the columns of a result.
+    pub(super) fn new<B: Backend>(
+        backend: &B,
+        id: TransactionId,
+        outcome: Outcome,
+        source: ResultSource,
+        at: UnixMillis,
+    ) -> Self {
+        let payer = match &outcome {
+            Outcome::Success { payer } => sealed_payer(backend.vault(), id, payer.as_ref()),
+            Outcome::Failed => None,
+        };
+        Self { id, outcome, source, payer, at, nonce: backend.random().number() }
+    }
+}
+
 /// Writes a result, its postings and its callback. Also ends the work of an operation that was completed before.
 ///
 /// The operation's row is written last. In PostgreSQL a repeated create would wait for a row that has been updated, but
 /// not for one that is only locked.
 pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) -> Result<CompletionOutcome, T::Error> {
-    let Completion { id, outcome, payer, at, nonce } = completion;
+    let Completion { id, outcome, source, payer, at, nonce } = completion;
     let Some(operation) = unfinished(tx, *id).await? else { return Ok(CompletionOutcome::Unknown) };
     let (outcome, finished) = match bare_state(operation.status, operation.finished_at).finish(outcome.clone(), *at) {
         Ok(Ok(finished)) => (CompletionOutcome::Completed, Some(finished)),
@@ -45,7 +64,7 @@ pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) 
             callbacks::queue(tx, NewCallback { id, target: &target, at: *at }).await?;
         }
     }
-    tasks::end(tx, TaskKind::ProviderJob, id.to_stored()).await?;
+    let job = tasks::remove_job(tx, *id).await?;
     if operation.direction == Direction::Payin {
         tx.execute(REMOVE_PREPARATION, &params![*id]).await?;
     }
@@ -57,20 +76,30 @@ pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) 
         }
         let (status, finished_at) = (status_number(finished.status()), finished_at(finished));
         let counted_day = counts.map(|day| i64::from(day.0));
-        tx.execute(FINISH, &params![*id, status, finished_at, payer, counted_day]).await?;
+        let (cause, code, text) = source.cause_columns(finished.status());
+        let (attempts, ended_at) = job.and_then(|job| job.ended(*at)).unzip();
+        let ended_at = ended_at.map(|UnixMillis(at)| at);
+        let columns = params![*id, status, finished_at, payer, counted_day, cause, code, text, attempts, ended_at];
+        tx.execute(FINISH, &columns).await?;
     }
     Ok(outcome)
 }
 
 /// Stores what a provider prepared for the customer of a pending deposit, and ends the provider job. Returns `false`
 /// when there is no such deposit.
-pub(super) async fn prepare<T: OwnStatements>(tx: &T, id: TransactionId, sealed: &[u8]) -> Result<bool, T::Error> {
+pub(super) async fn prepare<T: OwnStatements>(
+    tx: &T,
+    id: TransactionId,
+    sealed: &[u8],
+    end: JobEnd,
+    at: UnixMillis,
+) -> Result<bool, T::Error> {
     match unfinished(tx, id).await? {
         Some(OperationState { direction: Direction::Payin, status: Status::Pending, .. }) => {}
         _ => return Ok(false),
     }
     tx.execute(PUT_PREPARATION, &params![id, sealed]).await?;
-    tasks::end(tx, TaskKind::ProviderJob, id.to_stored()).await?;
+    tasks::end_job(tx, id, end.kind(), at, true).await?;
     Ok(true)
 }
 
@@ -81,14 +110,16 @@ const PUT_PREPARATION: Sql = sql!(
 
 const REMOVE_PREPARATION: Sql = sql!("DELETE FROM preparations WHERE transaction_id = ?1");
 
-const FINISH: Sql =
-    sql!("UPDATE operations SET status = ?2, finished_at = ?3, payer = ?4, counted_day = ?5 WHERE transaction_id = ?1");
+const FINISH: Sql = sql!(
+    "UPDATE operations SET status = ?2, finished_at = ?3, payer = ?4, counted_day = ?5, cause = ?6, cause_code = ?7, \
+     cause_text = ?8, job_attempts = ?9, job_ended_at = ?10 WHERE transaction_id = ?1"
+);
 
 /// The columns that completing an operation needs.
 #[derive(Debug)]
-struct OperationState {
+pub(super) struct OperationState {
     direction: Direction,
-    status: Status,
+    pub(super) status: Status,
     finished_at: Option<i64>,
     amount: i64,
     merchant: Box<str>,
@@ -108,7 +139,7 @@ pub(super) const UNFINISHED: Sql = sql!(
 );
 
 /// Reads and locks the columns that completing an operation needs.
-async fn unfinished<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<OperationState>, T::Error> {
+pub(super) async fn unfinished<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<OperationState>, T::Error> {
     tx.query_opt(UNFINISHED, &params![id], |row| {
         Ok(OperationState {
             direction: direction_of(row.get(0)?).ok_or(CorruptRow::new("direction"))?,

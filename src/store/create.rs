@@ -52,14 +52,13 @@ pub(super) async fn create<T: OwnStatements>(
         _ => None,
     };
     let Decision { outcome, usage } = check_limits(tx, draft, opening.unwrap_or_default()).await?;
-    let state = match outcome {
-        CreateOutcome::AsDrafted => operation.state.clone(),
-        CreateOutcome::OverDailyLimit | CreateOutcome::NotCovered => {
-            State::Finished { outcome: Outcome::Failed, at: operation.created_at }
-        }
+    let state = match outcome.failure() {
+        None => operation.state.clone(),
+        Some(_) => State::Finished { outcome: Outcome::Failed, at: operation.created_at },
     };
+    let failure = outcome.failure().or(draft.failure);
     let day = usage.and(draft.daily_limit).map(|limit| limit.day);
-    if !tx.insert_operation(new, &state, day).await? {
+    if !tx.insert_operation(new, &state, failure, day).await? {
         return Ok(None);
     }
     if let Some(opening) = opening {

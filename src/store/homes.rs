@@ -47,6 +47,29 @@ pub enum OrderHome {
     Legacy,
 }
 
+/// The home of an order, as operators find it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundHome {
+    /// Here, as this operation.
+    Operation(TransactionId),
+    /// Here, as this entry of the journal.
+    Entry(EntryId),
+    /// Another one, by its name in the API, and since when.
+    Other(&'static str, UnixMillis),
+}
+
+impl FoundHome {
+    pub(super) fn of(home: Home) -> Self {
+        match home {
+            Home::Operation(id) => Self::Operation(id),
+            Home::Entry(id) => Self::Entry(id),
+            Home::Claimed(at) => Self::Other("legacy", at.at()),
+            Home::Imported(at) => Self::Other("reserved", at.at()),
+            Home::Native(at) => Self::Other("engine", at.at()),
+        }
+    }
+}
+
 impl OrderHome {
     pub(super) const fn of(home: Home) -> Self {
         match home {

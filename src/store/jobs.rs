@@ -1,11 +1,13 @@
 //! The jobs of providers: tasks in the queues of their shops.
 
 use super::backend::{Backend, ReadKind};
+use super::rows::status_of;
 use super::rows::task::{QueueList, TaskClaim, TaskKind, TaskQueue};
-use super::tasks::{self, TaskState};
-use super::transaction::OwnStatements as _;
+use super::sql::{Columns, CorruptRow, Sql, params, sql};
+use super::tasks::{self, JobState, NewTask, TaskState};
+use super::transaction::OwnStatements;
 use super::{Misdated, StoreError, StoreFuture, lookups};
-use crate::domain::{Operation, ShopCode, TransactionId, UnixMillis};
+use crate::domain::{Operation, ShopCode, Status, TransactionId, UnixMillis};
 
 /// The durable queue of the providers' jobs.
 pub trait ProviderJobs: Send + Sync + 'static {
@@ -17,14 +19,15 @@ pub trait ProviderJobs: Send + Sync + 'static {
     /// that the jobs of a process that died can be claimed again.
     fn claim_provider_jobs(&self, claim: Claim) -> StoreFuture<'_, Vec<ProviderJob>>;
 
-    /// Returns the state of an operation's provider job; `None` if nothing is left to do for it. One indexed read.
-    fn provider_job(&self, id: TransactionId) -> StoreFuture<'_, Option<ProviderJobState>>;
-
     /// Makes a claimed provider job due at another time. Does nothing if the job has ended.
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()>;
 
-    /// Ends an operation's provider job without a result, because nothing is left to do for it.
-    fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()>;
+    /// Ends an operation's provider job without a result. What is known of it is kept until the operation has a result.
+    fn end_provider_job(&self, id: TransactionId, end: JobEnd, at: UnixMillis) -> StoreFuture<'_, ()>;
+
+    /// Makes a pending operation's provider job due now: the one that waits, or a new one where it has ended (contract
+    /// section 14).
+    fn ask_again(&self, id: TransactionId, at: UnixMillis) -> StoreFuture<'_, AskOutcome>;
 
     /// Makes tasks due whose times cannot be right; returns how many. They keep their attempts.
     fn make_due(&self, misdated: Misdated) -> StoreFuture<'_, usize>;
@@ -44,20 +47,17 @@ impl<B: Backend> ProviderJobs for B {
         Box::pin(claim(self, jobs))
     }
 
-    fn provider_job(&self, id: TransactionId) -> StoreFuture<'_, Option<ProviderJobState>> {
-        let (kind, key) = (TaskKind::ProviderJob, id.to_stored());
-        let read = self.read(ReadKind::Lookup, async move |tx| tasks::state(tx, tasks::STATE, kind, key).await);
-        Box::pin(async move { Ok(read.await?.map(ProviderJobState::of)) })
-    }
-
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()> {
         let key = id.to_stored();
         Box::pin(self.run_alone(async move |tx| tasks::release(tx, TaskKind::ProviderJob, key, due).await))
     }
 
-    fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()> {
-        let key = id.to_stored();
-        Box::pin(self.run_alone(async move |tx| tasks::end(tx, TaskKind::ProviderJob, key).await))
+    fn end_provider_job(&self, id: TransactionId, end: JobEnd, at: UnixMillis) -> StoreFuture<'_, ()> {
+        Box::pin(self.run_alone(async move |tx| tasks::end_job(tx, id, end.kind(), at, false).await))
+    }
+
+    fn ask_again(&self, id: TransactionId, at: UnixMillis) -> StoreFuture<'_, AskOutcome> {
+        Box::pin(self.transact(async move |tx| ask(tx, id, at).await))
     }
 
     fn make_due(&self, misdated: Misdated) -> StoreFuture<'_, usize> {
@@ -88,7 +88,10 @@ async fn claim<B: Backend>(backend: &B, claim: Claim) -> Result<Vec<ProviderJob>
     let mut jobs = Vec::with_capacity(claimed.len());
     for task in claimed {
         match rows.remove(&task.key).map(|row| row.decode(backend.vault())) {
-            Some(Ok(stored)) => jobs.push(ProviderJob { operation: stored.operation, attempts: task.attempts }),
+            Some(Ok(stored)) => {
+                let (queued_at, attempts) = (task.queued_at, task.attempts);
+                jobs.push(ProviderJob { operation: stored.operation, queued_at, attempts });
+            }
             // An unreadable row must not stop the queue.
             Some(Err(error)) => {
                 tracing::error!(%error, "a provider job cannot be decoded and is skipped until its lease ends");
@@ -100,10 +103,51 @@ async fn claim<B: Backend>(backend: &B, claim: Claim) -> Result<Vec<ProviderJob>
 }
 
 impl ProviderJobState {
-    fn of(task: TaskState) -> Self {
-        let TaskState { queued_at, due_at, is_leased, attempts } = task;
-        Self { queued_at, due: due_at, is_claimed: is_leased, attempts: u32::try_from(attempts).unwrap_or(u32::MAX) }
+    pub(super) fn of(job: JobState) -> Self {
+        let TaskState { queued_at, due_at, is_leased, attempts } = job.task;
+        let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
+        Self { end: JobEnd::of(job.kind), queued_at, due: due_at, is_claimed: is_leased, attempts }
     }
+}
+
+const ASKED: Sql = sql!(
+    "SELECT o.status, o.asked_at, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
+     WHERE o.transaction_id = ?1",
+    postgres adds "FOR UPDATE OF o"
+);
+
+const SET_ASKED: Sql = sql!("UPDATE operations SET asked_at = ?2 WHERE transaction_id = ?1");
+
+async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Result<AskOutcome, T::Error> {
+    type Asked = (i64, Option<i64>, Box<str>);
+    let read = |row: &dyn Columns| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let found: Option<Asked> = tx.query_opt(ASKED, &params![id], read).await?;
+    let Some((status, asked_at, shop)) = found else { return Ok(AskOutcome::Unknown) };
+    let status = status_of(status).ok_or(CorruptRow::new("status"))?;
+    if status != Status::Pending {
+        return Ok(AskOutcome::Finished(status));
+    }
+    // The same time is that of an earlier attempt of this transaction, whose confirmation was lost.
+    if asked_at.is_some_and(|asked_at| (1..AskOutcome::PAUSE_MILLIS).contains(&at.0.abs_diff(asked_at))) {
+        return Ok(AskOutcome::TooSoon);
+    }
+    let (kind, key) = (TaskKind::ProviderJob, id.to_stored());
+    let outcome = match tasks::job(tx, id).await? {
+        Some(JobState { kind: TaskKind::ProviderJob, task }) if task.is_leased && task.due_at > tx.due(at) => {
+            AskOutcome::UnderWay
+        }
+        Some(JobState { kind: TaskKind::ProviderJob, .. }) => {
+            tasks::release(tx, kind, key, at).await?;
+            AskOutcome::Due
+        }
+        Some(_) | None => {
+            tasks::remove_job(tx, id).await?;
+            tasks::put(tx, NewTask { kind, key, queue: &shop, queued_at: at, due_at: at }).await?;
+            AskOutcome::Due
+        }
+    };
+    tx.execute(SET_ASKED, &params![id, at]).await?;
+    Ok(outcome)
 }
 
 impl ProviderQueue {
@@ -121,16 +165,70 @@ impl ProviderQueue {
 pub struct ProviderJob {
     /// The operation to process.
     pub operation: Operation,
+    /// When the job was queued: when the operation was created, or an operator had its provider called anew.
+    pub queued_at: UnixMillis,
     /// How often the job was claimed before.
     pub attempts: u32,
 }
 
-/// The state of a provider job.
+/// How a provider job ended without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobEnd {
+    /// The provider has the operation, and reports its result by itself.
+    ReportAwaited,
+    /// The customer of a deposit is to pay.
+    CustomerAwaited,
+    /// The provider gave no answer in time.
+    GivenUp,
+}
+
+impl JobEnd {
+    pub(super) const fn kind(self) -> TaskKind {
+        match self {
+            Self::ReportAwaited => TaskKind::ReportAwaited,
+            Self::CustomerAwaited => TaskKind::CustomerAwaited,
+            Self::GivenUp => TaskKind::GivenUp,
+        }
+    }
+
+    const fn of(kind: TaskKind) -> Option<Self> {
+        match kind {
+            TaskKind::ProviderJob | TaskKind::Callback => None,
+            TaskKind::ReportAwaited => Some(Self::ReportAwaited),
+            TaskKind::CustomerAwaited => Some(Self::CustomerAwaited),
+            TaskKind::GivenUp => Some(Self::GivenUp),
+        }
+    }
+}
+
+/// The outcome of having a provider called anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AskOutcome {
+    /// The job is due now.
+    Due,
+    /// The provider is being called at this moment: the job was left alone.
+    UnderWay,
+    /// The same was done less than [`AskOutcome::PAUSE_MILLIS`] ago: nothing was changed.
+    TooSoon,
+    /// The operation has its result: nothing was changed.
+    Finished(Status),
+    /// There is no such operation.
+    Unknown,
+}
+
+impl AskOutcome {
+    /// The least time between two requests for one operation.
+    pub const PAUSE_MILLIS: u64 = 10_000;
+}
+
+/// The state of a provider job, which may have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProviderJobState {
+    /// How it ended; `None`: it has not.
+    pub end: Option<JobEnd>,
     /// When it was queued.
     pub queued_at: UnixMillis,
-    /// When it is due; when its lease ends, while it is claimed.
+    /// When it is due; when its lease ends, while it is claimed; when it ended.
     pub due: UnixMillis,
     /// Whether it has been claimed; the lease may be over.
     pub is_claimed: bool,

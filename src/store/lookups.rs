@@ -191,7 +191,7 @@ pub(super) async fn v1_status<T: Transaction>(tx: &T, order: Fingerprint) -> Res
 
 pub(super) const V1_STATUS: Sql = sql!(select_status!(
     "transaction_id, created_at, shop FROM homes JOIN operations ON transaction_id = ref \
-     LEFT JOIN contexts ON id = context WHERE order_key = ?1 AND home = 0 AND listed IS NOT NULL"
+     LEFT JOIN contexts ON id = context WHERE order_key = ?1 AND home = 0 AND listed >= 0"
 ));
 
 /// Reads the v2 status of an operation, if this merchant created it through v2; `None` for every other id.
@@ -205,7 +205,7 @@ pub(super) async fn v2_status<T: Transaction>(
 
 pub(super) const V2_STATUS: Sql = sql!(select_status!(
     "direction, order_id, coalesce(method, payment_method, 'unknown') FROM operations \
-     JOIN contexts ON id = context WHERE transaction_id = ?1 AND listed IS NULL AND merchant = ?2"
+     JOIN contexts ON id = context WHERE transaction_id = ?1 AND listed < 0 AND merchant = ?2"
 ));
 
 pub(super) const DETAILS: Sql = sql!("SELECT sealed FROM operations WHERE transaction_id = ?1");

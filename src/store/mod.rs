@@ -34,6 +34,7 @@ mod format;
 mod homes;
 mod jobs;
 mod journal;
+mod list;
 mod lookups;
 mod open;
 mod opened;
@@ -41,6 +42,7 @@ mod operations;
 mod outbox;
 mod pages;
 pub mod postgres;
+mod resolve;
 mod rows;
 mod secret_file;
 mod sql;
@@ -60,12 +62,13 @@ pub use callback_id::{CallbackId, CallbackSubject};
 pub use checks::{CheckClass, CheckCount, CheckCounts};
 pub use copy::CopyError;
 pub use create::OpeningBalances;
-pub use homes::{HomeClaim, OrderHome, OrderHomes};
-pub use jobs::{Claim, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
+pub use homes::{FoundHome, HomeClaim, OrderHome, OrderHomes};
+pub use jobs::{AskOutcome, Claim, JobEnd, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
 pub use journal::{
     Backlog, EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, Unanswered,
 };
+pub use list::{AttentionCounts, AttentionReason, LateRule, ListedOperation, OperationList, OperationQuery};
 pub use lookups::OrderLookups;
 pub use open::{open_beside, open_store, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened};
@@ -75,6 +78,10 @@ pub use outbox::{
     CallbackRecord, CallbackState, CallbackTarget, CallbackTry, ExpireRequest, NextAttempt, Outbox, OutboxSize,
     RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
+pub use resolve::{
+    ConfirmOutcome, ContradictionRecord, NewResolution, OperationDetail, ResolutionId, ResolutionRecord,
+    ResolutionState, Resolutions, ResolveOutcome, ResultSource,
+};
 pub use rows::task::TaskKind;
 pub use secret_file::secret_file;
 pub use tasks::{Misdated, MisdatedWaits};
@@ -83,8 +90,8 @@ pub use vault::Rewrapped;
 pub use vault::VaultError;
 
 use crate::domain::{
-    Amount, CallbackSender, Currency, Fields, Fingerprint, MemberFingerprints, Operation, SchemaFields, Status,
-    UnixDay, UnixMillis,
+    Amount, CallbackSender, Currency, FailureCause, Fields, Fingerprint, MemberFingerprints, Operation, SchemaFields,
+    Status, UnixDay, UnixMillis,
 };
 
 /// The future that a store method returns.
@@ -112,6 +119,8 @@ pub struct NewOperation {
     pub order_key: Option<Fingerprint>,
     /// The key it was created with, which signs its callbacks.
     pub api_key: Arc<str>,
+    /// Why it is created FAILED, if it is.
+    pub failure: Option<FailureCause>,
     /// The `fields` of the request.
     pub fields: Fields,
     /// What a repeated request is compared with.
@@ -220,6 +229,18 @@ pub enum CreateOutcome {
     OverDailyLimit,
     /// Created FAILED: not covered by the available balance.
     NotCovered,
+}
+
+impl CreateOutcome {
+    /// Returns why the store created an operation FAILED that was drafted as pending.
+    #[must_use]
+    pub const fn failure(self) -> Option<FailureCause> {
+        match self {
+            Self::AsDrafted => None,
+            Self::OverDailyLimit => Some(FailureCause::DailyLimit),
+            Self::NotCovered => Some(FailureCause::Balance),
+        }
+    }
 }
 
 /// The outcome of reserving ids: how many of them were found in which state.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::backend::{Backend, ReadKind};
 use super::complete::{self, Completion};
-use super::rows::operation::{NewRow, sealed_payer};
+use super::rows::operation::NewRow;
 use super::rows::preparation;
 use super::sql::{Sql, Transaction as _, sql};
 use super::{
-    Audit, AuditProgress, AuditTrail, CheckCounts, CompletionOutcome, CreateOutcome, InsertOutcome, Journal,
-    NewOperation, OrderHomes, OrderLookups, Outbox, ProviderJobs, StoreFuture, create, lookups,
+    Audit, AuditProgress, AuditTrail, CheckCounts, CompletionOutcome, CreateOutcome, InsertOutcome, JobEnd, Journal,
+    NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs, Resolutions, ResultSource,
+    StoreFuture, create, lookups,
 };
 use crate::domain::{
     Amount, Currency, FingerprintKey, MerchantId, Outcome, Preparation, State, TransactionId, UnixMillis,
@@ -18,7 +19,18 @@ use crate::domain::{
 /// The durable store: operations, callbacks, the audit trail, and the journal of creates that were forwarded to a remote
 /// engine.
 pub trait Store:
-    OrderLookups + OrderHomes + ProviderJobs + Journal + Outbox + CheckCounts + AuditTrail + Send + Sync + 'static
+    OrderLookups
+    + OperationList
+    + OrderHomes
+    + ProviderJobs
+    + Resolutions
+    + Journal
+    + Outbox
+    + CheckCounts
+    + AuditTrail
+    + Send
+    + Sync
+    + 'static
 {
     /// Returns the key of the hashes that requests are compared by. It never changes during the life of a store.
     fn fingerprint_key(&self) -> &FingerprintKey;
@@ -33,14 +45,26 @@ pub trait Store:
     fn create(&self, draft: NewOperation) -> StoreFuture<'_, InsertOutcome>;
 
     /// Completes an operation. One commit writes the result, its ledger entries and its callback, gives back the daily
-    /// usage of a failed operation, and removes the provider job and the preparation. A repeated result changes
-    /// nothing.
-    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> StoreFuture<'_, CompletionOutcome>;
+    /// usage of a failed operation, and removes the provider job, whose last state it keeps, and the preparation. A
+    /// repeated result changes nothing.
+    fn complete(
+        &self,
+        id: TransactionId,
+        outcome: Outcome,
+        source: ResultSource,
+        at: UnixMillis,
+    ) -> StoreFuture<'_, CompletionOutcome>;
 
     /// Stores what a provider prepared for the customer of a pending deposit, replacing an earlier preparation, and
-    /// ends the operation's provider job, in one commit. Returns `false`, with nothing stored, when there is no such
+    /// ends the operation's provider job as `end`, in one commit. Returns `false`, with nothing stored, when there is no such
     /// pending deposit.
-    fn prepare(&self, id: TransactionId, preparation: Preparation) -> StoreFuture<'_, bool>;
+    fn prepare(
+        &self,
+        id: TransactionId,
+        preparation: Preparation,
+        end: JobEnd,
+        at: UnixMillis,
+    ) -> StoreFuture<'_, bool>;
 
     /// Posts a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
     /// was opened before. Resolves only after the commit is on disk.
@@ -100,12 +124,14 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> StoreFuture<'_, CompletionOutcome> {
-        let payer = match &outcome {
-            Outcome::Success { payer } => sealed_payer(self.vault(), id, payer.as_ref()),
-            Outcome::Failed => None,
-        };
-        let completion = Completion { id, outcome, payer, at, nonce: self.random().number() };
+    fn complete(
+        &self,
+        id: TransactionId,
+        outcome: Outcome,
+        source: ResultSource,
+        at: UnixMillis,
+    ) -> StoreFuture<'_, CompletionOutcome> {
+        let completion = Completion::new(self, id, outcome, source, at);
         Box::pin(async move {
             let outcome = self.transact(async move |tx| complete::complete(tx, &completion).await).await?;
             if outcome == CompletionOutcome::Completed {
@@ -116,10 +142,16 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn prepare(&self, id: TransactionId, preparation: Preparation) -> StoreFuture<'_, bool> {
+    fn prepare(
+        &self,
+        id: TransactionId,
+        preparation: Preparation,
+        end: JobEnd,
+        at: UnixMillis,
+    ) -> StoreFuture<'_, bool> {
         Box::pin(async move {
             let sealed = preparation::seal(self.vault(), id, &preparation)?;
-            self.transact(async move |tx| complete::prepare(tx, id, &sealed).await).await
+            self.transact(async move |tx| complete::prepare(tx, id, &sealed, end, at).await).await
         })
     }
 

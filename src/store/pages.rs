@@ -29,12 +29,12 @@ macro_rules! v1_page {
 /// A page of the operations that were created through v1. Parameters: see [`page`]; 10 is the merchant's number.
 pub(super) const V1_PAGE: Sql = sql!(
     sqlite: v1_page!(
-        "INDEXED BY v1_list WHERE listed = ?10 AND transaction_id BETWEEN ?2 AND ?3",
+        "INDEXED BY operations_by_merchant WHERE listed = ?10 AND transaction_id BETWEEN ?2 AND ?3",
         "transaction_id DESC"
     ),
     // The primary key, along which other merchants' operations would have to be skipped, is no way to read these rows.
     postgres: v1_page!(
-        "WHERE listed IS NOT NULL AND (listed, transaction_id) >= (?10, ?2) AND (listed, transaction_id) <= (?10, ?3)",
+        "WHERE (listed, transaction_id) >= (?10, ?2) AND (listed, transaction_id) <= (?10, ?3)",
         "listed DESC, transaction_id DESC"
     ),
 );

@@ -7,7 +7,7 @@
 
 use super::rows::CorruptRow;
 use super::rows::task::TaskKind;
-use super::sql::{Parameter, Sql, Transaction, params, sql};
+use super::sql::{Columns, Parameter, Sql, Transaction, params, sql};
 use super::transaction::OwnStatements;
 use crate::domain::{ShopCode, TransactionId, UnixMillis};
 
@@ -68,6 +68,13 @@ pub enum MisdatedWaits {
     Overlong(Vec<(Box<str>, UnixMillis)>),
 }
 
+/// Selects the columns of [`TaskState::read`].
+macro_rules! state_columns {
+    () => {
+        "SELECT queued_at, due_at, state, attempts"
+    };
+}
+
 /// The values of `tasks.state`.
 pub(super) const WAITING: i64 = 0;
 pub(super) const LEASED: i64 = 1;
@@ -117,36 +124,83 @@ pub(super) async fn end<T: Transaction>(tx: &T, kind: TaskKind, key: i64) -> Res
     tx.execute(END, &params![kind.number(), key]).await.map(drop)
 }
 
+/// A provider job, which may have ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JobState {
+    pub(super) kind: TaskKind,
+    pub(super) task: TaskState,
+}
+
+impl JobState {
+    /// Returns how often the provider was called and when the job ended, if it was called at all.
+    pub(super) fn ended(&self, completed_at: UnixMillis) -> Option<(i64, UnixMillis)> {
+        let at = if self.kind == TaskKind::ProviderJob { completed_at } else { self.task.due_at };
+        (self.task.attempts > 0).then_some((self.task.attempts, at))
+    }
+
+    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        let kind = TaskKind::of_job(row.get(4)?).ok_or(CorruptRow::new("kind"))?;
+        Ok(Self { kind, task: TaskState::read(row)? })
+    }
+}
+
+pub(super) const JOB: Sql =
+    sql!(concat!(state_columns!(), ", kind FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1"));
+
+/// Reads an operation's provider job, also one that has ended.
+pub(super) async fn job<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<JobState>, T::Error> {
+    tx.query_opt(JOB, &params![id], JobState::read).await
+}
+
+const REMOVE_JOB: Sql = sql!(
+    "DELETE FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1 RETURNING queued_at, due_at, state, attempts, kind"
+);
+
+/// Deletes an operation's provider job, also one that has ended; returns its last state.
+pub(super) async fn remove_job<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<JobState>, T::Error> {
+    tx.query_opt(REMOVE_JOB, &params![id], JobState::read).await
+}
+
+const END_JOB: Sql = sql!(
+    "UPDATE tasks SET kind = ?2, state = 0, due_at = ?3 WHERE kind IN (0, 2, 3, 4) AND key = ?1 AND (kind <> 4 OR ?4 = 1)"
+);
+
+/// Ends an operation's provider job, if it has one. `replaces`: what the customer was to do is replaced.
+pub(super) async fn end_job<T: Transaction>(
+    tx: &T,
+    id: TransactionId,
+    end: TaskKind,
+    at: UnixMillis,
+    replaces: bool,
+) -> Result<(), T::Error> {
+    tx.execute(END_JOB, &params![id, end.number(), at, i64::from(replaces)]).await.map(drop)
+}
+
 /// Deletes tasks.
 pub(super) async fn end_each<T: Transaction>(tx: &T, kind: TaskKind, keys: &[i64]) -> Result<(), T::Error> {
     let sets: Vec<_> = keys.iter().map(|key| params![kind.number(), *key]).collect();
     tx.execute_each(END, &sets).await.map(drop)
 }
 
-macro_rules! state {
-    () => {
-        "SELECT queued_at, due_at, state, attempts FROM tasks WHERE kind = ?1 AND key = ?2"
-    };
-}
-pub(super) const STATE: Sql = sql!(state!());
-pub(super) const LOCKED: Sql = sql!(state!(), postgres adds "FOR UPDATE");
+const LOCKED: Sql = sql!(
+    concat!(state_columns!(), " FROM tasks WHERE kind = ?1 AND key = ?2"),
+    postgres adds "FOR UPDATE"
+);
 
-/// Reads the state of a task, by [`STATE`] or [`LOCKED`].
-pub(super) async fn state<T: Transaction>(
-    tx: &T,
-    sql: Sql,
-    kind: TaskKind,
-    key: i64,
-) -> Result<Option<TaskState>, T::Error> {
-    tx.query_opt(sql, &params![kind.number(), key], |row| {
+/// Reads and locks the state of a task.
+pub(super) async fn locked<T: Transaction>(tx: &T, kind: TaskKind, key: i64) -> Result<Option<TaskState>, T::Error> {
+    tx.query_opt(LOCKED, &params![kind.number(), key], TaskState::read).await
+}
+
+impl TaskState {
+    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
         let is_leased = match row.get(2)? {
             WAITING => false,
             LEASED => true,
             _ => return Err(CorruptRow::new("state")),
         };
-        Ok(TaskState { queued_at: row.get(0)?, due_at: row.get(1)?, is_leased, attempts: row.get(3)? })
-    })
-    .await
+        Ok(Self { queued_at: row.get(0)?, due_at: row.get(1)?, is_leased, attempts: row.get(3)? })
+    }
 }
 
 const POSTPONE: Sql =

@@ -185,6 +185,16 @@ impl ActionRecord {
     pub const SAMPLE: &str = "callbacks.sample";
     /// The kind of action that loads the rules from disk.
     pub const RELOAD: &str = "rules.reload";
+    /// The kind of action that has a provider asked again.
+    pub const ASK: &str = "operations.ask";
+    /// The kind of action that sets the result of an operation.
+    pub const RESOLVE: &str = "operations.resolve";
+    /// The kind of action that confirms a resolution.
+    pub const CONFIRM: &str = "operations.confirm";
+    /// The kind of action that acknowledges a contradicting report.
+    pub const ACKNOWLEDGE: &str = "operations.acknowledge";
+    /// The kind of action that makes pending callbacks due.
+    pub const RESEND_PENDING: &str = "callbacks.resend_pending";
     /// The kind of action that wraps the store's data keys with another key.
     pub const REKEY: &str = "store.rekey";
 

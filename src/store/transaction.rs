@@ -5,7 +5,7 @@ use super::rows::ledger::LedgerEntry;
 use super::rows::operation::NewRow;
 use super::rows::task::{ClaimedTask, QueueList, TaskClaim, TaskQueue};
 use super::sql::Transaction;
-use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting, State, UnixDay, UnixMillis};
+use crate::domain::{Balance, Currency, FailureCause, LedgerAccount, MerchantId, Posting, State, UnixDay, UnixMillis};
 
 /// The statements that differ between the databases.
 pub(super) trait OwnStatements: Transaction {
@@ -13,12 +13,13 @@ pub(super) trait OwnStatements: Transaction {
     /// ahead.
     fn due(&self, at: UnixMillis) -> UnixMillis;
 
-    /// Inserts an operation in a state, counted for its customer on a day, and claims the home of its order. Returns
+    /// Inserts an operation in a state (`failure`: why it is FAILED), counted for its customer on a day, and claims the home of its order. Returns
     /// `false` when the order has a home or the id exists; the transaction must not be committed then.
     async fn insert_operation(
         &self,
         new: &NewRow,
         state: &State,
+        failure: Option<FailureCause>,
         counted_day: Option<UnixDay>,
     ) -> Result<bool, Self::Error>;
 

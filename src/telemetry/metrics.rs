@@ -18,11 +18,12 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::homes::HomeMetrics;
 use super::labels::{
-    BATCH_SIZES, COMMIT_SECONDS, CreatedFailed, Histograms, LabelCounters, OutcomeName, PROVIDER_SECONDS, PageName,
-    RELOAD_SECONDS, REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus,
-    STAGE_SECONDS, ShopName, ShopOutcome, Stage, StageName, Version,
+    BATCH_SIZES, COMMIT_SECONDS, Histograms, LabelCounters, OutcomeName, PROVIDER_SECONDS, PageName, RELOAD_SECONDS,
+    REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus, STAGE_SECONDS, ShopName,
+    ShopOutcome, Stage, StageName, Version,
 };
-use crate::domain::{Direction, UnixMillis, wide};
+use super::operations::OperationMetrics;
+use crate::domain::{UnixMillis, wide};
 use crate::slots::{OTHER, Slots};
 
 /// The media type of [`Metrics::render`].
@@ -59,7 +60,7 @@ pub struct Metrics {
     pub(super) commit_batch: Histogram,
     commit_duration: Histogram,
     commit_failures: Counter,
-    created_failed: Family<CreatedFailed, Counter>,
+    operations: OperationMetrics,
     provider_jobs: LabelCounters<OutcomeName>,
     provider_requests: Family<ShopOutcome, Counter>,
     provider_request_duration: Histograms<ShopName>,
@@ -114,7 +115,7 @@ impl Default for Metrics {
             commit_batch: Histogram::new(BATCH_SIZES),
             commit_duration: Histogram::new(COMMIT_SECONDS),
             commit_failures: Counter::default(),
-            created_failed: Family::default(),
+            operations: OperationMetrics::default(),
             provider_jobs: LabelCounters::new(|outcome| OutcomeName { outcome }),
             provider_requests: Family::default(),
             provider_request_duration: Family::new_with_constructor(|| Histogram::new(PROVIDER_SECONDS)),
@@ -191,8 +192,7 @@ impl Metrics {
         let help = "Duration of commits, until they were on disk";
         registry.register_with_unit("commit_duration", help, Unit::Seconds, self.commit_duration.clone());
         registry.register("commit_failures", "Commits that failed", self.commit_failures.clone());
-        let help = "Operations created FAILED, by direction and cause";
-        registry.register("operations_created_failed", help, self.created_failed.clone());
+        self.operations.register(registry);
         registry.register("provider_jobs", "Provider jobs finished, by outcome", self.provider_jobs.family.clone());
         let help = "Requests to HTTP providers, by shop and outcome";
         registry.register("provider_requests", help, self.provider_requests.clone());
@@ -345,9 +345,9 @@ impl Metrics {
         self.commit_failures.inc();
     }
 
-    /// Counts an operation that was created FAILED, by the engine's cause.
-    pub fn created_failed(&self, direction: Direction, cause: &'static str) {
-        self.created_failed.get_or_create_owned(&CreatedFailed { direction: direction.as_str(), cause }).inc();
+    /// Returns the metrics of operations that need an operator.
+    pub const fn operations(&self) -> &OperationMetrics {
+        &self.operations
     }
 
     /// Counts a finished provider job, by outcome.
@@ -502,6 +502,7 @@ impl Debug for Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Direction;
 
     /// Returns the lines of the page that start with `prefix`.
     fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
@@ -547,7 +548,7 @@ mod tests {
         metrics.connection_refused("tls");
         metrics.commit(3, Duration::from_millis(1));
         metrics.commit_failed();
-        metrics.created_failed(Direction::Payout, "balance");
+        metrics.operations().created_failed(Direction::Payout, "balance");
         metrics.provider_job("settled");
         metrics.provider_request("card-eur", "timeout", Duration::from_secs(10));
         metrics.callback_try("delivered");

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
-use super::outcome::{CliError, ExitOutcome, load, on_runtime};
+use super::outcome::{CliError, ExitOutcome, load, on_runtime, write_json};
 use super::trail::CommandTrail;
 use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, pasted_order_id, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
@@ -79,7 +79,7 @@ async fn list(
     }
     let slice = Slice::of(outbox.callbacks(query).await?, args.limit);
     match args.format {
-        Format::Json => table::write_json(&slice.document(now), out)?,
+        Format::Json => write_json(&slice.document(now), out)?,
         Format::Text => {
             table::list(&slice.callbacks, now, out)?;
             if slice.callbacks.is_empty() {
@@ -116,7 +116,7 @@ async fn show(outbox: &dyn Outbox, args: &ShowCallback, now: UnixMillis, out: &m
         return Err(CliError::Failed(table::unknown(&args.id)));
     };
     match args.format {
-        Format::Json => table::write_json(&document(&callback, &tries, now), out)?,
+        Format::Json => write_json(&document(&callback, &tries, now), out)?,
         Format::Text => table::detail(&callback, &tries, now, out)?,
     }
     Ok(())

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use super::super::args::{Format, InterfaceArg, SampleCallback};
 use super::super::columns::plain;
-use super::super::outcome::{CliError, ExitOutcome, merchant, ok_if};
-use super::table::{self, write_json};
+use super::super::outcome::{CliError, ExitOutcome, merchant, ok_if, write_json};
+use super::table;
 use crate::auth::Interface;
 use crate::callback::listing::sample_document;
 use crate::callback::{Sample, Sampled, sample};

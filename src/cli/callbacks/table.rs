@@ -4,11 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use serde::Serialize;
-
 use crate::callback::listing::through;
 use crate::cli::columns::{age, aligned, cut, plain};
-use crate::cli::outcome::{CliError, ExitOutcome};
 use crate::domain::UnixMillis;
 use crate::store::{CallbackRecord, CallbackTry, NextAttempt, TryOutcome};
 use crate::wire::time::rfc3339;
@@ -104,12 +101,6 @@ pub(super) fn outcome(outcome: &TryOutcome) -> String {
 /// Words the absence of a callback.
 pub(super) fn unknown(id: impl Display) -> String {
     format!("there is no callback {id} in the store")
-}
-
-/// Writes a JSON document on one line.
-pub(super) fn write_json(document: &impl Serialize, out: &mut dyn Write) -> ExitOutcome {
-    let json = serde_json::to_string(document).map_err(CliError::failed)?;
-    Ok(writeln!(out, "{json}")?)
 }
 
 #[cfg(test)]

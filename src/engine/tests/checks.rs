@@ -139,7 +139,7 @@ async fn a_customers_day_is_limited() {
     let counted = [r#"{direction="payin",cause="daily_limit"} 2"#];
     assert_eq!(world.created_failed(), counted);
     // What fails later gives back what it used.
-    let failed = Report::Finished(crate::domain::Outcome::Failed);
+    let failed = Report::from(crate::domain::Outcome::Failed);
     assert_eq!(world.report(&first, failed).await, Reported::Taken);
     assert!(send("7", "10", "7").await.1);
     assert!(!send("8", "0.10", "7").await.1);

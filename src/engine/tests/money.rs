@@ -8,7 +8,7 @@ fn with_balance(balance: &str) -> World {
 }
 
 async fn finish(world: &World, reply: &str, outcome: Outcome) {
-    assert_eq!(world.report(reply, Report::Finished(outcome)).await, Reported::Taken);
+    assert_eq!(world.report(reply, Report::from(outcome)).await, Reported::Taken);
 }
 
 // keeps P014, D051, D052, D053, D054

@@ -52,7 +52,7 @@ async fn the_sandbox_decides_by_itself() {
     assert_eq!(ways().await, ["page", "FAILED", "stopped", "instructions", "preparing", "page"]);
     world.clock.advance(Duration::from_secs(9));
     assert_eq!(ways().await, ["page", "FAILED", "stopped", "instructions", "page", "page"]);
-    world.report(&replies[0], Report::Finished(Outcome::Success { payer: None })).await;
+    world.report(&replies[0], Report::from(Outcome::Success { payer: None })).await;
     assert_eq!(world.way(&replies[0], &sandbox).await, NextAction::Finished(Status::Success));
 }
 
@@ -74,7 +74,7 @@ async fn what_a_provider_prepared_is_shown() {
         let sandbox = ProviderRules::Sandbox { delay: Duration::ZERO };
         assert_eq!(world.way(&reply, &sandbox).await, way, "prepared before the shop got another provider");
     }
-    world.report(&reply, Report::Finished(Outcome::Failed)).await;
+    world.report(&reply, Report::from(Outcome::Failed)).await;
     assert_eq!(world.way(&reply, &http).await, NextAction::Finished(Status::Failed));
 }
 

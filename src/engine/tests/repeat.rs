@@ -284,7 +284,7 @@ async fn time_and_results_change_no_reply() {
     let first = world.deposit("").await.unwrap();
     world.clock.advance(Duration::from_hours(90 * 24));
     assert_eq!(world.deposit("").await.as_ref(), Ok(&first), "the link has expired, and is not renewed");
-    assert_eq!(world.report(&first, Report::Finished(crate::domain::Outcome::Failed)).await, Reported::Taken);
+    assert_eq!(world.report(&first, Report::from(crate::domain::Outcome::Failed)).await, Reported::Taken);
     assert_eq!(world.deposit("").await.as_ref(), Ok(&first));
     assert!(world.status(&first).await.contains("\"FAILED\""));
     assert_eq!(world.deposit("\"amount\":11").await, differs_in("amount"));

@@ -4,11 +4,11 @@ use super::*;
 use crate::domain::{AccountNumber, BrowserUrl, Outcome, Preparation};
 
 fn success() -> Report {
-    Report::Finished(Outcome::Success { payer: None })
+    Report::from(Outcome::Success { payer: None })
 }
 
 fn failed() -> Report {
-    Report::Finished(Outcome::Failed)
+    Report::from(Outcome::Failed)
 }
 
 fn page(path: &str) -> Preparation {
@@ -52,7 +52,7 @@ async fn the_first_payer_stands() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
     let paid_from =
-        |account: &str| Report::Finished(Outcome::Success { payer: Some(AccountNumber::new(account).unwrap()) });
+        |account: &str| Report::from(Outcome::Success { payer: Some(AccountNumber::new(account).unwrap()) });
     assert_eq!(world.report(&reply, paid_from("4111111111111111")).await, Reported::Taken);
     assert_eq!(world.report(&reply, paid_from("5555555555554444")).await, Reported::Repeated);
     assert_eq!(world.report(&reply, success()).await, Reported::Repeated);

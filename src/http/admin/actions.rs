@@ -7,12 +7,16 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::context::AdminContext;
+use super::refused::Refused;
 use super::rules::RulesInfo;
 use super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::listing::filter_parameters;
+use crate::domain::{Status, TransactionId};
+use crate::operations::{ActionRefusal, asked, confirmed, resolved};
 use crate::store::{
-    ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, CallbackQuery, NewAction, Resent, StoreError,
+    ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, CallbackQuery, NewAction, NewResolution, Resent,
+    ResolutionId, StoreError,
 };
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
@@ -31,6 +35,9 @@ pub(super) struct Audited<T> {
 
 /// What became of a requested action, or why its row cannot be written, so that nothing was done.
 type Acted<T> = Result<Audited<T>, StoreError>;
+
+/// What became of an action on an operation.
+type Operated<T> = Acted<Result<T, Refused>>;
 
 /// What an action acts on: its kind, its target and its parameters, as its row has them.
 type Requested<'a> = (&'static str, &'a str, Vec<(&'static str, Box<str>)>);
@@ -143,6 +150,79 @@ pub(super) async fn resend_failed(
         }
     };
     run(context, requested, work, outcome).await
+}
+
+/// Has the provider of an operation asked again.
+pub(super) async fn ask(context: &AdminContext<'_>, id: TransactionId) -> Operated<&'static str> {
+    let work = move |source: Arc<dyn AdminSource>| async move {
+        let outcome = source.store().ask_again(id, source.now()).await?;
+        Ok(asked(outcome)?)
+    };
+    let requested = (ActionRecord::ASK, &*id.to_string(), Vec::new());
+    run(context, requested, work, |done| stated(done, |what| (*what).to_owned())).await
+}
+
+/// Sets the result of an operation; returns whether it waits for another operator.
+pub(super) async fn resolve(context: &AdminContext<'_>, new: NewResolution) -> Operated<bool> {
+    let (status, id) = (new.status().as_str(), new.transaction_id.to_string());
+    let parameters = vec![("status", status.into()), ("reason", new.reason.clone())];
+    let number = new.id;
+    let work = move |source: Arc<dyn AdminSource>| async move {
+        let done = resolved(source.store().resolve(new).await?);
+        source.count_resolution(match done {
+            Ok(true) => "waits",
+            Ok(false) => "resolved",
+            Err(_) => "refused",
+        });
+        Ok(done?)
+    };
+    let outcome = move |done: &Result<bool, Refused>| {
+        stated(done, |waits| match waits {
+            true => format!("{status} waits for the confirmation of another operator, as {number}"),
+            false => format!("the operation is {status}"),
+        })
+    };
+    run(context, (ActionRecord::RESOLVE, &id, parameters), work, outcome).await
+}
+
+/// Confirms a resolution; returns the operation's result.
+pub(super) async fn confirm(
+    context: &AdminContext<'_>,
+    id: TransactionId,
+    resolution: ResolutionId,
+) -> Operated<Status> {
+    let user = context.request.user.name.clone();
+    let work = move |source: Arc<dyn AdminSource>| async move {
+        let (now, lapsed) = (source.now(), source.overdue().lapsed);
+        let done = confirmed(source.store().confirm(id, resolution, user, lapsed, now).await?);
+        source.count_resolution(if done.is_ok() { "confirmed" } else { "refused" });
+        Ok(done?)
+    };
+    let parameters = vec![("resolution", resolution.to_string().into())];
+    let requested = (ActionRecord::CONFIRM, &*id.to_string(), parameters);
+    run(context, requested, work, |done| stated(done, |status| format!("the operation is {}", status.as_str()))).await
+}
+
+/// Acknowledges the report that contradicts an operation's result.
+pub(super) async fn acknowledge(context: &AdminContext<'_>, id: TransactionId) -> Operated<()> {
+    let user = context.request.user.name.clone();
+    let work = move |source: Arc<dyn AdminSource>| async move {
+        let now = source.now();
+        match source.store().acknowledge(id, user, now).await? {
+            true => Ok(()),
+            false => Err(ActionRefusal::Conflict("there is no report to acknowledge".to_owned()).into()),
+        }
+    };
+    let requested = (ActionRecord::ACKNOWLEDGE, &*id.to_string(), Vec::new());
+    run(context, requested, work, |done| stated(done, |()| "acknowledged".to_owned())).await
+}
+
+/// Returns the outcome of an action as its row has it.
+fn stated<T>(done: &Result<T, Refused>, text: impl FnOnce(&T) -> String) -> String {
+    match done {
+        Ok(done) => text(done),
+        Err(refused) => format!("not done: {}", refused.reason()),
+    }
 }
 
 /// Sends a sample to a merchant's receiver.

@@ -16,6 +16,7 @@ use super::source::AdminSource;
 use crate::build_info::BUILD;
 use crate::console::{self, ConsolePage};
 use crate::error::RequestError;
+use crate::operations::ActionRefusal;
 use crate::store::{ActionId, ActionQuery, ActionRecord, CallbackId, IdempotencyKey, StoreError};
 use crate::v1::query::parameter;
 
@@ -90,6 +91,11 @@ impl AdminContext<'_> {
         let (error, detail) = match refused {
             Refused::Invalid(error) => (ConsoleError::BadRequest, Some(error.to_string())),
             Refused::NotFound(reason) => (ConsoleError::NotFound, reason.as_deref().map(sentence)),
+            Refused::Action(ActionRefusal::Unknown) => (ConsoleError::NotFound, None),
+            Refused::Action(ActionRefusal::Forbidden(reason)) => (ConsoleError::MissingRole, Some(sentence(reason))),
+            refused @ (Refused::Action(_) | Refused::Remote) => {
+                (ConsoleError::BadRequest, Some(sentence(&refused.reason())))
+            }
             Refused::Unavailable(reason) => (ConsoleError::Unavailable, Some(reason)),
         };
         reply::refused_page(error, self.error_page(error, detail).await)
@@ -155,6 +161,11 @@ impl AdminContext<'_> {
             (ConsolePage::Callback | ConsolePage::Error, ActionRecord::RESEND_CALLBACK) => {
                 CallbackId::parse(self.request.id).is_some_and(|id| id.to_string() == *row.target)
             }
+            (
+                ConsolePage::Operation,
+                ActionRecord::ASK | ActionRecord::RESOLVE | ActionRecord::CONFIRM | ActionRecord::ACKNOWLEDGE,
+            ) => *row.target == *self.request.id,
+            (ConsolePage::Callbacks, ActionRecord::RESEND_PENDING) => true,
             (ConsolePage::Sample, ActionRecord::SAMPLE) => *row.target == *merchant,
             _ => false,
         }

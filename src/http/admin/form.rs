@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -79,6 +80,19 @@ pub(super) async fn read_form(headers: &HeaderMap, body: Incoming, has_user: boo
         Ok(body) => Form::parse(&body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Rejection::LargeForm),
         Err(_) => Err(Rejection::WrongForm("the form did not arrive whole")),
+    }
+}
+
+/// The largest body of a request of the API, in bytes.
+const LARGEST_BODY: usize = 16 * 1024;
+
+/// Reads the body of a request of the API, within [`LARGEST_BODY`] and [`FORM_TIMEOUT`].
+pub(super) async fn read_body(body: Incoming) -> Result<Bytes, Rejection> {
+    let read = timeout(FORM_TIMEOUT, Limited::new(body, LARGEST_BODY).collect()).await;
+    match read.map_err(|_| Rejection::SlowForm)? {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Rejection::LargeForm),
+        Err(_) => Err(Rejection::WrongForm("the body did not arrive whole")),
     }
 }
 

@@ -20,6 +20,7 @@ mod failures;
 mod form;
 mod guard;
 mod listen;
+mod operations_api;
 mod parameters;
 mod refused;
 mod reply;

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::chrome::Chrome;
 use super::refused::{Refused, RouteKind};
 use crate::console::{self, ConsolePage};
+use crate::operations::ActionRefusal;
 use crate::rules::Role;
 
 /// A reply of the admin listener.
@@ -246,6 +247,11 @@ pub(super) fn document(document: &impl Serialize) -> AdminReply {
     json(StatusCode::OK, document)
 }
 
+/// Replies 202 with a JSON document: it takes effect later.
+pub(super) fn accepted(document: &impl Serialize) -> AdminReply {
+    json(StatusCode::ACCEPTED, document)
+}
+
 /// Replies 422 with a JSON document: the operation was attempted and failed, and the document states why.
 pub(super) fn unprocessable(document: &impl Serialize) -> AdminReply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)
@@ -256,6 +262,15 @@ pub(super) fn refused(refused: &Refused) -> AdminReply {
     match refused {
         Refused::Invalid(invalid) => error(StatusCode::BAD_REQUEST, &invalid.to_string()),
         Refused::NotFound(reason) => error(StatusCode::NOT_FOUND, reason.as_deref().unwrap_or("not found")),
+        Refused::Action(ActionRefusal::Unknown) => error(StatusCode::NOT_FOUND, &refused.reason()),
+        Refused::Action(ActionRefusal::Conflict(_)) => conflict(&refused.reason()),
+        Refused::Action(ActionRefusal::Forbidden(_)) => error(StatusCode::FORBIDDEN, &refused.reason()),
+        Refused::Action(ActionRefusal::TooSoon) => {
+            let mut reply = error(StatusCode::TOO_MANY_REQUESTS, &refused.reason());
+            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+            reply
+        }
+        Refused::Remote => error(StatusCode::NOT_IMPLEMENTED, &refused.reason()),
         Refused::Unavailable(reason) => unavailable(reason),
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use bytes::Bytes;
+
 use super::form::Form;
 use super::sessions::SignedIn;
 
@@ -46,6 +48,8 @@ pub(super) struct AdminRequest<'r> {
     pub id: &'r str,
     /// The query, without `?`.
     pub query: Option<&'r str>,
-    /// The fields of the form; empty for a GET and for the API, whose parameters are in the query.
+    /// The fields of the form; empty for a GET and for the API.
     pub form: Form,
+    /// The body of a request of the API; empty where the route takes none.
+    pub body: Bytes,
 }

@@ -4,12 +4,12 @@ use http::Method;
 
 use self::AdminEndpoint::{Asset, Handled, Health, Metrics, OpenApi, Ready, SignIn, SignInForm, SignOut};
 use self::Verb::{Get, Post};
-use super::api;
 use super::console::{audit, callbacks, explain, merchants, operations, overview, requests, rules};
 use super::context::{AdminContext, HandlerResult};
 use super::refused::RouteKind::{self, Page, Probe, Program, Static};
 use super::reply;
 use super::source::Pending;
+use super::{api, operations_api};
 use crate::rules::Role::{self, Operator, Viewer};
 
 /// The method of a route; `GET` includes `HEAD`.
@@ -64,6 +64,8 @@ pub(super) struct AdminRoute {
     pub role: Option<Role>,
     pub kind: RouteKind,
     pub endpoint: AdminEndpoint,
+    /// Whether the body is a JSON object.
+    pub takes_json: bool,
 }
 
 const fn row(
@@ -73,12 +75,17 @@ const fn row(
     kind: RouteKind,
     endpoint: AdminEndpoint,
 ) -> AdminRoute {
-    AdminRoute { verb, path, role, kind, endpoint }
+    AdminRoute { verb, path, role, kind, endpoint, takes_json: false }
 }
 
 /// A request of the API.
 const fn api(verb: Verb, path: &'static str, role: Role, handler: Handler) -> AdminRoute {
     row(verb, path, Some(role), Program, Handled(handler))
+}
+
+/// An action of the API whose body is a JSON object.
+const fn json(path: &'static str, handler: Handler) -> AdminRoute {
+    AdminRoute { takes_json: true, ..api(Post, path, Operator, handler) }
 }
 
 /// A page of the console, or an action on one.
@@ -96,6 +103,12 @@ pub(super) const ROUTES: &[AdminRoute] = &[
     api(Post, "/api/rules/reload", Operator, |context| Box::pin(api::reload(context))),
     api(Get, "/api/readiness", Viewer, |context| Box::pin(api::readiness(context))),
     api(Get, "/api/requests", Viewer, |context| Box::pin(async move { api::requests(context) })),
+    api(Get, "/api/operations", Viewer, |context| Box::pin(operations_api::list(context))),
+    api(Get, "/api/operations/{id}", Viewer, |context| Box::pin(operations_api::show(context))),
+    api(Post, "/api/operations/{id}/ask", Operator, |context| Box::pin(operations_api::ask(context))),
+    json("/api/operations/{id}/resolve", |context| Box::pin(operations_api::resolve(context))),
+    json("/api/operations/{id}/confirm", |context| Box::pin(operations_api::confirm(context))),
+    api(Post, "/api/operations/{id}/acknowledge", Operator, |context| Box::pin(operations_api::acknowledge(context))),
     api(Get, "/api/callbacks", Viewer, |context| Box::pin(api::callbacks(context))),
     api(Post, "/api/callbacks/resend", Operator, |context| Box::pin(api::resend_failed(context))),
     api(Post, "/api/callbacks/sample", Operator, |context| Box::pin(api::sample(context))),
@@ -110,8 +123,13 @@ pub(super) const ROUTES: &[AdminRoute] = &[
     page(Post, "/rules/reload", Operator, |context| Box::pin(rules::reload(context))),
     page(Get, "/merchants", Viewer, |context| Box::pin(merchants::list(context))),
     page(Get, "/merchants/{id}", Viewer, |context| Box::pin(merchants::show(context))),
-    page(Get, "/operations", Viewer, |context| Box::pin(operations::search(context))),
+    page(Get, "/operations", Viewer, |context| Box::pin(operations::list(context))),
+    page(Get, "/search", Viewer, |context| Box::pin(operations::search(context))),
     page(Get, "/operations/{id}", Viewer, |context| Box::pin(operations::show(context))),
+    page(Post, "/operations/{id}/ask", Operator, |context| Box::pin(operations::ask(context))),
+    page(Post, "/operations/{id}/resolve", Operator, |context| Box::pin(operations::resolve(context))),
+    page(Post, "/operations/{id}/confirm", Operator, |context| Box::pin(operations::confirm(context))),
+    page(Post, "/operations/{id}/acknowledge", Operator, |context| Box::pin(operations::acknowledge(context))),
     page(Get, "/callbacks", Viewer, |context| Box::pin(callbacks::list(context))),
     page(Get, "/callbacks/resend", Viewer, |context| Box::pin(callbacks::confirm(context))),
     page(Post, "/callbacks/resend", Operator, |context| Box::pin(callbacks::resend_matching(context))),

@@ -4,6 +4,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Request, Uri};
 use hyper::body::Incoming;
@@ -11,7 +12,7 @@ use tokio::time::timeout;
 
 use super::access::{Access, AdminHead};
 use super::context::AdminContext;
-use super::form::{Form, read_form};
+use super::form::{Form, read_body, read_form};
 use super::guard::{RequestOrigin, host_of, is_own_name};
 use super::refused::RouteKind;
 use super::reply::{self, AdminReply, Rejection};
@@ -164,7 +165,8 @@ impl Server {
     ) -> AdminReply {
         let Some(user) = user.filter(|_| kind == RouteKind::Page) else { return rejection.reply(kind) };
         let (address, request_id) = (head.ends.peer, head.request_id);
-        let request = AdminRequest { user, address, request_id, id: "", query: None, form: Form::default() };
+        let request =
+            AdminRequest { user, address, request_id, id: "", query: None, form: Form::default(), body: Bytes::new() };
         let (error, detail) = rejection.page();
         rejection.reply_with(self.context(&request).error_page(error, detail).await)
     }
@@ -183,13 +185,17 @@ impl Server {
         connection: &ConnectionState,
     ) -> Result<AdminReply, Rejection> {
         let has_form = route.verb == Verb::Post && route.kind == RouteKind::Page;
-        let form = if has_form { read_form(head.headers, body, user.is_some()).await? } else { Form::default() };
+        let (form, body) = match route.takes_json {
+            true => (Form::default(), read_body(body).await?),
+            false if has_form => (read_form(head.headers, body, user.is_some()).await?, Bytes::new()),
+            false => (Form::default(), Bytes::new()),
+        };
         if !connection.authenticate() {
             // It was evicted a moment ago and ends here: nothing is done whose reply could not be sent.
             return pending().await;
         }
         let (address, request_id, query) = (head.ends.peer, head.request_id, head.query);
-        let request = |user, form| AdminRequest { user, address, request_id, id, query, form };
+        let request = |user, form| AdminRequest { user, address, request_id, id, query, form, body };
         Ok(match (route.endpoint, user) {
             (AdminEndpoint::Health, _) => reply::text_line("ok\n"),
             (AdminEndpoint::Ready, _) => self.readiness().await,

@@ -125,6 +125,7 @@ mod tests {
             plain: false,
             hosts: Vec::new(),
             read_only: false,
+            second_operator: false,
             users,
             is_open: false,
         }

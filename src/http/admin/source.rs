@@ -10,6 +10,7 @@ use crate::auth::Interface;
 use crate::callback::Sampled;
 use crate::clock::Random;
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
+use crate::operations::Overdue;
 use crate::rules::{Merchant, RuleSet};
 use crate::shadow::Readiness;
 use crate::store::{Store, StoreError};
@@ -40,6 +41,12 @@ pub trait AdminSource: Send + Sync + 'static {
 
     /// Returns the figures of the last hour.
     fn history(&self) -> HistorySnapshot;
+
+    /// Returns which waits of operations and resolutions are over.
+    fn overdue(&self) -> Overdue;
+
+    /// Counts a resolution, by its outcome.
+    fn count_resolution(&self, outcome: &'static str);
 
     /// Returns the last refused requests.
     fn refused(&self) -> &RefusedRequests;

@@ -21,6 +21,7 @@ use crate::callback::Sampled;
 use crate::clock::{Clock as _, Random, SystemRandomness};
 use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::engine::tests::World;
+use crate::operations::Overdue;
 use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, Merchant, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
 use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
@@ -131,6 +132,12 @@ impl AdminSource for Source {
     fn store(&self) -> &dyn Store {
         &**self.world.engine.store()
     }
+
+    fn overdue(&self) -> Overdue {
+        Overdue::default()
+    }
+
+    fn count_resolution(&self, _outcome: &'static str) {}
 
     fn history(&self) -> HistorySnapshot {
         History::default().snapshot()

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
 use crate::auth::signatures::sign_v2;
-use crate::domain::{Operation, UnixMillis};
+use crate::domain::{Operation, Outcome, UnixMillis};
 use crate::engine::Report;
 use crate::outbound::{self, Outbound, OutboundError, OutboundResponse};
 use crate::rules::HttpProvider;
@@ -49,8 +49,8 @@ impl ProviderAnswer {
         match self {
             Self::Reported(Report::Pending) => "pending",
             Self::Reported(Report::Prepared(_)) => "prepared",
-            Self::Reported(Report::Finished(crate::domain::Outcome::Success { .. })) => "success",
-            Self::Reported(Report::Finished(crate::domain::Outcome::Failed)) => "failed",
+            Self::Reported(Report::Finished(Outcome::Success { .. }, _)) => "success",
+            Self::Reported(Report::Finished(Outcome::Failed, _)) => "failed",
             Self::Unknown(unknown) => unknown.kind,
         }
     }
@@ -125,7 +125,7 @@ mod tests {
         for status in [200, 201, 202, 299] {
             assert_eq!(
                 answer(status, success),
-                ProviderAnswer::Reported(Report::Finished(Outcome::Success { payer: None }))
+                ProviderAnswer::Reported(Report::from(Outcome::Success { payer: None }))
             );
         }
         for status in [100, 301, 302, 307, 400, 401, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599] {

@@ -7,11 +7,12 @@
 
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Detail, Direction, Instructions, InvalidValue, Operation, Outcome, Preparation,
-    names_loopback,
+    ProviderReason, names_loopback,
 };
 use crate::engine::Report;
 use crate::error::RequestError;
 use crate::json::{Node, Object, Value};
+use crate::telemetry::without_cards;
 use crate::wire::members::{object, parsed, present, required_parsed, string};
 
 /// The members of a preparation, of which at most one may be present.
@@ -69,8 +70,10 @@ pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report,
         return Err(RequestError::member(PAYER_ACCOUNT, "is allowed only with a deposit that is SUCCESS"));
     }
     match status {
-        StatusWord::Failed => Ok(Report::Finished(Outcome::Failed)),
-        StatusWord::Success => Ok(Report::Finished(Outcome::Success { payer: payer(object)? })),
+        StatusWord::Failed => Ok(Report::Finished(Outcome::Failed, reason(object))),
+        StatusWord::Success => {
+            Ok(Report::Finished(Outcome::Success { payer: payer(object)? }, ProviderReason::default()))
+        }
         StatusWord::Pending => Ok(preparation(object)?.map_or(Report::Pending, Report::Prepared)),
     }
 }
@@ -91,6 +94,16 @@ fn status_word(text: &str) -> Result<StatusWord, InvalidValue> {
         "FAILED" => Ok(StatusWord::Failed),
         _ => Err(InvalidValue::new("must be PENDING, SUCCESS or FAILED")),
     }
+}
+
+/// Returns why the provider refused. Its words decide nothing, so those of another type are ignored, and long ones are cut.
+fn reason(object: &Object<'_>) -> ProviderReason {
+    let words = |name, most| {
+        let text = without_cards(present(object, name)?.as_str()?);
+        let kept: String = text.chars().map(|one| if one.is_control() { ' ' } else { one }).take(most).collect();
+        Some(kept.trim().into()).filter(|kept: &Box<str>| !kept.is_empty())
+    };
+    ProviderReason { code: words("code", ProviderReason::MAX_CODE), text: words("message", ProviderReason::MAX_TEXT) }
 }
 
 fn payer(object: &Object<'_>) -> Result<Option<AccountNumber>, RequestError> {
@@ -196,7 +209,7 @@ mod tests {
             r#"{"transaction_id":"4711","amount":10.5,"status":"FAILED"}"#,
             r#"{"transaction_id":"4711","amount":"010.5","currency":null,"status":"FAILED"}"#,
         ] {
-            assert_eq!(read_exactly(text, Direction::Payin), Ok(Report::Finished(Outcome::Failed)), "{text}");
+            assert_eq!(read_exactly(text, Direction::Payin), Ok(Report::from(Outcome::Failed)), "{text}");
         }
         for (text, member) in [
             (r#"{"status":"FAILED"}"#, "transaction_id"),
@@ -238,12 +251,9 @@ mod tests {
                 Report::Prepared(Preparation::Instructions(shown)),
             ),
             (r#"{"status":"PENDING","preparation":"stopped"}"#, Report::Prepared(Preparation::Stopped)),
-            (r#"{"status":"SUCCESS"}"#, Report::Finished(Outcome::Success { payer: None })),
-            (
-                r#"{"status":"SUCCESS","payer_account":"4111111111111111"}"#,
-                Report::Finished(Outcome::Success { payer }),
-            ),
-            (r#"{"status":"FAILED","reason":"no funds"}"#, Report::Finished(Outcome::Failed)),
+            (r#"{"status":"SUCCESS"}"#, Report::from(Outcome::Success { payer: None })),
+            (r#"{"status":"SUCCESS","payer_account":"4111111111111111"}"#, Report::from(Outcome::Success { payer })),
+            (r#"{"status":"FAILED","reason":"no funds"}"#, Report::from(Outcome::Failed)),
         ] {
             assert_eq!(object(text, Direction::Payin), Ok(report), "{text}");
         }
@@ -253,8 +263,8 @@ mod tests {
     fn all_reports_of_a_withdrawal() {
         for (text, report) in [
             (r#"{"status":"PENDING"}"#, Report::Pending),
-            (r#"{"status":"SUCCESS"}"#, Report::Finished(Outcome::Success { payer: None })),
-            (r#"{"status":"FAILED"}"#, Report::Finished(Outcome::Failed)),
+            (r#"{"status":"SUCCESS"}"#, Report::from(Outcome::Success { payer: None })),
+            (r#"{"status":"FAILED"}"#, Report::from(Outcome::Failed)),
         ] {
             assert_eq!(object(text, Direction::Payout), Ok(report), "{text}");
         }
@@ -337,7 +347,7 @@ mod tests {
         ) {
             let text = format!(r#"{{"status":"{status}","{name}":{value}}}"#);
             for direction in [Direction::Payin, Direction::Payout] {
-                if let Ok(Report::Finished(outcome)) = object(&text, direction) {
+                if let Ok(Report::Finished(outcome, _)) = object(&text, direction) {
                     prop_assert_eq!(matches!(outcome, Outcome::Failed), status == "FAILED");
                     prop_assert!(["SUCCESS", "FAILED"].contains(&status.as_str()));
                 }

@@ -61,6 +61,10 @@ raw_table! {
         /// `true`: no user can change anything through the admin listener. Takes effect at once.
         read_only: bool = false
             => OnChange::when("false", Allows, Refuses).meaning("whether the admin listener refuses every action"),
+        /// `true`: a result that an operator sets by hand takes effect when another operator confirms it. It needs two
+        /// operators in `[[admin.users]]`. Takes effect at once.
+        second_operator: bool = false
+            => OnChange::when("false", Allows, Refuses).meaning("whether results by hand need a second operator"),
         /// The people who may sign in to the console. Takes effect at once.
         users: List<RawAdminUser> where { "maxItems": MOST_USERS },
     }
@@ -142,15 +146,32 @@ impl Context<'_> {
         let mut seen = SeenTokens::new();
         let token = self.tokens(context, TOKEN_USER, &raw.token, &mut seen);
         let users = self.admin_users(context, &raw.users, &mut seen);
+        self.check_operators(context, raw, &users);
         AdminRules {
             token: token.map(|token| self.kept(AdminUser { name: TOKEN_USER.into(), role: Role::Operator, token })),
             tls: *raw.tls,
             plain: *raw.plain,
             hosts: raw.hosts.values().map(|host| host.to_ascii_lowercase().into()).collect(),
             read_only: *raw.read_only,
+            second_operator: *raw.second_operator,
             is_open: listen.is_loopback() && raw.token.is_absent() && users.is_empty(),
             listen,
             users,
+        }
+    }
+
+    /// Notes that a second operator is required where there are no two.
+    fn check_operators(&mut self, context: FileContext<'_>, raw: &RawAdmin, users: &[Arc<AdminUser>]) {
+        let operators = users.iter().filter(|user| user.role == Role::Operator).count();
+        // The users of a list that is wrong are not known.
+        let known = raw.users.get().map_or(0, |users| users.0.len());
+        if let Some(at) = raw.second_operator.place().filter(|_| *raw.second_operator)
+            && operators < 2
+            && users.len() == known
+            && !raw.users.is_wrong()
+        {
+            let message = "`admin.second_operator` needs two `[[admin.users]]` with the role `operator`";
+            self.problem(context, at, message);
         }
     }
 

@@ -44,7 +44,7 @@ raw_table! {
         tls: RawTls = section,
         /// The admin listener: the operators' console, health, metrics and an API.
         ///
-        /// Changes take effect after a restart, but for `users` and `read_only`.
+        /// Changes take effect after a restart, but for `users`, `read_only` and `second_operator`.
         admin: RawAdmin = section,
         /// The database of operations.
         ///

@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use toml::Spanned;
+use toml::de::DeValue;
 
 use super::spellings::certificates;
 use super::{Context, FileContext};
 use crate::domain::{CallbackUrl, names_loopback};
-use crate::rules::raw::{BoundedDuration, Field, List, RawSecrets, WEB_URL, from_words, raw_table};
+use crate::rules::raw::{
+    BoundedDuration, Field, FromToml, List, RawReader, RawSecrets, WEB_URL, from_words, raw_table,
+};
 use crate::rules::setting::Effect::{Neither, Refuses};
 use crate::rules::setting::OnChange;
-use crate::rules::{HttpProvider, ProviderRules};
+use crate::rules::{ExpectedWithin, HttpProvider, ProviderRules};
 
 raw_table! {
     /// `[provider]`.
@@ -43,8 +47,40 @@ raw_table! {
         /// `first_retry`.
         max_retry: BoundedDuration = "5m" => OnChange::always(Neither),
         /// Only for an HTTP provider: how long requests for an operation are repeated, from its creation, a span of
-        /// time. After that it stays PENDING until a report of the provider completes it.
+        /// time. After that it stays PENDING until the provider reports a result, or an operator resolves it.
         give_up_after: BoundedDuration = "1d" => OnChange::more(),
+        /// How long an operation may be PENDING before it needs an operator's attention, a span of time; without it, for
+        /// ever. One span does not count for deposits that wait for their customers.
+        ///
+        /// - `"24h"`: for both directions
+        /// - `{ payin = "48h", payout = "24h" }`: for each; `payin` counts also while the customer is to pay
+        expected_within: ExpectedWithin where { "examples": ["24h"] } => OnChange::always(Neither),
+    }
+}
+
+raw_table! {
+    /// `expected_within = { ... }`.
+    struct RawExpectedWithin {
+        /// For deposits, also while the customer is to pay: a span of time.
+        payin: BoundedDuration where { "examples": ["48h"] },
+        /// For withdrawals: a span of time.
+        payout: BoundedDuration where { "examples": ["24h"] },
+    }
+}
+
+impl FromToml for ExpectedWithin {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
+        if value.get_ref().as_table().is_none() {
+            let BoundedDuration(span) = <BoundedDuration>::from_toml(value, reader)?;
+            return Some(Self { payin: Some(span), payout: Some(span), customers_too: false });
+        }
+        let raw = RawExpectedWithin::from_toml(value, reader)?;
+        let span = |field: &Field<BoundedDuration>| field.get().map(|span| span.0);
+        Some(Self { payin: span(&raw.payin), payout: span(&raw.payout), customers_too: true })
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [<BoundedDuration>::schema(), RawExpectedWithin::schema()] })
     }
 }
 
@@ -62,6 +98,11 @@ from_words! {
         "sandbox" => ProviderKindKey::Sandbox,
         "http" => ProviderKindKey::Http,
     }
+}
+
+/// Returns the spans of a shop's operations.
+pub(super) fn expected_within(field: &Field<RawProvider>) -> ExpectedWithin {
+    field.get().and_then(|raw| raw.expected_within.get()).copied().unwrap_or_default()
 }
 
 impl Context<'_> {

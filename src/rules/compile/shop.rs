@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::provider::RawProvider;
+use super::provider::{RawProvider, expected_within};
 use super::{Context, FileContext, ReadFile};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
 use crate::names::quoted;
@@ -213,6 +213,7 @@ impl Context<'_> {
             account,
             checks: checks(&raw.checks),
             provider: provider?,
+            expected_within: expected_within(&raw.provider),
         };
         self.hash_shop(&shop, &document);
         Some(shop)

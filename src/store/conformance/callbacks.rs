@@ -7,7 +7,7 @@ use super::outbox::{
     relayed_create, tries, unanswered, was_notified,
 };
 use super::*;
-use crate::domain::{Direction, Outcome};
+use crate::domain::{Direction, FailureCause, Outcome};
 use crate::store::{
     CallbackCursor, CallbackId, CallbackNext, CallbackQuery, CallbackRecord, CallbackState, CallbackTarget,
     CallbackTry, OutboxSize, Relayed, Resent, StoreError, TryOutcome,
@@ -82,6 +82,7 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
             let kind = if number % 2 == 0 { deposit } else { withdrawal };
             let mut draft = kind(name, &text);
             draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
+            draft.failure = Some(FailureCause::Provider);
             created(store, draft).await;
         }
     }

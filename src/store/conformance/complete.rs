@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Outcome, Status};
-use crate::store::CompletionOutcome;
+use crate::store::{CompletionOutcome, ResultSource};
 
 fn success() -> Outcome {
     Outcome::Success { payer: None }
@@ -17,14 +17,23 @@ pub(in crate::store) async fn a_result_is_stored_once_and_for_ever(backend: &dyn
     let store = backend.open().await;
     let id = created(&*store, withdrawal("acme", "paid")).await;
     let other = created(&*store, withdrawal("acme", "refused")).await;
-    assert_eq!(store.complete(id, success(), later(1)).await.unwrap(), CompletionOutcome::Completed);
-    assert_eq!(store.complete(other, Outcome::Failed, later(2)).await.unwrap(), CompletionOutcome::Completed);
+    assert_eq!(
+        store.complete(id, success(), ResultSource::PROVIDER, later(1)).await.unwrap(),
+        CompletionOutcome::Completed
+    );
+    assert_eq!(
+        store.complete(other, Outcome::Failed, ResultSource::PROVIDER, later(2)).await.unwrap(),
+        CompletionOutcome::Completed
+    );
     for reopened in [false, true] {
         let store = if reopened { backend.open().await } else { Arc::clone(&store) };
-        assert_eq!(store.complete(id, success(), later(3)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
-        let contradicted = store.complete(id, Outcome::Failed, later(4)).await.unwrap();
+        assert_eq!(
+            store.complete(id, success(), ResultSource::PROVIDER, later(3)).await.unwrap(),
+            CompletionOutcome::AlreadyCompleted
+        );
+        let contradicted = store.complete(id, Outcome::Failed, ResultSource::PROVIDER, later(4)).await.unwrap();
         assert_eq!(contradicted, CompletionOutcome::Contradicts(Status::Success));
-        let contradicted = store.complete(other, success(), later(5)).await.unwrap();
+        let contradicted = store.complete(other, success(), ResultSource::PROVIDER, later(5)).await.unwrap();
         assert_eq!(contradicted, CompletionOutcome::Contradicts(Status::Failed));
         let state = |at, outcome| State::Finished { at, outcome };
         let found = |stored: Option<Stored>| stored.unwrap().operation.state;
@@ -37,7 +46,7 @@ pub(in crate::store) async fn a_result_is_stored_once_and_for_ever(backend: &dyn
 pub(in crate::store) async fn an_unknown_operation_is_not_completed(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = fresh_id(&merchant("acme"));
-    assert_eq!(store.complete(id, success(), NOW).await.unwrap(), CompletionOutcome::Unknown);
+    assert_eq!(store.complete(id, success(), ResultSource::PROVIDER, NOW).await.unwrap(), CompletionOutcome::Unknown);
     assert_eq!(store.by_id(id).await.unwrap(), None);
 }
 
@@ -47,11 +56,17 @@ pub(in crate::store) async fn a_payer_comes_back(backend: &dyn TestBackend) {
     let mut expected = stored(&draft);
     let id = created(&*store, draft).await;
     let outcome = Outcome::Success { payer: Some(AccountNumber::new(PAYER).unwrap()) };
-    assert_eq!(store.complete(id, outcome.clone(), later(1)).await.unwrap(), CompletionOutcome::Completed);
+    assert_eq!(
+        store.complete(id, outcome.clone(), ResultSource::PROVIDER, later(1)).await.unwrap(),
+        CompletionOutcome::Completed
+    );
     expected.operation.state = State::Finished { outcome, at: later(1) };
     assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected));
     let other_payer = Outcome::Success { payer: Some(AccountNumber::new(CARD).unwrap()) };
-    assert_eq!(store.complete(id, other_payer, later(2)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
+    assert_eq!(
+        store.complete(id, other_payer, ResultSource::PROVIDER, later(2)).await.unwrap(),
+        CompletionOutcome::AlreadyCompleted
+    );
     assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected), "the first result is kept");
 }
 
@@ -62,7 +77,9 @@ pub(in crate::store) async fn one_of_many_concurrent_results_is_stored(backend: 
         .map(|number| {
             let store = Arc::clone(&store);
             let outcome = if number % 2 == 0 { success() } else { Outcome::Failed };
-            tokio::spawn(async move { (outcome.clone(), store.complete(id, outcome, later(number)).await.unwrap()) })
+            tokio::spawn(async move {
+                (outcome.clone(), store.complete(id, outcome, ResultSource::PROVIDER, later(number)).await.unwrap())
+            })
         })
         .collect();
     let mut results = Vec::new();

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::domain::{
-    CallbackSender, CustomerAccountId, Direction, FingerprintInput, MemberFingerprints, Outcome, Status,
+    CallbackSender, CustomerAccountId, Direction, FailureCause, FingerprintInput, MemberFingerprints, Outcome, Status,
 };
-use crate::store::{OrderLookup, StoreError};
+use crate::store::{JobEnd, OrderLookup, StoreError};
 
 fn names(list: &[&str]) -> SchemaFields {
     SchemaFields::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -82,6 +82,7 @@ pub(in crate::store) async fn a_failed_deposit_is_created_failed(backend: &dyn T
     let store = backend.open().await;
     let mut failed = deposit("acme", "failed");
     failed.operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
+    failed.failure = Some(FailureCause::Provider);
     let mut paid = deposit("acme", "paid");
     let payer = Some(AccountNumber::new(PAYER).unwrap());
     paid.operation.state = State::Finished { outcome: Outcome::Success { payer }, at: NOW };
@@ -209,7 +210,7 @@ pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn TestBa
     assert_eq!(store.by_id(id).await.unwrap(), None);
     assert!(store.fields(id).await.unwrap().is_none());
     assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("none")).await.unwrap(), OrderLookup::Free);
-    store.end_provider_job(id).await.unwrap();
+    store.end_provider_job(id, JobEnd::ReportAwaited, NOW).await.unwrap();
     store.probe().await.unwrap();
 }
 

@@ -11,8 +11,8 @@ use crate::domain::{
     UnixMillis,
 };
 use crate::store::{
-    Audit, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, PendingCreate, ResultChange,
-    SchemaFields, Store, TryOutcome,
+    Audit, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, JobEnd, PendingCreate, ResultChange,
+    ResultSource, SchemaFields, Store, TryOutcome,
 };
 
 /// Creates one operation of each kind, one entry in each state, and callbacks of both, named by their `order_id`.
@@ -32,7 +32,7 @@ async fn operations(store: &dyn Store) {
     first.opening = Some([(Currency::new("EUR").unwrap(), Amount::from_hundredths(100).unwrap())].into());
     first.comparison.kept = SchemaFields::Names(["a".into()].into());
     let waiting = created(store, first).await;
-    store.prepare(waiting, Preparation::Stopped).await.unwrap();
+    store.prepare(waiting, Preparation::Stopped, JobEnd::CustomerAwaited, NOW).await.unwrap();
     let mut held = withdrawal("acme", "held");
     held.provider_job = Some(NOW);
     created(store, held).await;
@@ -41,13 +41,13 @@ async fn operations(store: &dyn Store) {
         draft.operation.customer_account_id = Some(CustomerAccountId(70));
         draft.daily_limit = Some(DailyLimit { day: UnixDay(20_000), operations: Some(9), amount: None });
         let id = created(store, draft).await;
-        store.complete(id, outcome, NOW).await.unwrap();
+        store.complete(id, outcome, ResultSource::PROVIDER, NOW).await.unwrap();
     }
     let mut paid = deposit("acme", "paid");
     paid.v1 = Some(CallbackSender::Directly);
     let paid = created(store, paid).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
-    store.complete(paid, Outcome::Success { payer }, NOW).await.unwrap();
+    store.complete(paid, Outcome::Success { payer }, ResultSource::PROVIDER, NOW).await.unwrap();
 }
 
 async fn announced(store: &dyn Store) {

@@ -1,7 +1,8 @@
 //! Pages of a merchant's v1 history, compared with a plain filter over all operations.
 
 use super::*;
-use crate::domain::{CallbackSender, Direction, HistoryQuery, Outcome, Page, Status};
+use crate::domain::{CallbackSender, Direction, FailureCause, HistoryQuery, Outcome, Page, Status};
+use crate::store::ResultSource;
 
 const SHOPS: [&str; 3] = ["card", "card-eur", "mobile"];
 const CURRENCIES: [&str; 2] = ["EUR", "KES"];
@@ -41,6 +42,7 @@ fn varied(number: u64) -> NewOperation {
     draft.operation.currency = Currency::new(CURRENCIES[one_of(2, 12)]).unwrap();
     if one_of(5, 16) == 0 {
         draft.operation.state = State::Finished { outcome: Outcome::Failed, at: draft.operation.created_at };
+        draft.failure = Some(FailureCause::Provider);
     }
     if one_of(3, 20) == 0 { draft } else { created_through_v1(draft) }
 }
@@ -61,7 +63,7 @@ async fn filled(store: &Arc<dyn Store>) -> Vec<Operation> {
                 _ => return through_v1.then_some(operation),
             };
             if operation.state == State::Pending {
-                store.complete(operation.id, outcome.clone(), later(1000)).await.unwrap();
+                store.complete(operation.id, outcome.clone(), ResultSource::PROVIDER, later(1000)).await.unwrap();
                 operation.state = State::Finished { outcome, at: later(1000) };
             }
             through_v1.then_some(operation)
@@ -188,8 +190,8 @@ pub(in crate::store) async fn a_result_moves_an_operation_between_statuses(backe
         page.items.into_iter().map(|operation| operation.id).collect::<Vec<_>>()
     };
     assert_eq!((of(Status::Pending).await, of(Status::Success).await), (ids.clone(), vec![]));
-    store.complete(ids[1], Outcome::Success { payer: None }, later(9)).await.unwrap();
-    store.complete(ids[2], Outcome::Failed, later(9)).await.unwrap();
+    store.complete(ids[1], Outcome::Success { payer: None }, ResultSource::PROVIDER, later(9)).await.unwrap();
+    store.complete(ids[2], Outcome::Failed, ResultSource::PROVIDER, later(9)).await.unwrap();
     assert_eq!(of(Status::Pending).await, [ids[0]]);
     assert_eq!(of(Status::Success).await, [ids[1]]);
     assert_eq!(of(Status::Failed).await, [ids[2]]);

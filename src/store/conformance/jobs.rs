@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::domain::Outcome;
-use crate::store::{Claim, Misdated, MisdatedWaits, ProviderJob, TaskKind};
+use crate::store::{Claim, JobEnd, Misdated, MisdatedWaits, ProviderJob, ResultSource, TaskKind};
 
 fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
@@ -85,7 +85,7 @@ pub(in crate::store) async fn jobs_of_one_batch_keep_their_own_times(backend: &d
                 let jobs = store.claim_provider_jobs(claim(at(now), at(100_000), 10)).await.unwrap();
                 claimed.extend(jobs.iter().map(|job| (at(now), job.operation.id)));
                 for job in &jobs {
-                    store.end_provider_job(job.operation.id).await.unwrap();
+                    store.end_provider_job(job.operation.id, JobEnd::ReportAwaited, NOW).await.unwrap();
                 }
             }
             claimed.sort();
@@ -99,13 +99,13 @@ pub(in crate::store) async fn a_result_ends_its_job(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for (text, outcome) in [("paid", Outcome::Success { payer: None }), ("refused", Outcome::Failed)] {
         let id = created(&*store, due(text, 0)).await;
-        store.complete(id, outcome, at(1)).await.unwrap();
+        store.complete(id, outcome, ResultSource::PROVIDER, at(1)).await.unwrap();
         assert_eq!(next(&*store).await, None);
     }
     // The same for a claimed job.
     let id = created(&*store, due("claimed", 0)).await;
     assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
-    store.complete(id, Outcome::Failed, at(1)).await.unwrap();
+    store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(1)).await.unwrap();
     assert!(store.claim_provider_jobs(claim(at(1000), at(2000), 10)).await.unwrap().is_empty());
 }
 
@@ -113,8 +113,8 @@ pub(in crate::store) async fn a_job_can_be_ended(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, due("ended", 0)).await;
     let other = created(&*store, due("other", 5)).await;
-    store.end_provider_job(id).await.unwrap();
-    store.end_provider_job(id).await.unwrap();
+    store.end_provider_job(id, JobEnd::ReportAwaited, NOW).await.unwrap();
+    store.end_provider_job(id, JobEnd::ReportAwaited, NOW).await.unwrap();
     assert_eq!(summary(&store.claim_provider_jobs(claim(at(10), at(20), 10)).await.unwrap()), [(other, 0)]);
     assert_eq!(store.by_id(id).await.unwrap().unwrap().operation.state, State::Pending);
 }
@@ -180,7 +180,7 @@ pub(in crate::store) async fn queues_of_shops_are_separate(backend: &dyn TestBac
     expected[1].1 = at(500);
     assert_eq!(queues().await, expected);
     for job in claimed {
-        store.end_provider_job(job.operation.id).await.unwrap();
+        store.end_provider_job(job.operation.id, JobEnd::ReportAwaited, NOW).await.unwrap();
     }
     expected.remove(1);
     assert_eq!(queues().await, expected);
@@ -194,7 +194,7 @@ pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn TestBackend) 
     assert_eq!(next(&*store).await, Some(at(77)));
     assert!(store.claim_provider_jobs(claim(at(76), at(200), 10)).await.unwrap().is_empty());
     assert_eq!(summary(&store.claim_provider_jobs(claim(at(77), at(200), 10)).await.unwrap()), [(id, 1)]);
-    store.complete(id, Outcome::Failed, at(80)).await.unwrap();
+    store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(80)).await.unwrap();
     store.postpone_provider_job(id, at(90)).await.unwrap();
     store.postpone_provider_job(fresh_id(&merchant("acme")), at(90)).await.unwrap();
     assert_eq!(next(&*store).await, None, "a task that has ended does not return");
@@ -267,7 +267,7 @@ pub(in crate::store) async fn an_audit_runs_during_creates(backend: &dyn TestBac
     let writer = tokio::spawn(async move {
         for number in 0..200 {
             let id = created(&*writing, due(&format!("beside {number}"), 0)).await;
-            writing.complete(id, Outcome::Failed, at(1)).await.unwrap();
+            writing.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(1)).await.unwrap();
         }
     });
     let steps = Arc::new(std::sync::Mutex::new(Vec::new()));

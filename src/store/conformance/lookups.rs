@@ -4,7 +4,7 @@ use super::outbox::{acme, answered_with, at, claim, claimed, everything, failed,
 use super::*;
 use crate::store::{
     Backlog, CallbackId, CallbackNext, CallbackQuery, CallbackState, CallbackSubject, CallbackTarget, Claim, EntryId,
-    JournalEntry, PendingCreate, ProviderJobState, Relayed, Unanswered,
+    JobEnd, JournalEntry, PendingCreate, ProviderJobState, Relayed, Unanswered,
 };
 
 pub(in crate::store) async fn an_entry_is_found_by_the_engines_id(backend: &dyn TestBackend) {
@@ -55,14 +55,14 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     draft.provider_job = Some(at(10));
     let id = created(&*store, draft).await;
     let other = created(&*store, withdrawal("acme", "nothing to do")).await;
-    let queued = ProviderJobState { queued_at: at(0), due: at(10), is_claimed: false, attempts: 0 };
-    assert_eq!(store.provider_job(id).await.unwrap(), Some(queued));
-    assert_eq!(store.provider_job(other).await.unwrap(), None);
+    let queued = ProviderJobState { end: None, queued_at: at(0), due: at(10), is_claimed: false, attempts: 0 };
+    assert_eq!(job(&*store, id).await, Some(queued));
+    assert_eq!(job(&*store, other).await, None);
     let shop = ShopCode::new("card-eur").unwrap();
     let jobs = store.claim_provider_jobs(Claim { shop, now: at(10), lease_until: at(50), limit: 9 }).await.unwrap();
     assert_eq!(jobs.len(), 1);
     let claimed = ProviderJobState { due: at(50), is_claimed: true, attempts: 1, ..queued };
-    assert_eq!(store.provider_job(id).await.unwrap(), Some(claimed));
+    assert_eq!(job(&*store, id).await, Some(claimed));
     assert_eq!(store.unanswered(9).await.unwrap().jobs, Backlog::default());
     for attempt in 0..2 {
         store.postpone_provider_job(id, at(20)).await.unwrap();
@@ -75,9 +75,9 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     let claimed = ProviderJobState { attempts: 3, ..claimed };
     store.postpone_provider_job(id, at(70)).await.unwrap();
     let postponed = ProviderJobState { due: at(70), is_claimed: false, ..claimed };
-    assert_eq!(store.provider_job(id).await.unwrap(), Some(postponed));
-    store.end_provider_job(id).await.unwrap();
-    assert_eq!(store.provider_job(id).await.unwrap(), None);
+    assert_eq!(job(&*store, id).await, Some(postponed));
+    store.end_provider_job(id, JobEnd::ReportAwaited, NOW).await.unwrap();
+    assert_eq!(job(&*store, id).await.map(|job| job.end), Some(Some(JobEnd::ReportAwaited)));
 }
 
 pub(in crate::store) async fn a_callback_is_found_by_its_subject(backend: &dyn TestBackend) {
@@ -133,4 +133,9 @@ pub(in crate::store) async fn failed_callbacks_are_resent_once_by_many(backend: 
     assert_eq!(store.resend_failed(query, at(350)).await.unwrap(), (0, None));
     assert!(claimed(&*store, 350, 450).await.is_empty());
     audited(&*store).await;
+}
+
+/// Reads an operation's provider job.
+async fn job(store: &dyn Store, id: TransactionId) -> Option<ProviderJobState> {
+    store.operation_detail(id).await.unwrap()?.job
 }

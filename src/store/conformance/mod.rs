@@ -11,6 +11,7 @@ mod jobs;
 mod journal;
 mod lookups;
 mod money;
+mod operations;
 mod outbox;
 mod queues;
 mod reservations;
@@ -40,6 +41,7 @@ pub(super) use jobs::*;
 pub(super) use journal::*;
 pub(super) use lookups::*;
 pub(super) use money::*;
+pub(super) use operations::*;
 pub(super) use outbox::*;
 pub(super) use queues::*;
 pub(super) use reservations::*;
@@ -117,6 +119,15 @@ macro_rules! conformance {
             a_result_moves_an_operation_between_statuses,
             times_of_a_history_are_inclusive_to_the_millisecond,
             operations_of_one_millisecond_keep_their_order,
+            operations_are_listed_by_each_filter,
+            causes_come_back,
+            a_pending_operation_says_what_it_waits_for,
+            a_provider_is_asked_again,
+            a_resolution_ends_an_operation_once,
+            another_operator_confirms,
+            a_report_and_a_resolution_race,
+            attention_finds_what_hangs,
+            homes_of_an_order_are_found,
             an_audit_runs_during_creates,
             every_member_of_an_entry_comes_back,
             an_order_has_one_entry,
@@ -248,6 +259,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> NewOperation {
         },
         order_key: None,
         api_key: "acme-live".into(),
+        failure: None,
         fields: Fields::default(),
         comparison: RequestFingerprint { fingerprint: Fingerprint([7; 16]), kept: SchemaFields::Everything },
         v1: None,

@@ -1,8 +1,8 @@
 //! The ledger, the daily limits, and the callbacks of results.
 
 use super::*;
-use crate::domain::{Balance, CallbackSender, CustomerAccountId, Outcome, Status, UnixDay};
-use crate::store::{CallbackSubject, CompletionOutcome, DailyLimit};
+use crate::domain::{Balance, CallbackSender, CustomerAccountId, FailureCause, Outcome, Status, UnixDay};
+use crate::store::{CallbackSubject, CompletionOutcome, DailyLimit, ResultSource};
 
 const DAY: UnixDay = UnixDay(20_717);
 
@@ -48,6 +48,7 @@ fn limited(mut draft: NewOperation, operations: Option<u32>, amount: Option<u64>
 }
 
 fn finished(mut draft: NewOperation, outcome: Outcome) -> NewOperation {
+    draft.failure = (outcome == Outcome::Failed).then_some(FailureCause::Provider);
     draft.operation.state = State::Finished { outcome, at: NOW };
     draft
 }
@@ -62,7 +63,7 @@ async fn credit(store: &dyn Store, merchant_name: &str, amount: u64) {
     let mut draft = with_amount(deposit(merchant_name, &format!("credit {id}")), amount);
     draft.operation.id = id;
     let id = created(store, draft).await;
-    assert_eq!(store.complete(id, success(), NOW).await.unwrap(), CompletionOutcome::Completed);
+    assert_eq!(store.complete(id, success(), ResultSource::PROVIDER, NOW).await.unwrap(), CompletionOutcome::Completed);
 }
 
 async fn create_outcome(store: &dyn Store, draft: NewOperation) -> CreateOutcome {
@@ -90,21 +91,21 @@ pub(in crate::store) async fn results_move_money(backend: &dyn TestBackend) {
     let paid = created(&*store, with_amount(deposit("acme", "paid"), 1000)).await;
     let unpaid = created(&*store, with_amount(deposit("acme", "unpaid"), 9999)).await;
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), [], "a pending deposit posts nothing");
-    store.complete(paid, success(), later(1)).await.unwrap();
-    store.complete(unpaid, Outcome::Failed, later(1)).await.unwrap();
+    store.complete(paid, success(), ResultSource::PROVIDER, later(1)).await.unwrap();
+    store.complete(unpaid, Outcome::Failed, ResultSource::PROVIDER, later(1)).await.unwrap();
     assert_balance(&*store, "acme", 1000, 0).await;
     let taken = created(&*store, with_amount(withdrawal("acme", "taken"), 300)).await;
     let released = created(&*store, with_amount(withdrawal("acme", "released"), 200)).await;
     let held = created(&*store, with_amount(withdrawal("acme", "held"), 100)).await;
     assert_balance(&*store, "acme", 400, 600).await;
-    store.complete(taken, success(), later(2)).await.unwrap();
-    store.complete(released, Outcome::Failed, later(2)).await.unwrap();
+    store.complete(taken, success(), ResultSource::PROVIDER, later(2)).await.unwrap();
+    store.complete(released, Outcome::Failed, ResultSource::PROVIDER, later(2)).await.unwrap();
     assert_balance(&*store, "acme", 600, 100).await;
     audited(&*store).await;
     store.close().await.unwrap();
     let store = backend.open().await;
     assert_balance(&*store, "acme", 600, 100).await;
-    store.complete(held, success(), later(3)).await.unwrap();
+    store.complete(held, success(), ResultSource::PROVIDER, later(3)).await.unwrap();
     assert_balance(&*store, "acme", 600, 0).await;
     // Without enforcement the balance may become negative.
     created(&*store, with_amount(withdrawal("acme", "more"), 1000)).await;
@@ -131,9 +132,18 @@ pub(in crate::store) async fn repeated_results_post_nothing(backend: &dyn TestBa
     let taken = created(&*store, with_amount(withdrawal("acme", "taken"), 300)).await;
     let released = created(&*store, with_amount(withdrawal("acme", "released"), 200)).await;
     for (id, outcome, other) in [(taken, success(), Outcome::Failed), (released, Outcome::Failed, success())] {
-        assert_eq!(store.complete(id, outcome.clone(), later(1)).await.unwrap(), CompletionOutcome::Completed);
-        assert_eq!(store.complete(id, outcome, later(2)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
-        assert!(matches!(store.complete(id, other, later(3)).await.unwrap(), CompletionOutcome::Contradicts(_)));
+        assert_eq!(
+            store.complete(id, outcome.clone(), ResultSource::PROVIDER, later(1)).await.unwrap(),
+            CompletionOutcome::Completed
+        );
+        assert_eq!(
+            store.complete(id, outcome, ResultSource::PROVIDER, later(2)).await.unwrap(),
+            CompletionOutcome::AlreadyCompleted
+        );
+        assert!(matches!(
+            store.complete(id, other, ResultSource::PROVIDER, later(3)).await.unwrap(),
+            CompletionOutcome::Contradicts(_)
+        ));
     }
     assert_balance(&*store, "acme", 700, 0).await;
     let audit = audited(&*store).await;
@@ -184,8 +194,11 @@ pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn
     assert_eq!(create_outcome(&*store, draft).await, CreateOutcome::NotCovered);
     let state = store.by_id(id).await.unwrap().unwrap().operation.state;
     assert_eq!(state, State::Finished { outcome: Outcome::Failed, at });
-    assert_eq!(store.complete(id, Outcome::Failed, later(1)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
-    let contradicted = store.complete(id, success(), later(1)).await.unwrap();
+    assert_eq!(
+        store.complete(id, Outcome::Failed, ResultSource::PROVIDER, later(1)).await.unwrap(),
+        CompletionOutcome::AlreadyCompleted
+    );
+    let contradicted = store.complete(id, success(), ResultSource::PROVIDER, later(1)).await.unwrap();
     assert_eq!(contradicted, CompletionOutcome::Contradicts(Status::Failed));
     assert_balance(&*store, "acme", 0, 1049).await;
     // Balances in another currency or of another merchant do not count; deposits need no balance.
@@ -367,9 +380,9 @@ pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn
     assert_eq!(create_outcome(&*store, second).await, CreateOutcome::AsDrafted);
     assert_eq!(create_outcome(&*store, draft("over")).await, CreateOutcome::OverDailyLimit);
     for outcome in [Outcome::Failed, Outcome::Failed, success()] {
-        store.complete(first_id, outcome, later(1)).await.unwrap();
+        store.complete(first_id, outcome, ResultSource::PROVIDER, later(1)).await.unwrap();
     }
-    store.complete(second_id, success(), later(1)).await.unwrap();
+    store.complete(second_id, success(), ResultSource::PROVIDER, later(1)).await.unwrap();
     store.close().await.unwrap();
     let store = backend.open().await;
     assert_eq!(create_outcome(&*store, draft("third")).await, CreateOutcome::AsDrafted, "given back");
@@ -395,7 +408,10 @@ pub(in crate::store) async fn usage_is_counted_by_day(backend: &dyn TestBackend)
         assert_eq!(create_outcome(&*store, new).await, CreateOutcome::AsDrafted);
         assert_eq!(create_outcome(&*store, draft(day, format!("{day} again"))).await, CreateOutcome::OverDailyLimit);
     }
-    assert_eq!(store.complete(first.unwrap(), Outcome::Failed, later(1)).await.unwrap(), CompletionOutcome::Completed);
+    assert_eq!(
+        store.complete(first.unwrap(), Outcome::Failed, ResultSource::PROVIDER, later(1)).await.unwrap(),
+        CompletionOutcome::Completed
+    );
     assert_eq!(create_outcome(&*store, draft(39, "39 still".into())).await, CreateOutcome::OverDailyLimit);
 }
 
@@ -417,9 +433,9 @@ pub(in crate::store) async fn every_result_with_an_address_has_one_callback(back
     created(&*store, deposit("acme", "pending")).await;
     let at_once = created(&*store, finished(deposit("acme", "at once"), Outcome::Failed)).await;
     for id in [native, relayed, silent] {
-        store.complete(id, success(), later(5)).await.unwrap();
-        store.complete(id, success(), later(6)).await.unwrap();
-        store.complete(id, Outcome::Failed, later(7)).await.unwrap();
+        store.complete(id, success(), ResultSource::PROVIDER, later(5)).await.unwrap();
+        store.complete(id, success(), ResultSource::PROVIDER, later(6)).await.unwrap();
+        store.complete(id, Outcome::Failed, ResultSource::PROVIDER, later(7)).await.unwrap();
     }
     let reported = reported(&*store).await;
     let mut expected = [(native, later(5)), (relayed, later(5)), (at_once, NOW)];

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::*;
-use crate::domain::{CallbackSender, Direction, Outcome};
+use crate::domain::{CallbackSender, Direction, FailureCause, Outcome};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord,
     CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, ExpireRequest, NotKept, PendingCreate,
-    RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
+    RelayTarget, Relayed, Resent, ResultChange, ResultSource, TryOutcome,
 };
 
 pub(super) fn at(offset: i64) -> UnixMillis {
@@ -53,6 +53,7 @@ pub(super) fn acme() -> CallbackTarget {
 pub(super) fn failed(order_text: &str, offset: i64) -> NewOperation {
     let mut draft = deposit("acme", order_text);
     draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
+    draft.failure = Some(FailureCause::Provider);
     draft
 }
 
@@ -128,7 +129,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBac
     let pending = created(&*store, deposit("acme", "paid")).await;
     assert_eq!(queues(&*store).await, []);
     assert!(!was_notified(&*store).await);
-    store.complete(pending, Outcome::Success { payer: None }, at(5)).await.unwrap();
+    store.complete(pending, Outcome::Success { payer: None }, ResultSource::PROVIDER, at(5)).await.unwrap();
     assert!(was_notified(&*store).await && !was_notified(&*store).await);
     assert_eq!(queues(&*store).await, [(acme(), at(5))]);
     let at_once = failed_at("at once", 7, "https://ACME.example:8443/cb?secret=1");

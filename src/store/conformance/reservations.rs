@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Detail, Direction, Instructions, Outcome, Preparation};
-use crate::store::{HomeClaim, OrderHome, OrderLookup, Reservations};
+use crate::store::{HomeClaim, JobEnd, OrderHome, OrderLookup, Reservations, ResultSource};
 
 fn orders(texts: &[&str]) -> Vec<OrderId> {
     texts.iter().map(|text| order(text)).collect()
@@ -148,7 +148,7 @@ pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &d
     let bare = Instructions::new(None, vec![detail("a", "b")]).unwrap();
     let all = [page, Preparation::Instructions(instructions), Preparation::Instructions(bare), Preparation::Stopped];
     for preparation in all {
-        assert!(store.prepare(id, preparation.clone()).await.unwrap());
+        assert!(store.prepare(id, preparation.clone(), JobEnd::CustomerAwaited, NOW).await.unwrap());
         assert_eq!(store.preparation(id).await.unwrap(), Some(preparation), "the earlier preparation is replaced");
         assert_eq!(store.provider_queues().await.unwrap(), [], "its job has ended");
     }
@@ -156,9 +156,9 @@ pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &d
     let store = backend.open().await;
     assert_eq!(store.preparation(id).await.unwrap(), Some(Preparation::Stopped));
     audited(&*store).await;
-    store.complete(id, Outcome::Success { payer: None }, NOW).await.unwrap();
+    store.complete(id, Outcome::Success { payer: None }, ResultSource::PROVIDER, NOW).await.unwrap();
     assert_eq!(store.preparation(id).await.unwrap(), None);
-    assert!(!store.prepare(id, Preparation::Stopped).await.unwrap());
+    assert!(!store.prepare(id, Preparation::Stopped, JobEnd::CustomerAwaited, NOW).await.unwrap());
     assert_eq!(store.preparation(id).await.unwrap(), None);
     audited(&*store).await;
 }
@@ -171,7 +171,7 @@ pub(in crate::store) async fn only_pending_deposits_are_prepared(backend: &dyn T
     let id = created(&*store, draft).await;
     let unknown = fresh_id(&merchant("acme"));
     for id in [id, unknown] {
-        assert!(!store.prepare(id, Preparation::Stopped).await.unwrap());
+        assert!(!store.prepare(id, Preparation::Stopped, JobEnd::CustomerAwaited, NOW).await.unwrap());
         assert_eq!(store.preparation(id).await.unwrap(), None);
     }
     assert_eq!(store.provider_queues().await.unwrap().len(), 1, "the withdrawal keeps its job");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CallbackSender, Direction, OperationView, Outcome, Status, StatusRecord};
-use crate::store::{CompletionOutcome, StoreError};
+use crate::store::{CompletionOutcome, ResultSource, StoreError};
 
 /// Looks up the status of a stored operation through both API versions, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
@@ -64,7 +64,7 @@ pub(in crate::store) async fn a_status_matches_its_operation(backend: &dyn TestB
             ids.push(id);
             assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
             if let Some(outcome) = outcome.clone() {
-                store.complete(id, outcome, NOW).await.unwrap();
+                store.complete(id, outcome, ResultSource::PROVIDER, NOW).await.unwrap();
                 assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
             }
         }
@@ -111,12 +111,15 @@ pub(in crate::store) async fn an_operation_can_be_completed_before_its_create_re
         let id = draft.operation.id;
         let creating = store.create(draft);
         // Both calls are in progress at once, so the completion may return before the create.
-        let completing = store.complete(id, Outcome::Failed, NOW);
+        let completing = store.complete(id, Outcome::Failed, ResultSource::PROVIDER, NOW);
         let completed = completing.await.unwrap();
         assert!(matches!(creating.await.unwrap(), InsertOutcome::Created(_)));
         if completed == CompletionOutcome::Unknown {
             // The completion ran before the create.
-            assert_eq!(store.complete(id, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
+            assert_eq!(
+                store.complete(id, Outcome::Failed, ResultSource::PROVIDER, NOW).await.unwrap(),
+                CompletionOutcome::Completed
+            );
         }
         let stored = store.by_id(id).await.unwrap().unwrap();
         assert_eq!(stored.operation.state.status(), Status::Failed);

@@ -1,6 +1,6 @@
 //! The trait [`OrderHomes`], implemented for every [`Backend`].
 
-use super::{Home, HomeClaim, OrderHome, home_of, reserve};
+use super::{FoundHome, Home, HomeClaim, OrderHome, home_of, homes_of, reserve};
 use crate::domain::{Direction, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{Backend, ReadKind};
 use crate::store::{Reservations, StoreFuture, checks};
@@ -25,6 +25,13 @@ pub trait OrderHomes: Send + Sync + 'static {
         direction: Direction,
         order_id: &'a OrderId,
     ) -> StoreFuture<'a, Option<OrderHome>>;
+
+    /// Returns the homes of an `order_id` at several merchants and directions, with the places of those that have one.
+    fn found_homes<'a>(
+        &'a self,
+        orders: &'a [(MerchantId, Direction)],
+        order_id: &'a OrderId,
+    ) -> StoreFuture<'a, Vec<(usize, FoundHome)>>;
 
     /// Reserves `order_id`s for v1 in one commit. Ids that already name an operation or a journal entry are left
     /// unchanged (contract section 7, `import-ids`). A commit that reserves any id also removes the mark of
@@ -74,6 +81,21 @@ impl<B: Backend> OrderHomes for B {
             let home = self.read(ReadKind::Lookup, async move |tx| home_of(tx, order).await).await?;
             Ok(home.map(OrderHome::of))
         })
+    }
+
+    fn found_homes<'a>(
+        &'a self,
+        orders: &'a [(MerchantId, Direction)],
+        order_id: &'a OrderId,
+    ) -> StoreFuture<'a, Vec<(usize, FoundHome)>> {
+        let key = |(merchant, direction): &(MerchantId, Direction)| {
+            self.vault().fingerprint_key().order_key(merchant, *direction, order_id)
+        };
+        let keys: Vec<_> = orders.iter().map(key).collect();
+        Box::pin(self.read(ReadKind::History, async move |tx| {
+            let homes = homes_of(tx, &keys).await?.into_iter().enumerate();
+            Ok(homes.filter_map(|(place, home)| Some((place, FoundHome::of(home?.ok()?)))).collect())
+        }))
     }
 
     fn reserve<'a>(

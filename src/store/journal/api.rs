@@ -11,7 +11,7 @@ use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMill
 use crate::store::backend::{Backend, ReadKind};
 use crate::store::homes::{self, Home};
 use crate::store::rows::entry::{NewEntry, changes_entry, sealed_account};
-use crate::store::{StoreError, StoreFuture};
+use crate::store::{OperationQuery, StoreError, StoreFuture};
 
 /// The durable journal of a gateway in front of a remote engine. Each method is one transaction.
 pub trait Journal: Send + Sync + 'static {
@@ -56,6 +56,12 @@ pub trait Journal: Send + Sync + 'static {
     /// Stores the status that the engine reported for an answered entry: status and account until the status is
     /// terminal, and the shop if it was not known.
     fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()>;
+
+    /// Returns the entry with this id.
+    fn entry_of_id(&self, id: EntryId) -> StoreFuture<'_, Option<JournalEntry>>;
+
+    /// Returns the entries that match, the newest first, by the status as last received.
+    fn newest_entries(&self, query: OperationQuery) -> StoreFuture<'_, Vec<JournalEntry>>;
 
     /// Returns a page of a merchant's answered entries, newest first. Filters apply to the status as last received.
     fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<JournalEntry>>;
@@ -193,6 +199,21 @@ impl<B: Backend> Journal for B {
             let account = account.map(|account| sealed_account(self.vault(), id, &account));
             let keep = async move |tx: &B::Tx<'_>| moves::update_status(tx, id, status, account.clone(), &shop).await;
             self.transact(keep).await
+        })
+    }
+
+    fn entry_of_id(&self, id: EntryId) -> StoreFuture<'_, Option<JournalEntry>> {
+        Box::pin(async move {
+            let read = self.read(ReadKind::Lookup, async move |tx| entries::by_id(tx, id).await).await?;
+            read.map(|row| row.decode(self.vault())).transpose()
+        })
+    }
+
+    fn newest_entries(&self, query: OperationQuery) -> StoreFuture<'_, Vec<JournalEntry>> {
+        Box::pin(async move {
+            let page = async move |tx: &B::Tx<'_>| entries::newest(tx, &query).await;
+            let rows = self.read(ReadKind::History, page).await?;
+            rows.into_iter().map(|row| row.decode(self.vault())).collect()
         })
     }
 

@@ -1,12 +1,12 @@
 //! The rows of journal entries, and the lists of them.
 
-use crate::domain::{CallbackUrl, Fingerprint, HistoryQuery, Page, RedirectUrl, UnixMillis};
+use crate::domain::{CallbackUrl, Fingerprint, HistoryQuery, MerchantId, Page, RedirectUrl, ShopCode, UnixMillis};
 use crate::store::homes::{self, Home};
 use crate::store::pages;
-use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry, select_entries};
+use crate::store::rows::{direction_number, status_number};
 use crate::store::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
-use crate::store::{Backlog, EngineAnswer, EntryId, PendingCreate, Unanswered};
+use crate::store::{Backlog, EngineAnswer, EntryId, OperationQuery, PendingCreate, Unanswered};
 
 const INSERT: Sql = sql!(
     "INSERT INTO journal (entry, order_key, direction, state, status, created_at, amount, fingerprint, currency, merchant, \
@@ -194,4 +194,26 @@ pub(in crate::store) const PAGE: Sql = sql!(
 pub(super) async fn answered<T: Transaction>(tx: &T, query: &HistoryQuery) -> Result<Page<EntryRow>, T::Error> {
     let within = query.created_from.map_or(i64::MIN, |at| at.0)..=query.created_to.map_or(i64::MAX, |at| at.0);
     pages::page(tx, PAGE, query, within, None, EntryRow::read).await
+}
+
+/// Entries along the primary key. Parameters: the first and the last, merchant, direction, shop and status, each NULL for all;
+/// the limit.
+pub(in crate::store) const NEWEST: Sql = sql!(select_entries!(
+    "FROM journal WHERE entry BETWEEN ?1 AND ?2 AND (merchant = ?3 OR ?3 IS NULL) AND (direction = ?4 OR ?4 IS NULL) \
+     AND (shop = ?5 OR ?5 IS NULL) AND (status = ?6 OR ?6 IS NULL) ORDER BY entry DESC LIMIT ?7"
+));
+
+/// Reads the entries that match, the newest first.
+pub(super) async fn newest<T: Transaction>(tx: &T, query: &OperationQuery) -> Result<Vec<EntryRow>, T::Error> {
+    let within = query.within();
+    let parameters = params![
+        *within.start(),
+        *within.end(),
+        query.merchant.as_ref().map(MerchantId::as_str),
+        query.direction.map(direction_number),
+        query.shop.as_ref().map(ShopCode::as_str),
+        query.status.map(status_number),
+        i64::try_from(query.limit).unwrap_or(i64::MAX),
+    ];
+    tx.query(NEWEST, &parameters, EntryRow::read).await
 }

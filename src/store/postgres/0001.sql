@@ -55,7 +55,7 @@ CREATE TABLE homes (
 CREATE TABLE operations (
   transaction_id      bigint PRIMARY KEY,
   context             bigint NOT NULL,        -- contexts.id
-  listed              bigint,                 -- the number of the merchant whose v1 list contains it; NULL: created through v2
+  listed              bigint NOT NULL,        -- the number of the merchant, whose v1 list has it; of v2, its complement
   created_at          bigint NOT NULL,
   finished_at         bigint,                 -- NULL while PENDING
   amount              bigint NOT NULL,
@@ -67,8 +67,17 @@ CREATE TABLE operations (
   callback_url        text,                   -- the merchant's callback address; NULL: none
   sealed              bytea NOT NULL,         -- see store::rows::details
   payer               bytea,                  -- sealed
-  CONSTRAINT operations_state CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL
-    WHEN 1 THEN finished_at IS NOT NULL WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL ELSE false END)
+  cause               smallint,               -- why it is FAILED: 0 its provider, 1 the customer's address, 2 the customer's account,
+                                              -- 3 the daily limit, 4 the balance, 5 an operator
+  cause_code          text COLLATE "C",       -- the provider's own words
+  cause_text          text COLLATE "C",
+  job_attempts        integer,                -- how often its provider was called; NULL: never, or PENDING
+  job_ended_at        bigint,                 -- when the provider last answered, or was given up
+  asked_at            bigint,                 -- when an operator last had its provider called anew
+  CONSTRAINT operations_state CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
+    WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
+    WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL AND cause IS NOT NULL ELSE false END),
+  CONSTRAINT operations_cause CHECK (coalesce(cause, 1) = 0 OR (cause_code IS NULL AND cause_text IS NULL))
 );
 
 -- A new operation with the key of its order, as creates pass it. A release that adds a column adds another type beside this one,
@@ -88,11 +97,14 @@ CREATE TYPE new_operation AS (
   fingerprint bytea,
   callback_url text,
   sealed bytea,
-  payer bytea
+  payer bytea,
+  cause smallint
 );
 
--- A merchant's v1 list. It covers all filters of the list, so that skipped operations cost no row once they were vacuumed.
-CREATE INDEX v1_list ON operations (listed, transaction_id, context, status) WHERE listed IS NOT NULL;
+-- A merchant's operations. It covers all filters of the lists, so that skipped operations cost no row once they were vacuumed.
+CREATE INDEX operations_by_merchant ON operations (listed, transaction_id, context, status);
+-- The operations that are PENDING or FAILED.
+CREATE INDEX operations_by_status ON operations (status, transaction_id, context) WHERE status <> 1;
 
 -- The double-entry ledger: two entries for each posting, which sum to zero. The key makes a second posting of a kind for the
 -- same operation impossible. An opening posts in several currencies.
@@ -149,9 +161,10 @@ CREATE TABLE daily_usage (
 CREATE TABLE tasks (
   key       bigint NOT NULL,                  -- operations.transaction_id; journal.entry, negated
   queued_at bigint NOT NULL,                  -- or queued again
-  due_at    bigint NOT NULL,
+  due_at    bigint NOT NULL,                  -- kinds 2 to 4: when the job ended
   attempts  integer NOT NULL,                 -- claims since queued_at
-  kind      smallint NOT NULL,                -- 0 a job of a provider, 1 a callback
+  kind      smallint NOT NULL,                -- 0 a job of a provider, 1 a callback; kept of an ended job while its operation is
+                                              -- PENDING: 2 the provider is to report, 3 it was given up, 4 the customer is to pay
   state     smallint NOT NULL,                -- 0 waiting until due_at, 1 leased until due_at
   queue     text COLLATE "C" NOT NULL,        -- the shop; callbacks.merchant, a space, callbacks.target
   PRIMARY KEY (kind, key),
@@ -166,6 +179,32 @@ CREATE TABLE preparations (
   transaction_id bigint PRIMARY KEY,
   sealed         bytea NOT NULL
 );
+
+-- The results that operators set by hand. One that waits takes effect when another operator confirms it; it is void when the
+-- operation got its result otherwise.
+CREATE TABLE resolutions (
+  id              bigint PRIMARY KEY,         -- has the form of a transaction_id
+  transaction_id  bigint NOT NULL,
+  status          smallint NOT NULL,          -- 1 SUCCESS, 2 FAILED
+  reason          text COLLATE "C" NOT NULL,
+  made_by         text COLLATE "C" NOT NULL,  -- the user
+  made_at         bigint NOT NULL,
+  state           smallint NOT NULL,          -- 0 waits, 1 took effect, 2 another one took its place
+  confirmed_by    text COLLATE "C"            -- the other user
+);
+CREATE UNIQUE INDEX resolutions_waiting ON resolutions (transaction_id) WHERE state = 0;
+CREATE INDEX resolutions_by_operation ON resolutions (transaction_id, id);
+
+-- Reports of providers that contradict the result of their operation: the first of each.
+CREATE TABLE contradictions (
+  transaction_id  bigint PRIMARY KEY,
+  status          smallint NOT NULL,          -- as reported: 1 SUCCESS, 2 FAILED
+  reported_at     bigint NOT NULL,
+  acknowledged_by text COLLATE "C",           -- the user; NULL: not acknowledged
+  acknowledged_at bigint,
+  CONSTRAINT contradictions_acknowledged CHECK ((acknowledged_by IS NULL) = (acknowledged_at IS NULL))
+);
+CREATE INDEX contradictions_open ON contradictions (transaction_id) WHERE acknowledged_at IS NULL;
 
 -- The creates that were forwarded to a remote engine, each written before its request is sent.
 CREATE TABLE journal (

@@ -9,7 +9,7 @@ use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use super::errors::PgError;
 use super::transaction::{Executor, PgTransaction, get};
-use crate::domain::{Direction, Fingerprint, State, UnixDay};
+use crate::domain::{Direction, FailureCause, Fingerprint, State, UnixDay};
 use crate::store::rows::context::NewContext;
 use crate::store::rows::operation::{NewRow, OPERATION_COLUMNS, operation_columns};
 use crate::store::sql::Parameter;
@@ -28,9 +28,9 @@ macro_rules! stored {
              ON CONFLICT (order_key) DO NOTHING RETURNING ref), \
              stored AS (INSERT INTO operations (",
             operation_columns!(),
-            ") SELECT ",
+            ", cause) SELECT ",
             operation_columns!(),
-            " FROM given WHERE (transaction_id IN (SELECT ref FROM won)) IS TRUE RETURNING ",
+            ", cause FROM given WHERE (transaction_id IN (SELECT ref FROM won)) IS TRUE RETURNING ",
             $returned,
             ")"
         )
@@ -108,7 +108,7 @@ pub(super) async fn insert_pending(client: &Object, rows: &[&NewRow], ahead: i64
     };
     let statement = client.prepare_cached(statement).await?;
     let given: Vec<OperationColumns<'_>> =
-        rows.iter().map(|new| OperationColumns::new(new, &new.draft().operation.state, None)).collect();
+        rows.iter().map(|new| OperationColumns::new(new, &new.draft().operation.state, None, None)).collect();
     let stored = if shared {
         client.query(&statement, &[&given, &delays.first().copied().flatten()]).await
     } else {
@@ -134,9 +134,10 @@ pub(super) async fn insert_operation(
     executor: Executor<'_>,
     new: &NewRow,
     state: &State,
+    failure: Option<FailureCause>,
     counted_day: Option<UnixDay>,
 ) -> Result<bool, PgError> {
-    let given = [OperationColumns::new(new, state, counted_day)];
+    let given = [OperationColumns::new(new, state, failure, counted_day)];
     match executor.query(&executor.prepare(ALONE).await?, &[&given.as_slice()]).await {
         Ok(stored) => Ok(!stored.is_empty()),
         Err(PgError::Database(error)) if is_taken(&error) => Ok(false),
@@ -161,8 +162,13 @@ pub(super) struct OperationColumns<'a>(Fingerprint, [Parameter<'a>; OPERATION_CO
 
 impl<'a> OperationColumns<'a> {
     /// Returns the columns of a new operation in a state, counted for its customer on a day.
-    pub(super) fn new(new: &'a NewRow, state: &State, counted_day: Option<UnixDay>) -> Self {
-        Self(new.order_key(), new.columns(state, counted_day))
+    pub(super) fn new(
+        new: &'a NewRow,
+        state: &State,
+        failure: Option<FailureCause>,
+        counted_day: Option<UnixDay>,
+    ) -> Self {
+        Self(new.order_key(), new.columns(state, failure, counted_day))
     }
 
     /// Writes each column as its type, its length (-1: NULL) and its bytes.

@@ -4,7 +4,7 @@ use super::errors::PgError;
 use super::ledger::{self, fold};
 use super::transaction::PgTransaction;
 use super::{insert, tasks};
-use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting, State, UnixDay, UnixMillis};
+use crate::domain::{Balance, Currency, FailureCause, LedgerAccount, MerchantId, Posting, State, UnixDay, UnixMillis};
 use crate::store::rows::ledger::LedgerEntry;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::task::{ClaimedTask, QueueList, TaskClaim, TaskQueue};
@@ -19,10 +19,11 @@ impl OwnStatements for PgTransaction<'_> {
         &self,
         new: &NewRow,
         state: &State,
+        failure: Option<FailureCause>,
         counted_day: Option<UnixDay>,
     ) -> Result<bool, PgError> {
         insert::insert_context(self, new).await?;
-        insert::insert_operation(self.executor, new, state, counted_day).await
+        insert::insert_operation(self.executor, new, state, failure, counted_day).await
     }
 
     /// The changes of a busy account are folded while it is locked anyway.

@@ -197,11 +197,11 @@ impl Contexts {
     }
 }
 
-/// Returns the number of a merchant, by which its v1 list is indexed.
+/// Returns the number of a merchant, which is not negative, by which its lists are indexed.
 pub(in crate::store) fn merchant_number(fingerprint_key: &FingerprintKey, merchant: &MerchantId) -> i64 {
     let mut parts = FingerprintInput::of("merchant");
     parts.part(merchant.as_str().as_bytes());
-    fingerprint_key.fingerprint(&parts).number()
+    fingerprint_key.fingerprint(&parts).number() & i64::MAX
 }
 
 pub(in crate::store) const fn direction_number(direction: Direction) -> i64 {

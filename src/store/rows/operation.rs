@@ -7,9 +7,9 @@ use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, decode_ke
 use super::details::{Details, opened_account, sealed_details};
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::{
-    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Direction, Fingerprint,
-    InvalidValue, MerchantId, Operation, OperationView, OrderId, Outcome, ShopCode, State, Status, StatusRecord,
-    TransactionId, UnixDay, UnixMillis,
+    AccountNumber, Amount, CallbackSender, CallbackUrl, Currency, CustomerAccountId, Direction, FailureCause,
+    Fingerprint, InvalidValue, MerchantId, Operation, OperationView, OrderId, Outcome, ShopCode, State, Status,
+    StatusRecord, TransactionId, UnixDay, UnixMillis,
 };
 use crate::store::sql::{Columns, Parameter, params};
 use crate::store::vault::{Column, Vault};
@@ -45,9 +45,9 @@ impl NewRow {
         &self.draft
     }
 
-    /// Returns the number of the merchant whose v1 list contains the operation.
-    pub(in crate::store) fn listed(&self) -> Option<i64> {
-        self.draft.v1.as_ref().map(|_| self.context.merchant())
+    /// Returns the value of `operations.listed`.
+    pub(in crate::store) fn listed(&self) -> i64 {
+        listed_as(self.context.merchant(), self.draft.v1.is_some())
     }
 
     /// Returns the merchant's address for the result; `None`: the merchant is not called back.
@@ -55,6 +55,11 @@ impl NewRow {
         CallbackSender::called_address(self.draft.v1.as_ref(), &self.draft.operation.callback_url)
             .map(CallbackUrl::as_str)
     }
+}
+
+/// Returns the value of `operations.listed` of a merchant's operations: those that were created through v1, or the others.
+pub(in crate::store) const fn listed_as(merchant: i64, through_v1: bool) -> i64 {
+    if through_v1 { merchant } else { !merchant }
 }
 
 /// The columns of an operation, in the order of [`NewRow::columns`] and [`StoredRow::read`].
@@ -79,17 +84,18 @@ macro_rules! select_operations {
 }
 pub(in crate::store) use select_operations;
 
-/// The number of columns that [`NewRow::columns`] returns.
-pub(in crate::store) const OPERATION_COLUMNS: usize = 14;
+/// The number of columns that [`NewRow::columns`] returns: those of the macro, and `cause`.
+pub(in crate::store) const OPERATION_COLUMNS: usize = 15;
 
 /// The number of columns that [`StoredRow::read`] reads.
 pub(in crate::store) const STORED_COLUMNS: usize = 24;
 
 impl NewRow {
-    /// Returns the columns of the operation in a state, counted for its customer on a day.
+    /// Returns the columns of the operation in a state, counted for its customer on a day. `failure`: why it is FAILED.
     pub(in crate::store) fn columns(
         &self,
         state: &State,
+        failure: Option<FailureCause>,
         counted_day: Option<UnixDay>,
     ) -> [Parameter<'_>; OPERATION_COLUMNS] {
         let NewOperation { operation, comparison, .. } = &self.draft;
@@ -108,6 +114,7 @@ impl NewRow {
             self.callback_url(),
             &self.sealed,
             &self.payer,
+            failure.map(cause_number),
         ]
     }
 }
@@ -433,6 +440,21 @@ pub(in crate::store) const fn status_number(status: Status) -> i64 {
         Status::Success => 1,
         Status::Failed => 2,
     }
+}
+
+pub(in crate::store) const fn cause_number(cause: FailureCause) -> i64 {
+    match cause {
+        FailureCause::Provider => 0,
+        FailureCause::RefusedAddress => 1,
+        FailureCause::RefusedAccount => 2,
+        FailureCause::DailyLimit => 3,
+        FailureCause::Balance => 4,
+        FailureCause::Operator => 5,
+    }
+}
+
+pub(in crate::store) fn cause_of(number: i64) -> Option<FailureCause> {
+    FailureCause::ALL.into_iter().find(|cause| cause_number(*cause) == number)
 }
 
 pub(in crate::store) const fn status_of(number: i64) -> Option<Status> {

@@ -9,6 +9,12 @@ pub enum TaskKind {
     ProviderJob,
     /// A callback to a merchant.
     Callback,
+    /// An ended provider job: the provider is to report the result by itself.
+    ReportAwaited,
+    /// An ended provider job: the provider gave no answer, and was given up.
+    GivenUp,
+    /// An ended provider job: the customer is to pay.
+    CustomerAwaited,
 }
 
 impl TaskKind {
@@ -17,6 +23,20 @@ impl TaskKind {
         match self {
             Self::ProviderJob => 0,
             Self::Callback => 1,
+            Self::ReportAwaited => 2,
+            Self::GivenUp => 3,
+            Self::CustomerAwaited => 4,
+        }
+    }
+
+    /// Decodes the value of `tasks.kind` of a provider job, which may have ended.
+    pub(in crate::store) const fn of_job(number: i64) -> Option<Self> {
+        match number {
+            0 => Some(Self::ProviderJob),
+            2 => Some(Self::ReportAwaited),
+            3 => Some(Self::GivenUp),
+            4 => Some(Self::CustomerAwaited),
+            _ => None,
         }
     }
 }

@@ -45,7 +45,7 @@ CREATE TABLE homes (
 CREATE TABLE operations (
   transaction_id      INTEGER PRIMARY KEY,
   context             INTEGER NOT NULL,       -- contexts.id
-  listed              INTEGER,                -- the number of the merchant whose v1 list contains it; NULL: created through v2
+  listed              INTEGER NOT NULL,       -- the number of the merchant, whose v1 list has it; of v2, its complement
   status              INTEGER NOT NULL,       -- 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at          INTEGER NOT NULL,
   finished_at         INTEGER,                -- NULL while PENDING
@@ -57,12 +57,23 @@ CREATE TABLE operations (
   callback_url        TEXT,                   -- the merchant's callback address; NULL: none
   sealed              BLOB NOT NULL,          -- see store::rows::details
   payer               BLOB,                   -- sealed
-  CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL
-    WHEN 1 THEN finished_at IS NOT NULL WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL ELSE 0 END)
+  cause               INTEGER,                -- why it is FAILED: 0 its provider, 1 the customer's address, 2 the customer's account,
+                                              -- 3 the daily limit, 4 the balance, 5 an operator
+  cause_code          TEXT,                   -- the provider's own words
+  cause_text          TEXT,
+  job_attempts        INTEGER,                -- how often its provider was called; NULL: never, or PENDING
+  job_ended_at        INTEGER,                -- when the provider last answered, or was given up
+  asked_at            INTEGER,                -- when an operator last had its provider called anew
+  CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
+    WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
+    WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL AND cause IS NOT NULL ELSE 0 END),
+  CHECK (coalesce(cause, 1) = 0 OR (cause_code IS NULL AND cause_text IS NULL))
 ) STRICT;
 
--- A merchant's v1 list. It covers all filters of the list, so that skipped operations cost no row.
-CREATE INDEX v1_list ON operations (listed, transaction_id, context, status) WHERE listed IS NOT NULL;
+-- A merchant's operations. It covers all filters of the lists, so that skipped operations cost no row.
+CREATE INDEX operations_by_merchant ON operations (listed, transaction_id, context, status);
+-- The operations that are PENDING or FAILED.
+CREATE INDEX operations_by_status ON operations (status, transaction_id, context) WHERE status <> 1;
 
 -- The double-entry ledger: two entries for each posting, which sum to zero. The key makes a second posting of a kind for the
 -- same operation impossible. An opening posts in several currencies.
@@ -105,12 +116,13 @@ CREATE TABLE daily_usage (
 
 -- The durable task queue. A row is deleted when its work ends.
 CREATE TABLE tasks (
-  kind      INTEGER NOT NULL,                 -- 0 a job of a provider, 1 a callback
+  kind      INTEGER NOT NULL,                 -- 0 a job of a provider, 1 a callback; kept of an ended job while its operation is
+                                              -- PENDING: 2 the provider is to report, 3 it was given up, 4 the customer is to pay
   key       INTEGER NOT NULL,                 -- operations.transaction_id; journal.entry, negated
   queue     TEXT NOT NULL,                    -- the shop; callbacks.merchant, a space, callbacks.target
   queued_at INTEGER NOT NULL,                 -- or queued again
   state     INTEGER NOT NULL,                 -- 0 waiting until due_at, 1 leased until due_at
-  due_at    INTEGER NOT NULL,
+  due_at    INTEGER NOT NULL,                 -- 2 to 4: when the job ended
   attempts  INTEGER NOT NULL,                 -- claims since queued_at
   PRIMARY KEY (kind, key),
   CHECK (CASE state WHEN 0 THEN attempts >= 0 WHEN 1 THEN attempts > 0 ELSE 0 END)
@@ -124,6 +136,32 @@ CREATE TABLE preparations (
   transaction_id INTEGER PRIMARY KEY REFERENCES operations,
   sealed         BLOB NOT NULL
 ) STRICT;
+
+-- The results that operators set by hand. One that waits takes effect when another operator confirms it; it is void when the
+-- operation got its result otherwise.
+CREATE TABLE resolutions (
+  id              INTEGER PRIMARY KEY,        -- has the form of a transaction_id
+  transaction_id  INTEGER NOT NULL,
+  status          INTEGER NOT NULL,           -- 1 SUCCESS, 2 FAILED
+  reason          TEXT NOT NULL,
+  made_by         TEXT NOT NULL,              -- the user
+  made_at         INTEGER NOT NULL,
+  state           INTEGER NOT NULL,           -- 0 waits, 1 took effect, 2 another one took its place
+  confirmed_by    TEXT                        -- the other user
+) STRICT;
+CREATE UNIQUE INDEX resolutions_waiting ON resolutions (transaction_id) WHERE state = 0;
+CREATE INDEX resolutions_by_operation ON resolutions (transaction_id, id);
+
+-- Reports of providers that contradict the result of their operation: the first of each.
+CREATE TABLE contradictions (
+  transaction_id  INTEGER PRIMARY KEY,
+  status          INTEGER NOT NULL,           -- as reported: 1 SUCCESS, 2 FAILED
+  reported_at     INTEGER NOT NULL,
+  acknowledged_by TEXT,                       -- the user; NULL: not acknowledged
+  acknowledged_at INTEGER,
+  CHECK ((acknowledged_by IS NULL) = (acknowledged_at IS NULL))
+) STRICT;
+CREATE INDEX contradictions_open ON contradictions (transaction_id) WHERE acknowledged_at IS NULL;
 
 -- The creates that were forwarded to a remote engine, each written before its request is sent.
 CREATE TABLE journal (

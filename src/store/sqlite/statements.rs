@@ -2,7 +2,7 @@
 
 use super::transaction::SqliteTransaction;
 use super::{ledger, tasks};
-use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting, State, UnixDay, UnixMillis};
+use crate::domain::{Balance, Currency, FailureCause, LedgerAccount, MerchantId, Posting, State, UnixDay, UnixMillis};
 use crate::store::homes::{self, Home};
 use crate::store::rows::context::NewContext;
 use crate::store::rows::ledger::LedgerEntry;
@@ -14,7 +14,7 @@ use crate::store::transaction::OwnStatements;
 const INSERT: Sql = sql!(concat!(
     "INSERT INTO operations (",
     operation_columns!(),
-    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING"
+    ", cause) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING"
 ));
 
 impl OwnStatements for SqliteTransaction<'_> {
@@ -27,13 +27,14 @@ impl OwnStatements for SqliteTransaction<'_> {
         &self,
         new: &NewRow,
         state: &State,
+        failure: Option<FailureCause>,
         counted_day: Option<UnixDay>,
     ) -> rusqlite::Result<bool> {
         let order = new.order_key();
         if !homes::claim(self, order, Home::Operation(new.draft().operation.id)).await? {
             return Ok(false);
         }
-        if self.execute(INSERT, &new.columns(state, counted_day)).await? == 0 {
+        if self.execute(INSERT, &new.columns(state, failure, counted_day)).await? == 0 {
             homes::release(self, order).await?;
             return Ok(false);
         }

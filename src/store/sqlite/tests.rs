@@ -25,8 +25,8 @@ use crate::store::conformance::{
 use crate::store::rows::context::merchant_number;
 use crate::store::sql::Sql;
 use crate::store::{
-    Claim, CompletionOutcome, Holds, InsertOutcome, NewOperation, OpenError, Opened, OrderLookup, SchemaFields, Store,
-    StoreError, Stored,
+    Claim, CompletionOutcome, Holds, InsertOutcome, JobEnd, NewOperation, OpenError, Opened, OrderLookup, ResultSource,
+    SchemaFields, Store, StoreError, Stored,
 };
 use crate::store::{OrderHomes as _, OrderLookups as _, ProviderJobs as _};
 use crate::store_settings::StoreKeys;
@@ -214,9 +214,14 @@ async fn nothing_sealed_is_found_in_any_file() {
         let prepared = created(&store, deposit("acme", &format!("p{number}"))).await;
         let detail = Detail { label: "Account to pay to".into(), value: "DE89370400440532013000".into() };
         let instructions = Instructions::new(Some("Pay to Grace Hopper".into()), vec![detail]).unwrap();
-        assert!(store.prepare(prepared, Preparation::Instructions(instructions)).await.unwrap());
+        assert!(
+            store
+                .prepare(prepared, Preparation::Instructions(instructions), JobEnd::CustomerAwaited, NOW)
+                .await
+                .unwrap()
+        );
         let payer = Some(AccountNumber::new(PAYER).unwrap());
-        store.complete(id, Outcome::Success { payer }, NOW).await.unwrap();
+        store.complete(id, Outcome::Success { payer }, ResultSource::PROVIDER, NOW).await.unwrap();
     }
     let assert_sealed = || {
         let bytes = place.bytes();

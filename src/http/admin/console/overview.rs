@@ -8,7 +8,7 @@ use crate::console::{ConsolePage, Plot, PlotSeries, PlotUnit};
 use crate::domain::UnixMillis;
 use crate::http::admin::context::{AdminContext, HandlerResult};
 use crate::http::admin::rules::RulesInfo;
-use crate::store::{Backlog, CallbackQuery, CallbackState, StoreError, Unanswered};
+use crate::store::{AttentionCounts, Backlog, CallbackQuery, CallbackState, StoreError, Unanswered};
 use crate::telemetry::{HistoryPoint, HistorySnapshot, POINT_INTERVAL, RefusalCount};
 
 /// How many failed callbacks, and entries of the journal, are counted at most.
@@ -33,6 +33,8 @@ pub(super) struct OverviewPage<'a> {
     pub store_error: Option<String>,
     pub failed_callbacks: usize,
     pub unanswered: Unanswered,
+    /// How many operations need attention, by the reason; up to [`AttentionCounts::MAX_COUNTED`] of each.
+    pub needing_attention: Vec<(&'static str, u64)>,
     /// At how many receivers a circuit is open, and the first of them.
     pub open_circuits: (usize, Vec<String>),
     /// Up to which number failed callbacks and what is unanswered are counted.
@@ -45,9 +47,9 @@ pub(super) struct OverviewPage<'a> {
 /// Answers `GET /`.
 pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
     let (rules, now, history) = (context.source.rules(), context.source.now(), context.source.history());
-    let (failed_callbacks, unanswered, store_error) = match queues(context).await {
-        Ok((failed, unanswered)) => (failed, unanswered, None),
-        Err(error) => (0, Unanswered::default(), Some(error.to_string())),
+    let (failed_callbacks, unanswered, needing_attention, store_error) = match queues(context).await {
+        Ok((failed, unanswered, attention)) => (failed, unanswered, attention, None),
+        Err(error) => (0, Unanswered::default(), Vec::new(), Some(error.to_string())),
     };
     let view = OverviewPage {
         certificate_end: rules.certificate.not_after.filter(|end| *end < now.plus(CERTIFICATE_NOTICE)),
@@ -56,6 +58,7 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
         store_error,
         failed_callbacks,
         unanswered,
+        needing_attention,
         counted_at_most: MOST_COUNTED,
         refusals: history.refusals.get(..REASONS).unwrap_or(&history.refusals),
         plots: plots(&history, now),
@@ -63,8 +66,11 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
     context.page(ConsolePage::Overview, &view).await
 }
 
-/// Counts the failed callbacks, and what waits for long in the queues of the store.
-async fn queues(context: &AdminContext<'_>) -> Result<(usize, Unanswered), StoreError> {
+/// The failed callbacks, what is unanswered, and the operations that need attention, by the reason.
+type QueuesInStore = (usize, Unanswered, Vec<(&'static str, u64)>);
+
+/// Counts the failed callbacks, the operations that need attention, and what waits for long in the queues of the store.
+async fn queues(context: &AdminContext<'_>) -> Result<QueuesInStore, StoreError> {
     let (store, now) = (context.source.store(), context.source.now());
     let failed = CallbackQuery::of([CallbackState::Failed], MOST_COUNTED.into());
     let failed_callbacks = store.count_callbacks(failed).await?;
@@ -78,7 +84,9 @@ async fn queues(context: &AdminContext<'_>) -> Result<(usize, Unanswered), Store
         open: waiting(open, LONG_WAIT),
         in_doubt: waiting(in_doubt, Duration::ZERO),
     };
-    Ok((failed_callbacks, unanswered))
+    let AttentionCounts { counts } = store.attention(context.source.overdue().late).await?;
+    let needing = counts.into_iter().filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.as_str(), count));
+    Ok((failed_callbacks, unanswered, needing.collect()))
 }
 
 /// Returns the plots of the last hour.

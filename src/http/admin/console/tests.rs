@@ -11,7 +11,7 @@ use super::audit::AuditPage;
 use super::callbacks::{CallbackPage, CallbacksPage, ResendPage, SamplePage};
 use super::explain::ExplainPage;
 use super::merchants::{MerchantDocument, MerchantPage, MerchantsPage};
-use super::operations::{OperationDocument, OperationPage, OperationsPage};
+use super::operations::OperationsPage;
 use super::overview::OverviewPage;
 use super::requests::{RequestFilter, RequestsPage};
 use super::rules::RulesPage;
@@ -22,6 +22,7 @@ use crate::http::admin::chrome::Chrome;
 use crate::http::admin::parameters::CallbackFilter;
 use crate::http::admin::reply::{ConsoleError, ErrorPage};
 use crate::http::admin::rules::RulesInfo;
+use crate::operations::{OperationsDocument, OtherHome};
 use crate::store::{CallbackRecord, CallbackState};
 use crate::telemetry::POINT_INTERVAL;
 
@@ -63,7 +64,8 @@ fn full_pages(make: Fixtures, chrome: &Chrome<'_>) -> Vec<(&'static str, String)
         ("merchants", render(ConsolePage::Merchants, &make.merchants(50), chrome)),
         ("merchant", render(ConsolePage::Merchant, &make.merchant(), chrome)),
         ("operations", render(ConsolePage::Operations, &make.operations(50), chrome)),
-        ("operation", render(ConsolePage::Operation, &make.operation(), chrome)),
+        ("operation", render(ConsolePage::Operation, &make.operation("PENDING"), chrome)),
+        ("contradicted", render(ConsolePage::Operation, &make.operation("FAILED"), chrome)),
         ("callbacks", render(ConsolePage::Callbacks, &make.callbacks(50), chrome)),
         ("callback", callback_page(make, &make.record(7, CallbackState::Failed), chrome)),
         ("resend", render(ConsolePage::ResendAll, &make.resend_all(), chrome)),
@@ -98,10 +100,15 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         RulesPage { rules, directory: String::new(), problems: Vec::new(), more_problems: 0, warnings: Vec::new() };
     let new = MerchantDocument { id: "new", ..MerchantDocument::default() };
     let other_home = OperationsPage {
-        other_home: Some("This order is at home with the old v1 service.".into()),
+        list: OperationsDocument {
+            elsewhere: ["legacy", "reserved", "engine", "lost"].map(OtherHome::example).into(),
+            note: Some("the list lacks operations"),
+            ..OperationsDocument::default()
+        },
         problem: problem(),
         ..PLAIN.operations(0)
     };
+    let no_operations = OperationsPage { unknown: None, ..PLAIN.operations(0) };
     let filter = RequestFilter { reason: "shape".to_owned(), ..RequestFilter::default() };
     let no_reason = RequestsPage { filter, ..RequestsPage::default() };
     vec![
@@ -117,7 +124,7 @@ fn empty_pages() -> Vec<(&'static str, String)> {
             "empty-merchant",
             render(ConsolePage::Merchant, &MerchantPage { merchant: new, ..MerchantPage::default() }, chrome),
         ),
-        ("empty-operations", render(ConsolePage::Operations, &OperationsPage::default(), chrome)),
+        ("empty-operations", render(ConsolePage::Operations, &no_operations, chrome)),
         ("no-operations", render(ConsolePage::Operations, &PLAIN.operations(0), chrome)),
         ("elsewhere", render(ConsolePage::Operations, &other_home, chrome)),
         ("empty-callbacks", render(ConsolePage::Callbacks, &callbacks(&CallbackFilter::default(), None), chrome)),
@@ -190,8 +197,8 @@ fn no_text_is_shown_as_another_one() {
     let html = render(ConsolePage::Callbacks, &make.callbacks(2), &make.chrome());
     assert!(html.contains("value=\"order-2026-11-00017\u{202e}evil"), "forms keep the id: {html}");
     assert!(html.contains("order_id=order-2026-11-00017%E2%80%AEevil"), "links keep the id: {html}");
-    let operation = OperationDocument { order_id: "a\nb\u{1b}".into(), ..OperationDocument::default() };
-    let view = OperationPage { operation, ..OperationPage::default() };
+    let mut view = PLAIN.operation("SUCCESS");
+    view.document.operation.order_id = "a\nb\u{1b}".into();
     assert!(render(ConsolePage::Operation, &view, &PLAIN.chrome()).contains(r">a\u{a}b\u{1b}<"));
 }
 

@@ -4,6 +4,7 @@ use super::crowds::held;
 use super::*;
 use crate::clock::testing::until;
 use crate::domain::LedgerAccount;
+use crate::store::ResultSource;
 use crate::store::conformance::{NOW, audited, created, deposit, merchant, withdrawal};
 use crate::store::postgres::ledger::{self, fold};
 use crate::store::postgres::transaction::PgTransaction;
@@ -19,7 +20,7 @@ async fn changes_are_folded_and_balances_stay() {
     let (store, _other) = (place.open_node(), place.open_node());
     for number in 0..30 {
         let deposited = created(&store, deposit("acme", &format!("d{number}"))).await;
-        store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+        store.complete(deposited, Outcome::Success { payer: None }, ResultSource::PROVIDER, NOW).await.unwrap();
         created(&store, withdrawal("acme", &format!("w{number}"))).await;
     }
     let merchant = MerchantId::new("acme").unwrap();
@@ -37,7 +38,7 @@ async fn an_enforced_balance_is_right_while_changes_are_folded() {
     let store = Arc::new(place.open_node());
     for number in 0..50 {
         let deposited = created(&*store, deposit("acme", &format!("d{number}"))).await;
-        store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+        store.complete(deposited, Outcome::Success { payer: None }, ResultSource::PROVIDER, NOW).await.unwrap();
     }
     let creates: Vec<_> = (0..70)
         .map(|number| {
@@ -66,7 +67,7 @@ async fn a_decision_does_not_block_folding_of_other_accounts() {
     let pay = async |order: &str| {
         for name in ["acme", "bolt"] {
             let deposited = created(&*store, deposit(name, order)).await;
-            store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+            store.complete(deposited, Outcome::Success { payer: None }, ResultSource::PROVIDER, NOW).await.unwrap();
         }
     };
     pay("first").await;
@@ -91,7 +92,7 @@ async fn a_decision_folds_many_changes() {
     let Some(place) = Place::new() else { return };
     let store = Arc::new(place.open_node());
     let deposited = created(&*store, deposit("acme", "order")).await;
-    store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+    store.complete(deposited, Outcome::Success { payer: None }, ResultSource::PROVIDER, NOW).await.unwrap();
     until_folded(&place).await;
     let counts = store.thread.run(async |node| {
         node.transact(async |tx| {

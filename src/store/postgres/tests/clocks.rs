@@ -1,5 +1,6 @@
 //! A node whose clock is wrong leaves the queues to the others.
 
+use crate::store::Resolutions as _;
 use std::time::Duration;
 
 use super::*;
@@ -70,10 +71,10 @@ async fn what_a_wrong_clock_queues_is_due_by_the_right_one() {
                 queued.opening = None;
             }
             let id = created(&wrong, queued).await;
-            let due = right.provider_job(id).await.unwrap().unwrap().due;
+            let due = right.operation_detail(id).await.unwrap().unwrap().job.unwrap().due;
             assert_eq!(due, later(1), "{text}");
             wrong.postpone_provider_job(id, there.plus(Duration::from_secs(2))).await.unwrap();
-            assert_eq!(right.provider_job(id).await.unwrap().unwrap().due, later(2), "{text}");
+            assert_eq!(right.operation_detail(id).await.unwrap().unwrap().job.unwrap().due, later(2), "{text}");
         }
     }
 }

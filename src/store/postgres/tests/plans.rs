@@ -65,7 +65,7 @@ fn a_page_of_a_list_is_read_along_one_index_alone() {
     for (statement, index, range) in [
         (
             V1_PAGE,
-            "v1_list",
+            "operations_by_merchant",
             "(ROW(listed, transaction_id) >= ROW($10, $2)) AND (ROW(listed, transaction_id) <= ROW($10, $3))",
         ),
         (entries::PAGE, "journal_by_v1", "(merchant = $1) AND (created_at >= $2) AND (created_at <= $3)"),

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::*;
-use crate::domain::{Amount, CustomerAccountId, Kind, Operation, Preparation, State, Status, UnixDay};
+use crate::domain::{Amount, CustomerAccountId, FailureCause, Kind, Operation, Preparation, State, Status, UnixDay};
 use crate::store::conformance::{audited, reported};
-use crate::store::{CallbackSubject, CreateOutcome, DailyLimit, InsertOutcome, Reservations};
+use crate::store::{CallbackSubject, CreateOutcome, DailyLimit, InsertOutcome, JobEnd, Reservations, ResultSource};
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 const CURRENCIES: [&str; 2] = ["EUR", "USD"];
@@ -202,7 +202,10 @@ fn random_draft(chance: &mut Chance) -> NewOperation {
         draft.opening = Some(an_opening());
     }
     match chance.below(10) {
-        0 => operation.state = State::Finished { outcome: Outcome::Failed, at: NOW },
+        0 => {
+            operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
+            draft.failure = Some(FailureCause::Provider);
+        }
         1 => operation.state = State::Finished { outcome: Outcome::Success { payer: None }, at: NOW },
         _ => draft.provider_job = Some(NOW),
     }
@@ -273,7 +276,7 @@ impl History {
     async fn complete(&mut self, fails: bool) {
         let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
         let outcome = if self.chance.one_in(2) { Outcome::Failed } else { Outcome::Success { payer: None } };
-        match self.store().complete(id, outcome.clone(), NOW).await {
+        match self.store().complete(id, outcome.clone(), ResultSource::PROVIDER, NOW).await {
             Ok(completed) => assert_eq!(completed, self.model.complete(id, outcome, NOW)),
             Err(error) => assert!(fails, "{error}"),
         }
@@ -301,7 +304,7 @@ impl History {
         let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
         let (operation, _) = &self.model.operations[&id];
         let pending = operation.state == State::Pending && matches!(operation.kind, Kind::Deposit(_));
-        match self.store().prepare(id, Preparation::Stopped).await {
+        match self.store().prepare(id, Preparation::Stopped, JobEnd::ReportAwaited, NOW).await {
             Ok(kept) => assert_eq!(kept, pending),
             Err(error) => assert!(fails, "{error}"),
         }

@@ -52,8 +52,7 @@ async fn a_page_is_read_along_one_index() {
     let place = Place::new();
     drop(place.open_made().unwrap());
     let connection = rusqlite::Connection::open(place.path()).unwrap();
-    let search =
-        "SEARCH operations USING COVERING INDEX v1_list (listed=? AND transaction_id>? AND transaction_id<?)\n";
+    let search = "SEARCH operations USING COVERING INDEX operations_by_merchant (listed=? AND transaction_id>? AND transaction_id<?)\n";
     for rows in [0, 500, 5000] {
         if rows > 0 {
             connection.execute("DELETE FROM operations", []).unwrap();

@@ -2,7 +2,7 @@
 //! query plans.
 
 use super::*;
-use crate::domain::State;
+use crate::domain::{FailureCause, State};
 use crate::store::callbacks::LATE;
 use crate::store::conformance::{audited, expiry, merchant, reported};
 use crate::store::outbox::list::{
@@ -12,7 +12,7 @@ use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE};
 use crate::store::tasks::OVERLONG;
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
-    CallbackTarget, CallbackTry, Outbox, Resent, TryOutcome,
+    CallbackTarget, CallbackTry, Outbox, Resent, ResultSource, TryOutcome,
 };
 
 fn at(offset: i64) -> UnixMillis {
@@ -22,6 +22,7 @@ fn at(offset: i64) -> UnixMillis {
 fn failed(order_text: &str, offset: i64) -> NewOperation {
     let mut draft = deposit("acme", order_text);
     draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
+    draft.failure = Some(FailureCause::Provider);
     draft
 }
 
@@ -43,7 +44,10 @@ async fn a_callback_is_of_its_results_commit() {
     let draft = failed("refused", 0);
     let refused = draft.operation.id;
     assert!(matches!(store.create(draft).await, Err(StoreError::Unavailable(_))));
-    assert!(matches!(store.complete(pending, Outcome::Failed, NOW).await, Err(StoreError::Unavailable(_))));
+    assert!(matches!(
+        store.complete(pending, Outcome::Failed, ResultSource::PROVIDER, NOW).await,
+        Err(StoreError::Unavailable(_))
+    ));
     assert!(reported(&store).await.is_empty());
     let notified = tokio::time::timeout(std::time::Duration::ZERO, store.callbacks_queued().notified());
     assert!(notified.await.is_err(), "the worker is notified of commits only");
@@ -52,7 +56,10 @@ async fn a_callback_is_of_its_results_commit() {
     assert_eq!(store.by_id(refused).await.unwrap(), None);
     assert_eq!(store.by_id(pending).await.unwrap().unwrap().operation.state, State::Pending);
     assert!(reported(&store).await.is_empty());
-    assert_eq!(store.complete(pending, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
+    assert_eq!(
+        store.complete(pending, Outcome::Failed, ResultSource::PROVIDER, NOW).await.unwrap(),
+        CompletionOutcome::Completed
+    );
     // A failing disk loses no attempt either: its lease ends, and it is repeated.
     let job = claimed(&store, 0, 100).await.remove(0);
     faults.failing_commits(true);

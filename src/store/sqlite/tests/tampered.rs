@@ -54,9 +54,12 @@ async fn the_usage_of_old_days_may_be_gone() {
 async fn an_audit_finds_another_structure() {
     for (sql, stated) in [
         ("ALTER TABLE homes ADD COLUMN more INTEGER", "table homes differs from this release"),
-        ("DROP INDEX v1_list", "index v1_list is missing"),
+        ("DROP INDEX operations_by_merchant", "index operations_by_merchant is missing"),
         ("DROP INDEX journal_open", "index journal_open is missing"),
-        ("DROP INDEX v1_list; CREATE INDEX v1_list ON operations (listed)", "index v1_list differs from this release"),
+        (
+            "DROP INDEX operations_by_merchant; CREATE INDEX operations_by_merchant ON operations (listed)",
+            "index operations_by_merchant differs from this release",
+        ),
         ("DROP TABLE probe_room", "table probe_room is missing"),
         ("ALTER TABLE entries ADD COLUMN more INTEGER", "table entries differs from this release"),
         ("CREATE TABLE theirs (x)", "table theirs is unknown to this release"),

@@ -16,9 +16,7 @@ use crate::http::admin::console::explain::ExplainPage;
 use crate::http::admin::console::merchants::{
     KeyDocument, MerchantDocument, MerchantFilter, MerchantPage, MerchantsPage, ShopDocument,
 };
-use crate::http::admin::console::operations::{
-    OperationDocument, OperationPage, OperationSearch, OperationsPage, TimelineEntry,
-};
+use crate::http::admin::console::operations::{OperationPage, OperationsPage};
 use crate::http::admin::console::overview::OverviewPage;
 use crate::http::admin::console::requests::{RequestFilter, RequestsPage};
 use crate::http::admin::console::rules::{RulesPage, ShownProblem};
@@ -26,6 +24,9 @@ use crate::http::admin::parameters::CallbackFilter;
 use crate::http::admin::reply::{ConsoleError, ErrorPage};
 use crate::http::admin::rules::{CertificateInfo, ProblemInfo, RulesInfo};
 use crate::http::admin::sessions::SignedIn;
+use crate::operations::{
+    OperationDocument, OperationFilter, OperationTimeline, OperationsDocument, TimelineEvent, WaitingResolution,
+};
 use crate::rules::Role;
 use crate::shadow::{
     ExplainedMember, ExplainedVerdict, Explanation, Finding, MemberFate, MerchantReadiness, ReadinessRow,
@@ -37,6 +38,7 @@ use crate::store::{
 };
 use crate::telemetry::{POINT_INTERVAL, RefusalCount, RefusedRequest};
 use crate::traffic::TrafficView;
+use crate::wire::time::rfc3339;
 
 /// 2026-11-24 12:11:05 UTC.
 pub(super) const NOW: UnixMillis = UnixMillis(1_795_522_265_000);
@@ -116,6 +118,7 @@ impl Fixtures {
             certificate_end: Some(ago(-86_400 * 12)),
             store_error: Some(self.text("the store does not respond")),
             failed_callbacks: 1000,
+            needing_attention: vec![("given_up", 3), ("late", 1200), ("contradicted", 1)],
             unanswered: Unanswered { jobs: backlog(3, 420), open: backlog(1000, 7300), in_doubt: backlog(7, 2700) },
             open_circuits: (213, vec![self.text("https://shop.example:443")]),
             counted_at_most: 1000,
@@ -331,73 +334,87 @@ impl Fixtures {
 
     pub(super) fn operation_document(self, number: u64, status: &'static str) -> OperationDocument {
         OperationDocument {
-            transaction_id: self.text(&format!("80412{number:07}")),
+            transaction_id: Some(self.text(&format!("80412{number:07}"))),
             merchant: self.text("acme"),
             order_id: self.text(&format!("order-2026-11-{number:05}")),
             direction: "payin",
+            through: "v1",
+            shop: Some(self.text("card-eur")),
             status,
             amount: self.text("1,249.90"),
             currency: self.text("EUR"),
-            created_at: ago(4000),
+            created_at: rfc3339(ago(4000)),
+            finished_at: None,
+            account_number: Some(self.text("411111••••••1111")),
+            cause: (status == "FAILED").then_some("provider"),
+            cause_code: (status == "FAILED").then(|| self.boxed("51")),
+            cause_text: (status == "FAILED").then(|| self.boxed("insufficient funds")),
+            waits_for: (status == "PENDING").then_some("provider_answer"),
         }
     }
 
     pub(super) fn operations(self, count: u64) -> OperationsPage {
         let states = ["SUCCESS", "FAILED", "PENDING"];
+        let state = |number: u64| states[usize::try_from(number % 3).unwrap()];
         OperationsPage {
-            note: Some(self.text("There is no merchant of this id.")),
-            search: OperationSearch {
+            filter: OperationFilter {
                 transaction_id: self.text("80412"),
                 merchant: self.text("acme"),
                 direction: "payout".into(),
                 order_id: self.text("order-2026-11-00017"),
+                ..OperationFilter::default()
             },
             problem: None,
-            is_searched: true,
-            found: (0..count)
-                .map(|number| self.operation_document(number, states[usize::try_from(number % 3).unwrap()]))
-                .collect(),
-            other_home: None,
+            unknown: Some(self.text("There is no merchant of this id.")),
+            list: OperationsDocument {
+                operations: (0..count).map(|number| self.operation_document(number, state(number))).collect(),
+                next: (count > 0).then(|| self.text("80412")),
+                ..OperationsDocument::default()
+            },
+            is_continued: false,
         }
     }
 
-    pub(super) fn operation(self) -> OperationPage {
-        let entry = |seconds, tone, title: &str, detail: Option<&str>, duration_ms, callback: bool| TimelineEntry {
-            at: ago(seconds),
+    /// An operation that waits for another operator, or is contradicted.
+    pub(super) fn operation(self, status: &'static str) -> OperationPage {
+        let event = |seconds, tone, title: &str, detail: Option<&str>, duration_ms, callback: bool| TimelineEvent {
+            at: rfc3339(ago(seconds)),
             tone,
             title: self.leaked(title),
             detail: detail.map(|text| self.text(text)),
             duration_ms,
             callback_id: callback.then(|| self.text("cb_000000000000000700000000000000ff")),
         };
-        OperationPage {
-            operation: self.operation_document(17, "SUCCESS"),
-            details: [
-                ("Shop", "card-eur"),
-                ("Method", "card"),
-                ("Made through", "v1, key acme…ive"),
-                ("Provider", "http, reference p-81723"),
-                ("Account", "411111••••••1111"),
-                ("Finished", "2026-11-24 11:05:12"),
-            ]
-            .map(|(label, value)| (self.leaked(label), self.text(value)))
-            .into(),
+        let is_pending = status == "PENDING";
+        let waiting = WaitingResolution {
+            resolution: self.text("80412"),
+            status: "SUCCESS",
+            reason: self.boxed("paid by statement"),
+            made_by: self.boxed("bob"),
+        };
+        let document = OperationTimeline {
+            operation: self.operation_document(17, status),
+            method: Some(self.text("card")),
+            provider: Some("http"),
+            prepared: is_pending.then_some("a payment page"),
+            can_be_resolved: is_pending,
+            waiting: is_pending.then_some(waiting),
+            is_contradicted: !is_pending,
             timeline: vec![
-                entry(
-                    4000,
-                    "plain",
-                    "Created",
-                    Some("v1 create of order-2026-11-00017, stored as PENDING"),
-                    None,
-                    false,
-                ),
-                entry(3999, "plain", "Sent to the provider", Some("accepted, reference p-81723"), Some(182), false),
-                entry(3953, "good", "SUCCESS", Some("reported by the provider"), None, false),
-                entry(3952, "bad", "Callback attempt 1", Some("no answer within 10 s"), Some(10_004), true),
-                entry(3940, "warn", "Callback attempt 2", Some("HTTP 503"), Some(41), true),
-                entry(3921, "good", "Callback attempt 3", Some("HTTP 200"), Some(38), true),
+                event(4000, "plain", "Created", Some("v1 create of order-2026-11-00017"), None, false),
+                event(3953, "good", "SUCCESS", Some("reported by the provider"), None, false),
+                event(3952, "bad", "Callback attempt 1", Some("no answer within 10 s"), Some(10_004), true),
+                event(3940, "warn", "Callback attempt 2", Some("HTTP 503"), Some(41), true),
+                event(3921, "good", "Callback attempt 3", Some("HTTP 200"), Some(38), true),
             ],
             kept_attempts: Some((1137, 20)),
+        };
+        OperationPage {
+            document,
+            needs_second: true,
+            cannot_resolve: None,
+            reason: self.text("as the statement has it"),
+            problem: None,
         }
     }
 

@@ -1,0 +1,152 @@
+//! The endpoints of the API for operations after their creation (contract section 14).
+
+use serde_json::json;
+
+use super::actions::{self, Audited};
+use super::context::{AdminContext, HandlerResult};
+use super::parameters::{given, read};
+use super::refused::Refused;
+use super::reply;
+use crate::domain::TransactionId;
+use crate::error::RequestError;
+use crate::json::Object;
+use crate::operations::{
+    ActionRefusal, DEFAULT_LIMIT, MAX_OPERATIONS, OperationFilter, find, new_resolution, timeline,
+};
+use crate::rules::EngineRules;
+use crate::store::{NewResolution, ResolutionId};
+use crate::v1::query::{decoded, parameters};
+use crate::wire::members::{read_object, required_parsed};
+
+/// Answers `GET /api/operations`.
+pub(super) async fn list(context: &AdminContext<'_>) -> HandlerResult {
+    const NAMES: [&str; 12] = {
+        let [a, b, c, d, e, f, g, h, i, j] = OperationFilter::NAMES;
+        [a, b, c, d, e, f, g, h, i, j, "limit", "after"]
+    };
+    let [a, b, c, d, e, f, g, h, i, j, limit, after] = given(context.request.query, NAMES)?;
+    let limit = read("limit", &limit, "must be a number from 1 to 200", |text| {
+        text.parse().ok().filter(|limit| (1..=MAX_OPERATIONS).contains(limit))
+    })?;
+    let filter = OperationFilter::of([a, b, c, d, e, f, g, h, i, j]);
+    let search = filter.search(&after, limit.unwrap_or(DEFAULT_LIMIT))?;
+    let rules = context.source.rule_set();
+    let found = find(context.source.store(), &rules, &search, &context.source.overdue()).await;
+    Ok(reply::document(&found.map_err(narrow)?))
+}
+
+/// Adds what to narrow to the error of a search that takes too long.
+pub(super) fn narrow(error: crate::store::StoreError) -> Refused {
+    Refused::Unavailable(format!("{error}; narrow the search: name a merchant, a day, or a status"))
+}
+
+/// Answers `GET /api/operations/{id}`.
+pub(super) async fn show(context: &AdminContext<'_>) -> HandlerResult {
+    let source = &**context.source;
+    let id = decoded(context.request.id).ok_or(ActionRefusal::Unknown)?;
+    let found = timeline(source.store(), &source.rule_set(), &id, &source.overdue(), source.now()).await?;
+    Ok(reply::document(&found.ok_or(ActionRefusal::Unknown)?))
+}
+
+/// Answers `POST /api/operations/{id}/ask`.
+pub(super) async fn ask(context: &AdminContext<'_>) -> HandlerResult {
+    parameters(context.request.query, [])?;
+    let done = done(actions::ask(context, id(context)?).await?)?;
+    Ok(reply::document(&json!({ "message": done })))
+}
+
+/// Answers `POST /api/operations/{id}/resolve`.
+pub(super) async fn resolve(context: &AdminContext<'_>) -> HandlerResult {
+    let id = id(context)?;
+    let body = body(context, &["status", "reason"])?;
+    let text = |name: &'static str| required_parsed(name, body.get(name), |text| Ok(text.to_owned()));
+    let new = resolution(context, id, &text("status")?, &text("reason")?)?;
+    let number = new.id;
+    let waits = done(actions::resolve(context, new).await?)?;
+    if waits {
+        return Ok(reply::accepted(&json!({ "resolution": number.to_string() })));
+    }
+    result(context, id).await
+}
+
+/// Makes the resolution that a user asks for.
+pub(super) fn resolution(
+    context: &AdminContext<'_>,
+    id: TransactionId,
+    status: &str,
+    reason: &str,
+) -> Result<NewResolution, Refused> {
+    let (source, user) = (context.source, &context.request.user.name);
+    let needs_confirmation = may_resolve(context)?;
+    let new = new_resolution(id, (status, reason), user, source.now(), source.random())?;
+    Ok(NewResolution { needs_confirmation, ..new })
+}
+
+/// Reports whether a second operator is needed.
+///
+/// # Errors
+/// The user stands for nobody in particular, so that two operators could be one person.
+pub(super) fn may_resolve(context: &AdminContext<'_>) -> Result<bool, Refused> {
+    let needs_second = context.source.rule_set().gateway.admin.second_operator;
+    if needs_second && ["local", "token"].contains(&&*context.request.user.name) {
+        let reason = "a user of [[admin.users]] has to resolve and to confirm, since admin.second_operator is set";
+        return Err(ActionRefusal::Forbidden(reason).into());
+    }
+    Ok(needs_second)
+}
+
+/// Answers `POST /api/operations/{id}/confirm`.
+pub(super) async fn confirm(context: &AdminContext<'_>) -> HandlerResult {
+    let id = id(context)?;
+    let body = body(context, &["resolution"])?;
+    let number = required_parsed("resolution", body.get("resolution"), |text| Ok(text.to_owned()))?;
+    may_resolve(context)?;
+    done(actions::confirm(context, id, resolution_id(&number)).await?)?;
+    result(context, id).await
+}
+
+/// Reads the number of a resolution. A malformed one names none, as number 1 does.
+pub(super) fn resolution_id(text: &str) -> ResolutionId {
+    ResolutionId(TransactionId::parse(text).unwrap_or_else(|_| TransactionId::first_of(crate::domain::UnixMillis(0))))
+}
+
+/// Answers `POST /api/operations/{id}/acknowledge`.
+pub(super) async fn acknowledge(context: &AdminContext<'_>) -> HandlerResult {
+    parameters(context.request.query, [])?;
+    let id = id(context)?;
+    done(actions::acknowledge(context, id).await?)?;
+    result(context, id).await
+}
+
+/// Replies with an operation after an action.
+async fn result(context: &AdminContext<'_>, id: TransactionId) -> HandlerResult {
+    let source = &**context.source;
+    let found = timeline(source.store(), &source.rule_set(), &id.to_string(), &source.overdue(), source.now()).await?;
+    Ok(reply::document(&found.ok_or(ActionRefusal::Unknown)?))
+}
+
+/// Returns the id of the path, of an operation of this engine.
+pub(super) fn id(context: &AdminContext<'_>) -> Result<TransactionId, Refused> {
+    if matches!(context.source.rule_set().gateway.engine, EngineRules::Remote(_)) {
+        return Err(Refused::Remote);
+    }
+    let id = decoded(context.request.id).ok_or(ActionRefusal::Unknown)?;
+    TransactionId::parse(&id).map_err(|_| ActionRefusal::Unknown.into())
+}
+
+/// Reads the body of an action, which has these members alone.
+fn body<'b>(context: &'b AdminContext<'_>, members: &[&str]) -> Result<Object<'b>, Refused> {
+    parameters(context.request.query, [])?;
+    let body = read_object(&context.request.body)?;
+    match body.0.iter().find(|member| !members.contains(&&*member.name)) {
+        Some(unknown) => Err(RequestError::member(unknown.name.clone().into_owned(), "is unknown").into()),
+        None => Ok(body),
+    }
+}
+
+/// Returns what an action did, or why nothing.
+pub(super) fn done<T>(audited: Audited<Result<T, Refused>>) -> Result<T, Refused> {
+    let too_slow =
+        || Refused::Unavailable("this takes long and continues: the audit trail shows its outcome".to_owned());
+    audited.done.ok_or_else(too_slow)?
+}

@@ -1,0 +1,119 @@
+//! The words of what operators do about an operation, for the console, the API and the command line.
+
+use crate::clock::Random;
+use crate::domain::{Outcome, Status, TransactionId, UnixMillis};
+use crate::error::RequestError;
+use crate::store::{AskOutcome, ConfirmOutcome, NewResolution, ResolutionId, ResolveOutcome};
+use crate::telemetry::without_cards;
+
+/// Why an action had no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ActionRefusal {
+    /// There is no such operation.
+    Unknown,
+    /// Its state does not allow it.
+    Conflict(String),
+    /// The same was done a moment ago.
+    TooSoon,
+    /// The operator may not do it.
+    Forbidden(&'static str),
+}
+
+impl ActionRefusal {
+    /// Returns the reason, as a part of a sentence.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Unknown => "there is no such operation",
+            Self::Conflict(reason) => reason,
+            Self::TooSoon => "its provider was asked less than ten seconds ago",
+            Self::Forbidden(reason) => reason,
+        }
+    }
+}
+
+fn finished(status: Status) -> ActionRefusal {
+    ActionRefusal::Conflict(format!("the operation has its result: {}", status.as_str()))
+}
+
+/// Returns what came of asking a provider anew.
+///
+/// # Errors
+/// Nothing was done.
+pub fn asked(outcome: AskOutcome) -> Result<&'static str, ActionRefusal> {
+    match outcome {
+        AskOutcome::Due => Ok("the provider is asked now"),
+        AskOutcome::UnderWay => Ok("the provider is being asked at this moment"),
+        AskOutcome::TooSoon => Err(ActionRefusal::TooSoon),
+        AskOutcome::Finished(status) => Err(finished(status)),
+        AskOutcome::Unknown => Err(ActionRefusal::Unknown),
+    }
+}
+
+/// Reports whether a resolution waits for another operator.
+///
+/// # Errors
+/// Nothing was done.
+pub fn resolved(outcome: ResolveOutcome) -> Result<bool, ActionRefusal> {
+    match outcome {
+        ResolveOutcome::Resolved => Ok(false),
+        ResolveOutcome::Waits => Ok(true),
+        ResolveOutcome::Finished(status) => Err(finished(status)),
+        ResolveOutcome::Unknown => Err(ActionRefusal::Unknown),
+    }
+}
+
+/// Returns the result of an operation whose resolution was confirmed.
+///
+/// # Errors
+/// Nothing was done.
+pub fn confirmed(outcome: ConfirmOutcome) -> Result<Status, ActionRefusal> {
+    match outcome {
+        ConfirmOutcome::Resolved(status) => Ok(status),
+        ConfirmOutcome::SameOperator => {
+            Err(ActionRefusal::Forbidden("another operator than the one that resolved it has to confirm"))
+        }
+        ConfirmOutcome::NotWaiting => {
+            Err(ActionRefusal::Conflict("this resolution does not wait for a confirmation".to_owned()))
+        }
+        ConfirmOutcome::Finished(status) => Err(finished(status)),
+        ConfirmOutcome::Unknown => Err(ActionRefusal::Unknown),
+    }
+}
+
+/// The most characters of a reason.
+const MAX_REASON: usize = 500;
+
+/// Reads a resolution.
+///
+/// # Errors
+/// The status or the reason is wrong.
+pub fn new_resolution(
+    transaction_id: TransactionId,
+    (status, reason): (&str, &str),
+    user: &str,
+    at: UnixMillis,
+    random: &dyn Random,
+) -> Result<NewResolution, RequestError> {
+    let outcome = match status {
+        "SUCCESS" => Outcome::Success { payer: None },
+        "FAILED" => Outcome::Failed,
+        _ => return Err(RequestError::member("status", "must be SUCCESS or FAILED")),
+    };
+    let length = reason.chars().count();
+    if !(1..=MAX_REASON).contains(&length) || reason.trim().is_empty() {
+        return Err(RequestError::member("reason", "must be 1 to 500 characters"));
+    }
+    if reason.chars().any(|one| one.is_control() && one != '\n') {
+        return Err(RequestError::member("reason", "must not contain control characters"));
+    }
+    Ok(NewResolution {
+        id: ResolutionId::draw(at, random),
+        transaction_id,
+        outcome,
+        reason: without_cards(reason).into_owned().into(),
+        user: user.into(),
+        at,
+        needs_confirmation: false,
+    })
+}

@@ -1,0 +1,294 @@
+//! The list: one document for the API, the page and the command line.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::Overdue;
+use super::filter::OperationSearch;
+use crate::auth::Interface;
+use crate::domain::{AccountNumber, Direction, MerchantId, OrderId, State, Status, TransactionId, WaitsFor};
+use crate::rules::{EngineRules, Mode, RuleSet};
+use crate::store::{EntryProgress, FoundHome, JournalEntry, ListedOperation, OperationQuery, Store, StoreError};
+use crate::wire::time::rfc3339;
+
+/// A page of the list.
+#[derive(Debug, Default, Serialize)]
+pub struct OperationsDocument {
+    /// The operations, the newest first.
+    pub operations: Vec<OperationDocument>,
+    /// The place of the next page; `None`: there is none.
+    pub next: Option<String>,
+    /// Where an order is that is no operation here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<OtherHome>,
+    /// Why the list lacks operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+/// The home of an order that is no operation here.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct OtherHome {
+    merchant: String,
+    direction: &'static str,
+    home: &'static str,
+    since: String,
+}
+
+/// An operation in the list.
+#[derive(Debug, Default, Serialize)]
+pub struct OperationDocument {
+    /// `None`: a remote engine has not answered.
+    pub transaction_id: Option<String>,
+    /// The merchant.
+    pub merchant: String,
+    /// The merchant's id.
+    pub order_id: String,
+    /// `payin` or `payout`.
+    pub direction: &'static str,
+    /// The API version that it was created through.
+    pub through: &'static str,
+    /// The shop; `None`: not known of a remote engine's operation.
+    pub shop: Option<String>,
+    /// The status.
+    pub status: &'static str,
+    /// The amount.
+    pub amount: String,
+    /// The currency.
+    pub currency: String,
+    /// When it was created.
+    pub created_at: String,
+    /// When its result was stored.
+    pub finished_at: Option<String>,
+    /// The account, masked.
+    pub account_number: Option<String>,
+    /// Why it FAILED.
+    pub cause: Option<&'static str>,
+    /// The provider's code of the failure.
+    pub cause_code: Option<Box<str>>,
+    /// The provider's text of the failure.
+    pub cause_text: Option<Box<str>>,
+    /// What it waits for.
+    pub waits_for: Option<&'static str>,
+}
+
+impl OperationDocument {
+    pub(super) fn of(listed: ListedOperation) -> Self {
+        let ListedOperation { stored, failure, waits_for } = listed;
+        let operation = stored.operation;
+        let (cause, reason) = failure.map(|(cause, reason)| (cause.as_str(), reason)).unzip();
+        let (cause_code, cause_text) = reason.map_or((None, None), |reason| (reason.code, reason.text));
+        let finished_at = match &operation.state {
+            State::Pending => None,
+            State::Finished { at, .. } => Some(rfc3339(*at)),
+        };
+        Self {
+            transaction_id: Some(operation.id.to_string()),
+            merchant: operation.merchant.to_string(),
+            order_id: operation.order_id.as_str().to_owned(),
+            direction: operation.direction().as_str(),
+            through: if stored.v1.is_some() { "v1" } else { "v2" },
+            shop: Some(operation.shop.to_string()),
+            status: operation.state.status().as_str(),
+            amount: operation.amount.to_string(),
+            currency: operation.currency.to_string(),
+            created_at: rfc3339(operation.created_at),
+            finished_at,
+            account_number: operation.shown_account(),
+            cause,
+            cause_code,
+            cause_text,
+            waits_for: waits_for.map(WaitsFor::as_str),
+        }
+    }
+
+    pub(super) fn of_entry(entry: &JournalEntry) -> Self {
+        let create = &entry.create;
+        let (status, account) = match &entry.progress {
+            EntryProgress::Answered(remote) => (remote.status, remote.account.as_ref()),
+            EntryProgress::Open | EntryProgress::InDoubt { .. } => (Status::Pending, None),
+        };
+        Self {
+            transaction_id: entry.transaction_id().map(str::to_owned),
+            merchant: create.merchant.to_string(),
+            order_id: create.order_id.as_str().to_owned(),
+            direction: create.direction.as_str(),
+            through: "v1",
+            shop: create.shop.as_deref().map(str::to_owned),
+            status: status.as_str(),
+            amount: create.amount.to_string(),
+            currency: create.currency.to_string(),
+            created_at: rfc3339(create.created_at),
+            account_number: account.map(AccountNumber::masked),
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+impl OtherHome {
+    /// Makes one with this home.
+    pub(crate) fn example(home: &'static str) -> Self {
+        let since = "2026-11-24T12:00:00.000Z".to_owned();
+        Self { merchant: "acme".to_owned(), direction: "payin", home, since }
+    }
+}
+
+/// Writes it for the command line.
+impl fmt::Display for OtherHome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { merchant, direction, home, since } = self;
+        write!(f, "the {direction} of this order of {merchant} is no operation here: {home} since {since}")
+    }
+}
+
+const REMOTE: &str = "with a remote engine, the list has the orders of v1 alone, with the status as last received";
+const NO_OPERATIONS: &str =
+    "the old v1 service has the operations of merchants in the modes legacy and shadow: here are none";
+
+/// Finds a page of operations.
+///
+/// # Errors
+/// The store does not respond, or the search takes too long.
+pub async fn find(
+    store: &dyn Store,
+    rules: &RuleSet,
+    search: &OperationSearch,
+    overdue: &Overdue,
+) -> Result<OperationsDocument, StoreError> {
+    let mut document = match (&search.transaction_id, &search.order_id) {
+        (Some(id), _) => by_id(store, search, id, overdue).await?,
+        (None, Some(order_id)) => by_order(store, rules, search, order_id, overdue).await?,
+        (None, None) if is_remote(rules) => remote(store, search).await?,
+        (None, None) => local(store, search, overdue).await?,
+    };
+    document.note = note(rules, &search.query).filter(|_| is_remote(rules) || document.operations.is_empty());
+    Ok(document)
+}
+
+pub(super) fn is_remote(rules: &RuleSet) -> bool {
+    matches!(rules.gateway.engine, EngineRules::Remote(_))
+}
+
+fn note(rules: &RuleSet, query: &OperationQuery) -> Option<&'static str> {
+    if is_remote(rules) {
+        return Some(REMOTE);
+    }
+    let merchant = rules.merchants.get(query.merchant.as_ref()?)?;
+    matches!(merchant.v1.mode, Mode::Legacy | Mode::Shadow).then_some(NO_OPERATIONS)
+}
+
+async fn local(
+    store: &dyn Store,
+    search: &OperationSearch,
+    overdue: &Overdue,
+) -> Result<OperationsDocument, StoreError> {
+    let limit = search.query.limit;
+    // One more shows whether there is a next page.
+    let query = OperationQuery { limit: limit + 1, ..search.query.clone() };
+    let mut found = if search.needs_attention {
+        store.needing_attention(query, overdue.late.clone(), overdue.lapsed).await?
+    } else {
+        store.operations(query, overdue.lapsed).await?
+    };
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| has_more).map(|last| last.stored.operation.id.to_string());
+    let operations = found.into_iter().map(OperationDocument::of).collect();
+    Ok(OperationsDocument { operations, next, ..OperationsDocument::default() })
+}
+
+async fn remote(store: &dyn Store, search: &OperationSearch) -> Result<OperationsDocument, StoreError> {
+    // Nothing of v2 is in the journal, and nothing of it is known to need attention.
+    if search.needs_attention || search.query.through == Some(Interface::V2) {
+        return Ok(OperationsDocument::default());
+    }
+    let limit = search.query.limit;
+    let mut found = store.newest_entries(OperationQuery { limit: limit + 1, ..search.query.clone() }).await?;
+    let has_more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| has_more).map(|last| last.id.0.to_string());
+    let operations = found.iter().map(OperationDocument::of_entry).collect();
+    Ok(OperationsDocument { operations, next, ..OperationsDocument::default() })
+}
+
+async fn by_id(
+    store: &dyn Store,
+    search: &OperationSearch,
+    id: &str,
+    overdue: &Overdue,
+) -> Result<OperationsDocument, StoreError> {
+    let mut document = OperationsDocument::default();
+    let own = match TransactionId::parse(id) {
+        Ok(id) => store.listed(id, overdue.lapsed).await?,
+        Err(_) => None,
+    };
+    let order_fits = |order_id: &OrderId| search.order_id.as_ref().is_none_or(|wanted| wanted == order_id);
+    if let Some(listed) = own {
+        if search.query.matches(&listed) && order_fits(&listed.stored.operation.order_id) {
+            document.operations.push(OperationDocument::of(listed));
+        }
+    } else if let Some(entry) = store.entry_of_transaction(id).await?.filter(|entry| matches(&search.query, entry)) {
+        document.operations.push(OperationDocument::of_entry(&entry));
+    }
+    Ok(document)
+}
+
+/// Finds an order at the merchant of the filter, or at every merchant of the rules.
+async fn by_order(
+    store: &dyn Store,
+    rules: &RuleSet,
+    search: &OperationSearch,
+    order_id: &OrderId,
+    overdue: &Overdue,
+) -> Result<OperationsDocument, StoreError> {
+    let query = &search.query;
+    let mut merchants: Vec<MerchantId> = match &query.merchant {
+        Some(merchant) => vec![merchant.clone()],
+        None => rules.merchants.keys().cloned().collect(),
+    };
+    merchants.sort_unstable();
+    let directions = [Direction::Payin, Direction::Payout];
+    let wanted = directions.into_iter().filter(|one| query.direction.is_none_or(|only| only == *one));
+    let wanted: Vec<_> = wanted.collect();
+    let orders: Vec<_> = merchants.iter().flat_map(|id| wanted.iter().map(|one| (id.clone(), *one))).collect();
+    let mut document = OperationsDocument::default();
+    for (place, home) in store.found_homes(&orders, order_id).await? {
+        let Some((merchant, direction)) = orders.get(place) else { continue };
+        match home {
+            FoundHome::Operation(id) => {
+                let listed = store.listed(id, overdue.lapsed).await?;
+                let fits = listed.filter(|listed| query.matches(listed));
+                document.operations.extend(fits.map(OperationDocument::of));
+            }
+            FoundHome::Entry(id) => {
+                let entry = store.entry_of_id(id).await?.filter(|entry| matches(query, entry));
+                document.operations.extend(entry.as_ref().map(OperationDocument::of_entry));
+            }
+            FoundHome::Other(home, since) => document.elsewhere.push(OtherHome {
+                merchant: merchant.to_string(),
+                direction: direction.as_str(),
+                home,
+                since: rfc3339(since),
+            }),
+        }
+    }
+    document.operations.sort_by(|one, other| other.created_at.cmp(&one.created_at));
+    document.operations.truncate(query.limit);
+    Ok(document)
+}
+
+/// Reports whether an entry matches a filter.
+fn matches(query: &OperationQuery, entry: &JournalEntry) -> bool {
+    let create = &entry.create;
+    let status = match &entry.progress {
+        EntryProgress::Answered(remote) => remote.status,
+        EntryProgress::Open | EntryProgress::InDoubt { .. } => Status::Pending,
+    };
+    query.merchant.as_ref().is_none_or(|merchant| *merchant == create.merchant)
+        && query.shop.as_ref().is_none_or(|shop| Some(shop.as_str()) == create.shop.as_deref())
+        && query.direction.is_none_or(|direction| direction == create.direction)
+        && query.status.is_none_or(|wanted| wanted == status)
+        && query.through.is_none_or(|through| through == Interface::V1)
+}

@@ -1,0 +1,345 @@
+//! Cases of operations after their creation: the list, attention, asking again, and results by hand.
+
+use super::*;
+use crate::auth::Interface;
+use crate::clock::SystemRandomness;
+use crate::domain::{
+    CallbackSender, CustomerAccountId, Direction, FailureCause, Outcome, ProviderReason, Status, UnixDay, WaitsFor,
+};
+use crate::store::{
+    AskOutcome, AttentionReason, CallbackSubject, Claim, CompletionOutcome, ConfirmOutcome, DailyLimit, FoundHome,
+    JobEnd, LateRule, NewResolution, OperationQuery, ResolutionId, ResolutionState, ResolveOutcome, ResultSource,
+};
+
+const SUCCESS: Outcome = Outcome::Success { payer: None };
+
+fn at(seconds: i64) -> UnixMillis {
+    UnixMillis(NOW.0 + seconds * 1000)
+}
+
+fn shop() -> ShopCode {
+    ShopCode::new("card-eur").unwrap()
+}
+
+/// A query without filters.
+fn any() -> OperationQuery {
+    OperationQuery { limit: 200, ..OperationQuery::default() }
+}
+
+async fn ids(store: &dyn Store, query: OperationQuery) -> Vec<TransactionId> {
+    let found = store.operations(query, None).await.unwrap();
+    found.into_iter().map(|listed| listed.stored.operation.id).collect()
+}
+
+async fn waits_for(store: &dyn Store, id: TransactionId) -> Option<WaitsFor> {
+    store.listed(id, None).await.unwrap().unwrap().waits_for
+}
+
+/// A withdrawal of an HTTP provider, whose job is due at once.
+fn payout(merchant_name: &str, order: &str) -> NewOperation {
+    let mut draft = withdrawal(merchant_name, order);
+    draft.operation.provider = ProviderKind::Http;
+    draft.provider_job = Some(NOW);
+    draft
+}
+
+fn resolution(id: TransactionId, outcome: Outcome, user: &str, needs_confirmation: bool) -> NewResolution {
+    NewResolution {
+        id: ResolutionId::draw(NOW, &SystemRandomness::default()),
+        transaction_id: id,
+        outcome,
+        reason: "by the statement".into(),
+        user: user.into(),
+        at: NOW,
+        needs_confirmation,
+    }
+}
+
+pub(in crate::store) async fn operations_are_listed_by_each_filter(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let mut first = deposit("acme", "one");
+    first.v1 = Some(CallbackSender::Directly);
+    let first = created(&*store, first).await;
+    let second = created(&*store, payout("acme", "two")).await;
+    let mut other_shop = deposit("bolt", "three");
+    other_shop.operation.shop = ShopCode::new("other").unwrap();
+    let third = created(&*store, other_shop).await;
+    let mut refused = deposit("bolt", "four");
+    refused.operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
+    refused.failure = Some(FailureCause::RefusedAddress);
+    let fourth = created(&*store, refused).await;
+    store.complete(second, SUCCESS, ResultSource::PROVIDER, at(1)).await.unwrap();
+
+    let mut all = vec![first, second, third, fourth];
+    all.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    let among = |wanted: &[TransactionId]| all.iter().copied().filter(|id| wanted.contains(id)).collect::<Vec<_>>();
+    let acme = || Some(merchant("acme"));
+    let through = |interface| OperationQuery { through: Some(interface), ..any() };
+    for (query, expected) in [
+        (any(), &[first, second, third, fourth][..]),
+        (OperationQuery { merchant: acme(), ..any() }, &[first, second]),
+        (OperationQuery { merchant: Some(merchant("nobody")), ..any() }, &[]),
+        (OperationQuery { shop: ShopCode::new("other").ok(), ..any() }, &[third]),
+        (OperationQuery { direction: Some(Direction::Payout), ..any() }, &[second]),
+        (OperationQuery { status: Some(Status::Pending), ..any() }, &[first, third]),
+        (OperationQuery { status: Some(Status::Success), ..any() }, &[second]),
+        (OperationQuery { status: Some(Status::Failed), ..any() }, &[fourth]),
+        (through(Interface::V1), &[first]),
+        (through(Interface::V2), &[second, third, fourth]),
+        (OperationQuery { merchant: acme(), ..through(Interface::V1) }, &[first]),
+        (OperationQuery { merchant: acme(), ..through(Interface::V2) }, &[second]),
+        (OperationQuery { merchant: acme(), status: Some(Status::Pending), ..any() }, &[first]),
+        (OperationQuery { merchant: acme(), status: Some(Status::Success), ..any() }, &[second]),
+        (OperationQuery { merchant: acme(), status: Some(Status::Failed), ..any() }, &[]),
+        (OperationQuery { created_from: Some(NOW), ..any() }, &[first, second, third, fourth]),
+        (OperationQuery { created_from: Some(at(1)), ..any() }, &[]),
+        (OperationQuery { created_to: Some(NOW), ..any() }, &[]),
+        (OperationQuery { created_to: Some(at(1)), ..any() }, &[first, second, third, fourth]),
+    ] {
+        assert_eq!(ids(&*store, query.clone()).await, among(expected), "{query:?}");
+        let mut paged = Vec::new();
+        let mut page = OperationQuery { limit: 1, ..query.clone() };
+        while let Some(id) = ids(&*store, page.clone()).await.pop() {
+            paged.push(id);
+            page.after = Some(id);
+        }
+        assert_eq!(paged, among(expected), "in pages of one: {query:?}");
+        for listed in store.operations(any(), None).await.unwrap() {
+            let id = listed.stored.operation.id;
+            assert_eq!(query.matches(&listed), expected.contains(&id), "{query:?} {id}");
+        }
+    }
+}
+
+pub(in crate::store) async fn causes_come_back(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let cause = async |id| store.listed(id, None).await.unwrap().unwrap().failure;
+    let plain = |cause| Some((cause, ProviderReason::default()));
+    for wanted in FailureCause::ALL {
+        let mut draft = deposit("acme", wanted.as_str());
+        draft.operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
+        draft.failure = Some(wanted);
+        assert_eq!(cause(created(&*store, draft).await).await, plain(wanted));
+    }
+    let reason = ProviderReason { code: Some("51".into()), text: Some("no funds".into()) };
+    let id = created(&*store, payout("acme", "words")).await;
+    let source = ResultSource::Provider(reason.clone());
+    store.complete(id, Outcome::Failed, source, at(1)).await.unwrap();
+    assert_eq!(cause(id).await, Some((FailureCause::Provider, reason)));
+    let paid = created(&*store, payout("acme", "paid")).await;
+    let source = ResultSource::Provider(ProviderReason { code: Some("00".into()), text: None });
+    store.complete(paid, SUCCESS, source, at(1)).await.unwrap();
+    assert_eq!(cause(paid).await, None, "a success has no cause");
+    for (order, expected) in [("limited", None), ("over", plain(FailureCause::DailyLimit))] {
+        let mut draft = payout("acme", order);
+        draft.operation.customer_account_id = Some(CustomerAccountId(7));
+        draft.daily_limit = Some(DailyLimit { day: UnixDay(100), operations: Some(1), amount: None });
+        assert_eq!(cause(created(&*store, draft).await).await, expected, "{order}");
+    }
+    let poor = NewOperation { enforce_balance: true, ..payout("poor", "uncovered") };
+    assert_eq!(cause(created(&*store, poor).await).await, plain(FailureCause::Balance));
+}
+
+/// Claims the due jobs of the shop.
+async fn claim(store: &dyn Store, now: UnixMillis) -> Vec<crate::store::ProviderJob> {
+    let claim = Claim { shop: shop(), now, lease_until: UnixMillis(now.0 + 20_000), limit: 9 };
+    store.claim_provider_jobs(claim).await.unwrap()
+}
+
+pub(in crate::store) async fn a_pending_operation_says_what_it_waits_for(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let id = created(&*store, payout("acme", "payout")).await;
+    assert_eq!(waits_for(&*store, id).await, Some(WaitsFor::ProviderAnswer));
+    assert_eq!(claim(&*store, at(1)).await.len(), 1);
+    for (end, expected) in [
+        (JobEnd::ReportAwaited, WaitsFor::ProviderReport),
+        (JobEnd::GivenUp, WaitsFor::Operator),
+        (JobEnd::CustomerAwaited, WaitsFor::Customer),
+    ] {
+        store.end_provider_job(id, end, at(2)).await.unwrap();
+        assert_eq!(waits_for(&*store, id).await, Some(expected));
+    }
+    store.end_provider_job(id, JobEnd::ReportAwaited, at(3)).await.unwrap();
+    assert_eq!(waits_for(&*store, id).await, Some(WaitsFor::Customer), "what the customer has stays");
+    assert!(claim(&*store, at(100)).await.is_empty(), "an ended job is not claimed");
+    assert_eq!(store.provider_queues().await.unwrap(), []);
+    let sandbox = created(&*store, deposit("acme", "sandbox")).await;
+    assert_eq!(waits_for(&*store, sandbox).await, Some(WaitsFor::Customer));
+    let waits = store.resolve(resolution(id, SUCCESS, "ada", true)).await.unwrap();
+    assert_eq!((waits, waits_for(&*store, id).await), (ResolveOutcome::Waits, Some(WaitsFor::Confirmation)));
+    let listed = store.listed(id, Some(NOW)).await.unwrap().unwrap();
+    assert_eq!(listed.waits_for, Some(WaitsFor::Customer), "it lapsed");
+    store.complete(id, SUCCESS, ResultSource::PROVIDER, at(9)).await.unwrap();
+    assert_eq!(waits_for(&*store, id).await, None);
+    let detail = store.operation_detail(id).await.unwrap().unwrap();
+    assert_eq!((detail.job, detail.calls), (None, Some((1, at(2)))), "the job's last state is kept");
+    assert!(audited(&*store).await.problems.is_empty());
+}
+
+pub(in crate::store) async fn a_provider_is_asked_again(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    assert_eq!(store.ask_again(fresh_id(&merchant("acme")), NOW).await.unwrap(), AskOutcome::Unknown);
+    let id = created(&*store, payout("acme", "order")).await;
+    assert_eq!(claim(&*store, at(1)).await[0].attempts, 0);
+    store.postpone_provider_job(id, at(500)).await.unwrap();
+    assert_eq!(store.ask_again(id, at(2)).await.unwrap(), AskOutcome::Due);
+    assert_eq!(store.ask_again(id, at(11)).await.unwrap(), AskOutcome::TooSoon);
+    let jobs = claim(&*store, at(2)).await;
+    assert_eq!((jobs[0].attempts, jobs[0].queued_at), (1, NOW), "a job that waits keeps its attempts");
+    assert_eq!(store.ask_again(id, at(13)).await.unwrap(), AskOutcome::UnderWay);
+    assert!(claim(&*store, at(13)).await.is_empty());
+    store.end_provider_job(id, JobEnd::GivenUp, at(14)).await.unwrap();
+    assert_eq!(store.ask_again(id, at(30)).await.unwrap(), AskOutcome::Due);
+    let jobs = claim(&*store, at(30)).await;
+    assert_eq!((jobs[0].attempts, jobs[0].queued_at), (0, at(30)), "one given up gets as many as a new one");
+    store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(31)).await.unwrap();
+    assert_eq!(store.ask_again(id, at(60)).await.unwrap(), AskOutcome::Finished(Status::Failed));
+    assert!(claim(&*store, at(90)).await.is_empty());
+}
+
+pub(in crate::store) async fn a_resolution_ends_an_operation_once(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let unknown = resolution(fresh_id(&merchant("acme")), SUCCESS, "ada", false);
+    assert_eq!(store.resolve(unknown).await.unwrap(), ResolveOutcome::Unknown);
+    for (order, outcome, status) in [("paid", SUCCESS, Status::Success), ("failed", Outcome::Failed, Status::Failed)] {
+        let id = created(&*store, payout("acme", order)).await;
+        let new = resolution(id, outcome, "ada", false);
+        assert_eq!(store.resolve(new.clone()).await.unwrap(), ResolveOutcome::Resolved);
+        assert_eq!(store.resolve(new).await.unwrap(), ResolveOutcome::Resolved, "its confirmation was lost");
+        let again = resolution(id, SUCCESS, "bob", false);
+        assert_eq!(store.resolve(again).await.unwrap(), ResolveOutcome::Finished(status));
+        let listed = store.listed(id, None).await.unwrap().unwrap();
+        assert_eq!(listed.stored.operation.state.status(), status);
+        let cause = (status == Status::Failed).then_some(FailureCause::Operator);
+        assert_eq!(listed.failure.map(|(cause, _)| cause), cause);
+        assert!(store.callback_of(CallbackSubject::Operation(id)).await.unwrap().is_some());
+        let detail = store.operation_detail(id).await.unwrap().unwrap();
+        let [record] = &detail.resolutions[..] else { panic!("{detail:?}") };
+        assert_eq!((&*record.made_by, record.state), ("ada", ResolutionState::TookEffect));
+    }
+    assert!(audited(&*store).await.problems.is_empty());
+}
+
+pub(in crate::store) async fn another_operator_confirms(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let id = created(&*store, payout("acme", "order")).await;
+    let confirm =
+        async |number, user: &str, lapsed| store.confirm(id, number, user.into(), lapsed, at(5)).await.unwrap();
+    let first = resolution(id, SUCCESS, "ada", true);
+    assert_eq!(confirm(first.id, "bob", None).await, ConfirmOutcome::NotWaiting, "there is none");
+    assert_eq!(store.resolve(first.clone()).await.unwrap(), ResolveOutcome::Waits);
+    let second = resolution(id, Outcome::Failed, "bob", true);
+    assert_eq!(store.resolve(second.clone()).await.unwrap(), ResolveOutcome::Waits);
+    assert_eq!(confirm(first.id, "cleo", None).await, ConfirmOutcome::NotWaiting, "another took its place");
+    assert_eq!(confirm(second.id, "bob", None).await, ConfirmOutcome::SameOperator);
+    assert_eq!(confirm(second.id, "ada", Some(NOW)).await, ConfirmOutcome::NotWaiting, "it lapsed");
+    assert_eq!(store.listed(id, None).await.unwrap().unwrap().stored.operation.state, State::Pending);
+    assert_eq!(confirm(second.id, "ada", None).await, ConfirmOutcome::Resolved(Status::Failed));
+    assert_eq!(confirm(second.id, "ada", None).await, ConfirmOutcome::Resolved(Status::Failed), "a lost confirmation");
+    assert_eq!(confirm(second.id, "cleo", None).await, ConfirmOutcome::Finished(Status::Failed));
+    let void = created(&*store, payout("acme", "void")).await;
+    let waiting = resolution(void, Outcome::Failed, "ada", true);
+    assert_eq!(store.resolve(waiting.clone()).await.unwrap(), ResolveOutcome::Waits);
+    store.complete(void, SUCCESS, ResultSource::PROVIDER, at(9)).await.unwrap();
+    let outcome = store.confirm(void, waiting.id, "bob".into(), None, at(10)).await.unwrap();
+    assert_eq!(outcome, ConfirmOutcome::Finished(Status::Success), "a report came first");
+    let unknown = fresh_id(&merchant("acme"));
+    let outcome = store.confirm(unknown, waiting.id, "bob".into(), None, at(10)).await.unwrap();
+    assert_eq!(outcome, ConfirmOutcome::Unknown);
+    assert!(audited(&*store).await.problems.is_empty());
+}
+
+pub(in crate::store) async fn a_report_and_a_resolution_race(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    for round in 0..12 {
+        let id = created(&*store, payout("acme", &format!("order-{round}"))).await;
+        let resolving = store.resolve(resolution(id, Outcome::Failed, "ada", false));
+        let reporting = store.complete(id, SUCCESS, ResultSource::PROVIDER, at(1));
+        let (resolved, reported) = tokio::join!(resolving, reporting);
+        let status = store.listed(id, None).await.unwrap().unwrap().stored.operation.state.status();
+        let expected = match status {
+            Status::Failed => (ResolveOutcome::Resolved, CompletionOutcome::Contradicts(Status::Failed)),
+            Status::Success => (ResolveOutcome::Finished(Status::Success), CompletionOutcome::Completed),
+            Status::Pending => panic!("one of them wins"),
+        };
+        assert_eq!((resolved.unwrap(), reported.unwrap()), expected);
+    }
+    assert!(audited(&*store).await.problems.is_empty(), "one callback each, and the entries sum to zero");
+}
+
+pub(in crate::store) async fn attention_finds_what_hangs(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let given_up = created(&*store, payout("acme", "given up")).await;
+    let late = created(&*store, payout("acme", "late")).await;
+    let asked = created(&*store, payout("acme", "asked")).await;
+    let other_shop = {
+        let mut draft = payout("acme", "other shop");
+        draft.operation.shop = ShopCode::new("other").unwrap();
+        created(&*store, draft).await
+    };
+    let customer = created(&*store, deposit("acme", "sandbox deposit")).await;
+    let contradicted = created(&*store, payout("bolt", "contradicted")).await;
+    store.end_provider_job(given_up, JobEnd::GivenUp, at(1)).await.unwrap();
+    store.end_provider_job(late, JobEnd::ReportAwaited, at(1)).await.unwrap();
+    store.complete(contradicted, SUCCESS, ResultSource::PROVIDER, at(1)).await.unwrap();
+    store.keep_contradiction(contradicted, Status::Failed, at(2)).await.unwrap();
+    store.keep_contradiction(contradicted, Status::Failed, at(3)).await.unwrap();
+    let found = async |late: LateRule, query: OperationQuery| {
+        let found = store.needing_attention(query, late, None).await.unwrap();
+        let mut found: Vec<_> = found.into_iter().map(|listed| listed.stored.operation.id).collect();
+        assert!(found.is_sorted_by(|one, other| one > other), "the newest first");
+        found.sort_unstable();
+        found
+    };
+    let counted = async |late: LateRule| {
+        let counts = store.attention(late).await.unwrap().counts;
+        AttentionReason::ALL.map(|reason| counts[&reason])
+    };
+    let sorted = |mut ids: Vec<TransactionId>| {
+        ids.sort_unstable();
+        ids
+    };
+    let none = LateRule::default();
+    assert_eq!(found(none.clone(), any()).await, sorted(vec![given_up, contradicted]));
+    assert_eq!(counted(none).await, [1, 0, 1]);
+    let mut rule = LateRule::default();
+    for direction in [Direction::Payin, Direction::Payout] {
+        rule.created_until.insert((shop(), direction), NOW);
+    }
+    let expected = sorted(vec![given_up, late, asked, contradicted]);
+    assert_eq!(found(rule.clone(), any()).await, expected);
+    assert_eq!(counted(rule.clone()).await, [1, 3, 1], "one given up is late, too");
+    let early: LateRule = LateRule {
+        created_until: rule.created_until.keys().map(|key| (key.clone(), UnixMillis(NOW.0 - 1))).collect(),
+        ..LateRule::default()
+    };
+    assert_eq!(counted(early).await, [1, 0, 1]);
+    rule.customers_too.push(shop());
+    let expected = sorted(vec![given_up, late, asked, customer, contradicted]);
+    assert_eq!(found(rule.clone(), any()).await, expected);
+    assert!(!expected.contains(&other_shop));
+    let bolt = OperationQuery { merchant: Some(merchant("bolt")), ..any() };
+    assert_eq!(found(rule.clone(), bolt).await, [contradicted]);
+    let first = store.needing_attention(OperationQuery { limit: 2, ..any() }, rule, None).await.unwrap();
+    assert_eq!(first.len(), 2);
+    assert!(store.acknowledge(contradicted, "ada".into(), at(4)).await.unwrap());
+    assert!(store.acknowledge(contradicted, "ada".into(), at(4)).await.unwrap(), "a lost confirmation");
+    assert!(!store.acknowledge(contradicted, "bob".into(), at(5)).await.unwrap());
+    store.keep_contradiction(contradicted, Status::Failed, at(6)).await.unwrap();
+    assert_eq!(counted(LateRule::default()).await, [1, 0, 0], "what was acknowledged stays so");
+    let detail = store.operation_detail(contradicted).await.unwrap().unwrap().contradiction.unwrap();
+    assert_eq!((detail.status, detail.reported_at), (Status::Failed, at(2)));
+    assert_eq!(detail.acknowledged, Some(("ada".into(), at(4))));
+}
+
+pub(in crate::store) async fn homes_of_an_order_are_found(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let id = created(&*store, deposit("acme", "order")).await;
+    store.reserve(&merchant("bolt"), Direction::Payout, &[order("order")], at(60)).await.unwrap();
+    let orders: Vec<_> = ["acme", "bolt", "cosy"]
+        .into_iter()
+        .flat_map(|name| [Direction::Payin, Direction::Payout].map(|direction| (merchant(name), direction)))
+        .collect();
+    let found = store.found_homes(&orders, &order("order")).await.unwrap();
+    assert_eq!(found, [(0, FoundHome::Operation(id)), (3, FoundHome::Other("reserved", at(60)))]);
+}

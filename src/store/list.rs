@@ -1,0 +1,481 @@
+//! The operators' list of operations, newest first (contract section 14). A page is read along one index that covers the
+//! filters: the status, if it is PENDING or FAILED; else the merchant; else the time.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use super::backend::{Backend, ReadKind};
+use super::resolve::read_failure;
+use super::rows::context::merchant_number;
+use super::rows::operation::{STORED_COLUMNS, StoredRow, listed_as, select_operations};
+use super::rows::task::TaskKind;
+use super::rows::{direction_number, direction_of, status_number};
+use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
+use super::vault::Vault;
+use super::{StoreError, StoreFuture, Stored};
+use crate::auth::Interface;
+use crate::domain::{
+    Direction, FailureCause, MerchantId, ProviderKind, ProviderReason, ShopCode, State, Status, TransactionId,
+    UnixMillis, WaitsFor,
+};
+
+/// Selects operations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OperationQuery {
+    /// Only of this merchant.
+    pub merchant: Option<MerchantId>,
+    /// Only of this shop.
+    pub shop: Option<ShopCode>,
+    /// Only of this direction.
+    pub direction: Option<Direction>,
+    /// Only with this status.
+    pub status: Option<Status>,
+    /// Only those created through this API version.
+    pub through: Option<Interface>,
+    /// Created at or after this time.
+    pub created_from: Option<UnixMillis>,
+    /// Created before this time.
+    pub created_to: Option<UnixMillis>,
+    /// Only those older than this one.
+    pub after: Option<TransactionId>,
+    /// The most operations to return.
+    pub limit: usize,
+}
+
+impl OperationQuery {
+    /// Returns the ids that match, as they are stored: an id contains the millisecond of its operation's creation.
+    pub(super) fn within(&self) -> RangeInclusive<i64> {
+        let first = self.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
+        let last = self.created_to.map_or(i64::MAX, |at| TransactionId::first_of(at).to_stored().saturating_sub(1));
+        first..=self.after.map_or(last, |after| last.min(after.to_stored().saturating_sub(1)))
+    }
+
+    /// Reports whether an operation matches the filters, but for its place in the list.
+    #[must_use]
+    pub fn matches(&self, listed: &ListedOperation) -> bool {
+        let Stored { operation, v1, .. } = &listed.stored;
+        let through = if v1.is_some() { Interface::V1 } else { Interface::V2 };
+        self.merchant.as_ref().is_none_or(|merchant| *merchant == operation.merchant)
+            && self.shop.as_ref().is_none_or(|shop| *shop == operation.shop)
+            && self.direction.is_none_or(|direction| direction == operation.direction())
+            && self.status.is_none_or(|status| status == operation.state.status())
+            && self.through.is_none_or(|wanted| wanted == through)
+            && self.within().contains(&operation.id.to_stored())
+    }
+}
+
+/// An operation of the list.
+#[derive(Debug, Clone)]
+pub struct ListedOperation {
+    /// The operation.
+    pub stored: Stored,
+    /// Why it FAILED, with the provider's words.
+    pub failure: Option<(FailureCause, ProviderReason)>,
+    /// What it waits for, if it is PENDING and as far as that is known.
+    pub waits_for: Option<WaitsFor>,
+}
+
+/// Why an operation needs attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AttentionReason {
+    /// Its provider was given up.
+    GivenUp,
+    /// It is PENDING for longer than its shop expects, and does not wait for its customer.
+    Late,
+    /// A report contradicts its result, and was not acknowledged.
+    Contradicted,
+}
+
+impl AttentionReason {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::GivenUp, Self::Late, Self::Contradicted];
+
+    /// Returns the name in the API and in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::GivenUp => "given_up",
+            Self::Late => "late",
+            Self::Contradicted => "contradicted",
+        }
+    }
+}
+
+/// How many operations need attention, by the reason; each up to [`AttentionCounts::MAX_COUNTED`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AttentionCounts {
+    /// The counts.
+    pub counts: BTreeMap<AttentionReason, u64>,
+}
+
+impl AttentionCounts {
+    /// The most operations that are counted for a reason.
+    pub const MAX_COUNTED: u32 = 10_000;
+}
+
+/// The times until which operations of each shop and direction must have been created to be late.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LateRule {
+    /// The latest time of each.
+    pub created_until: BTreeMap<(ShopCode, Direction), UnixMillis>,
+    /// The shops whose deposits are late also while they wait for the customer.
+    pub customers_too: Vec<ShopCode>,
+}
+
+impl LateRule {
+    fn is_late(&self, candidate: &Candidate) -> bool {
+        let Candidate { id, shop, direction, waits_for_customer } = candidate;
+        let key = (shop.clone(), *direction);
+        let until = self.created_until.get(&key);
+        until.is_some_and(|until| *id <= TransactionId::last_of(*until).to_stored())
+            && (!waits_for_customer || (*direction == Direction::Payin && self.customers_too.contains(shop)))
+    }
+}
+
+/// The operators' list.
+pub trait OperationList: Send + Sync + 'static {
+    /// Returns a page of the list, the newest first. What takes over two seconds fails with
+    /// [`StoreError::Unavailable`](super::StoreError::Unavailable).
+    fn operations(&self, query: OperationQuery, lapsed: Option<UnixMillis>) -> StoreFuture<'_, Vec<ListedOperation>>;
+
+    /// Returns an operation as the list has it. `lapsed`: resolutions made until then wait no more.
+    fn listed(&self, id: TransactionId, lapsed: Option<UnixMillis>) -> StoreFuture<'_, Option<ListedOperation>>;
+
+    /// Returns the operations that need attention, the newest first, as [`OperationList::operations`] does.
+    fn needing_attention(
+        &self,
+        query: OperationQuery,
+        late: LateRule,
+        lapsed: Option<UnixMillis>,
+    ) -> StoreFuture<'_, Vec<ListedOperation>>;
+
+    /// Counts the operations that need attention.
+    fn attention(&self, late: LateRule) -> StoreFuture<'_, AttentionCounts>;
+}
+
+impl<B: Backend> OperationList for B {
+    fn operations(&self, query: OperationQuery, lapsed: Option<UnixMillis>) -> StoreFuture<'_, Vec<ListedOperation>> {
+        let merchant = query.merchant.as_ref().map(|id| merchant_number(self.vault().fingerprint_key(), id));
+        let page = async move |tx: &B::Tx<'_>| page(tx, &query, merchant, lapsed).await;
+        Box::pin(async move {
+            let rows = self.read(ReadKind::History, page).await?;
+            rows.into_iter().map(|row| row.decode(self.vault())).collect()
+        })
+    }
+
+    fn listed(&self, id: TransactionId, lapsed: Option<UnixMillis>) -> StoreFuture<'_, Option<ListedOperation>> {
+        Box::pin(async move {
+            let read = async move |tx: &B::Tx<'_>| by_ids(tx, &[id.to_stored()], lapsed).await;
+            self.read(ReadKind::Lookup, read).await?.pop().map(|row| row.decode(self.vault())).transpose()
+        })
+    }
+
+    fn needing_attention(
+        &self,
+        query: OperationQuery,
+        late: LateRule,
+        lapsed: Option<UnixMillis>,
+    ) -> StoreFuture<'_, Vec<ListedOperation>> {
+        Box::pin(async move {
+            let (mut query, mut found) = (query, Vec::new());
+            let limit = query.limit;
+            // Candidates that another filter refuses are replaced by the next ones.
+            loop {
+                let (slice, late) = (OperationQuery { limit: CANDIDATES, ..query.clone() }, late.clone());
+                let read = async move |tx: &B::Tx<'_>| {
+                    let ids = attention_ids(tx, &slice, &late).await?;
+                    by_ids(tx, &ids, lapsed).await
+                };
+                let rows = self.read(ReadKind::History, read).await?;
+                let (count, last) = (rows.len(), rows.last().map(|row| row.stored.id));
+                for row in rows {
+                    let listed = row.decode(self.vault())?;
+                    if query.matches(&listed) && found.len() < limit {
+                        found.push(listed);
+                    }
+                }
+                query.after = last.and_then(TransactionId::from_stored);
+                if found.len() >= limit || count < CANDIDATES || query.after.is_none() {
+                    return Ok(found);
+                }
+            }
+        })
+    }
+
+    fn attention(&self, late: LateRule) -> StoreFuture<'_, AttentionCounts> {
+        Box::pin(self.read(ReadKind::History, async move |tx| {
+            let most = i64::from(AttentionCounts::MAX_COUNTED);
+            let mut counts = BTreeMap::new();
+            counts.insert(AttentionReason::GivenUp, tx.query_value(COUNT_GIVEN_UP, &params![most]).await?);
+            counts.insert(AttentionReason::Contradicted, tx.query_value(COUNT_CONTRADICTED, &params![most]).await?);
+            let most = usize::try_from(AttentionCounts::MAX_COUNTED).unwrap_or(usize::MAX);
+            let found = late_ids(tx, &late, 0..=i64::MAX, most).await?;
+            counts.insert(AttentionReason::Late, crate::domain::wide(found.len()));
+            Ok(AttentionCounts { counts })
+        }))
+    }
+}
+
+/// How many candidates are read at once.
+const CANDIDATES: usize = 500;
+
+/// A row of the list, as read.
+struct ListRow {
+    stored: StoredRow,
+    failure: Option<(FailureCause, ProviderReason)>,
+    job: Option<TaskKind>,
+    is_resolved: bool,
+}
+
+/// Selects the columns of [`ListRow::read`]; `lapsed` is the parameter for the time until which resolutions lapsed.
+macro_rules! select_listed {
+    ($lapsed:literal, $rest:expr) => {
+        select_operations!(concat!(
+            ", cause, cause_code, cause_text, \
+             (SELECT max(kind) FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = transaction_id), \
+             EXISTS (SELECT 1 FROM resolutions r WHERE r.transaction_id = operations.transaction_id AND r.state = 0 \
+             AND r.made_at > ",
+            $lapsed,
+            ") ",
+            $rest
+        ))
+    };
+}
+
+impl ListRow {
+    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        let job = row.get::<Option<i64>>(STORED_COLUMNS + 3)?;
+        Ok(Self {
+            failure: read_failure(row, STORED_COLUMNS)?,
+            job: job.map(|kind| TaskKind::of_job(kind).ok_or(CorruptRow::new("kind"))).transpose()?,
+            is_resolved: row.get(STORED_COLUMNS + 4)?,
+            stored: StoredRow::read(row)?,
+        })
+    }
+
+    fn decode(self, vault: &Vault) -> Result<ListedOperation, StoreError> {
+        let stored = self.stored.decode(vault)?;
+        let operation = &stored.operation;
+        let by_sandbox = operation.provider == ProviderKind::Sandbox && operation.direction() == Direction::Payin;
+        let waits_for = match self.job {
+            _ if operation.state != State::Pending => None,
+            _ if self.is_resolved => Some(WaitsFor::Confirmation),
+            Some(TaskKind::ProviderJob) => Some(WaitsFor::ProviderAnswer),
+            Some(TaskKind::ReportAwaited) => Some(WaitsFor::ProviderReport),
+            Some(TaskKind::GivenUp) => Some(WaitsFor::Operator),
+            Some(TaskKind::CustomerAwaited) => Some(WaitsFor::Customer),
+            Some(TaskKind::Callback) | None => by_sandbox.then_some(WaitsFor::Customer),
+        };
+        Ok(ListedOperation { stored, failure: self.failure, waits_for })
+    }
+}
+
+/// A page of operations along an index. Parameters: 1 and 2 the first and the last id; 3 to 7 status, merchant, shop, direction
+/// and whether created through v1, each NULL for all; 8 the limit; 9 the time until which resolutions lapsed; 10 of the index.
+macro_rules! page_along {
+    ($index:literal, $order:literal) => {
+        select_listed!(
+            "?9",
+            concat!(
+                "FROM (SELECT transaction_id AS found_id FROM operations ",
+                $index,
+                " AND (status = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE (merchant = ?4 OR ?4 IS NULL) \
+                 AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
+                 AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL))) IS TRUE ORDER BY ",
+                $order,
+                " LIMIT ?8) AS page CROSS JOIN operations CROSS JOIN contexts WHERE transaction_id = found_id \
+                 AND id = context ORDER BY found_id DESC"
+            )
+        )
+    };
+}
+
+pub(super) const ALONG_TIME: Sql = sql!(page_along!("WHERE transaction_id BETWEEN ?1 AND ?2", "transaction_id DESC"));
+
+pub(super) const ALONG_STATUS: Sql = sql!(
+    sqlite: page_along!(
+        "INDEXED BY operations_by_status WHERE status <> 1 AND status = ?10 AND transaction_id BETWEEN ?1 AND ?2",
+        "transaction_id DESC"
+    ),
+    postgres: page_along!(
+        "WHERE status <> 1 AND (status, transaction_id) >= (?10, ?1) AND (status, transaction_id) <= (?10, ?2)",
+        "status DESC, transaction_id DESC"
+    ),
+);
+
+pub(super) const ALONG_MERCHANT: Sql = sql!(
+    sqlite: page_along!(
+        "INDEXED BY operations_by_merchant WHERE listed = ?10 AND transaction_id BETWEEN ?1 AND ?2",
+        "transaction_id DESC"
+    ),
+    postgres: page_along!(
+        "WHERE (listed, transaction_id) >= (?10, ?1) AND (listed, transaction_id) <= (?10, ?2)",
+        "listed DESC, transaction_id DESC"
+    ),
+);
+
+async fn page<T: Transaction>(
+    tx: &T,
+    query: &OperationQuery,
+    merchant: Option<i64>,
+    lapsed: Option<UnixMillis>,
+) -> Result<Vec<ListRow>, T::Error> {
+    let within = query.within();
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let parameters = params![
+        *within.start(),
+        *within.end(),
+        query.status.map(status_number),
+        query.merchant.as_ref().map(MerchantId::as_str),
+        query.shop.as_ref().map(ShopCode::as_str),
+        query.direction.map(direction_number),
+        query.through.map(|through| i64::from(through == Interface::V1)),
+        limit,
+        lapsed.unwrap_or(UnixMillis(i64::MIN)),
+    ];
+    let along = async |sql: Sql, index: i64| {
+        let parameters: Vec<_> = parameters.iter().copied().chain([index.into()]).collect();
+        tx.query(sql, &parameters, ListRow::read).await
+    };
+    match (query.status, merchant) {
+        (Some(status @ (Status::Pending | Status::Failed)), _) => along(ALONG_STATUS, status_number(status)).await,
+        (_, Some(merchant)) => {
+            let wanted = |through| query.through.is_none_or(|only| only == through);
+            let mut rows = Vec::new();
+            for through in [Interface::V1, Interface::V2].into_iter().filter(|through| wanted(*through)) {
+                rows.extend(along(ALONG_MERCHANT, listed_as(merchant, through == Interface::V1)).await?);
+            }
+            rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.stored.id));
+            rows.truncate(query.limit);
+            Ok(rows)
+        }
+        (_, None) => tx.query(ALONG_TIME, &parameters, ListRow::read).await,
+    }
+}
+
+pub(super) const LISTED: Sql =
+    sql!(select_listed!("?2", "FROM operations LEFT JOIN contexts ON id = context WHERE transaction_id = ?1"));
+
+/// Reads operations by their ids.
+async fn by_ids<T: Transaction>(tx: &T, ids: &[i64], lapsed: Option<UnixMillis>) -> Result<Vec<ListRow>, T::Error> {
+    let sets: Vec<_> = ids.iter().map(|id| params![*id, lapsed.unwrap_or(UnixMillis(i64::MIN))]).collect();
+    Ok(tx.query_each(LISTED, &sets, ListRow::read).await?.into_iter().flatten().collect())
+}
+
+pub(super) const GIVEN_UP: Sql =
+    sql!("SELECT key FROM tasks WHERE kind = 3 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3");
+const COUNT_GIVEN_UP: Sql = sql!("SELECT count(*) FROM (SELECT 1 FROM tasks WHERE kind = 3 LIMIT ?1) AS found");
+
+pub(super) const CONTRADICTED: Sql = sql!(
+    "SELECT transaction_id FROM contradictions WHERE acknowledged_at IS NULL AND transaction_id BETWEEN ?1 AND ?2 \
+     ORDER BY transaction_id DESC LIMIT ?3"
+);
+const COUNT_CONTRADICTED: Sql = sql!(
+    "SELECT count(*) FROM (SELECT 1 FROM contradictions WHERE acknowledged_at IS NULL AND transaction_id >= 0 LIMIT ?1) \
+     AS found"
+);
+
+/// Returns the ids of operations that need attention, the newest first.
+async fn attention_ids<T: Transaction>(tx: &T, query: &OperationQuery, late: &LateRule) -> Result<Vec<i64>, T::Error> {
+    let within = query.within();
+    let bounds = params![*within.start(), *within.end(), i64::try_from(query.limit).unwrap_or(i64::MAX)];
+    let mut ids = tx.query(GIVEN_UP, &bounds, |row| row.get(0)).await?;
+    ids.extend(tx.query(CONTRADICTED, &bounds, |row| row.get::<i64>(0)).await?);
+    ids.extend(late_ids(tx, late, within, query.limit).await?);
+    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    ids.dedup();
+    ids.truncate(query.limit);
+    Ok(ids)
+}
+
+/// A pending operation that may be late.
+struct Candidate {
+    id: i64,
+    shop: ShopCode,
+    direction: Direction,
+    waits_for_customer: bool,
+}
+
+/// Jobs of a kind, which is never that of customers that are to pay. Parameters: the first and the last id, the limit, the kind.
+pub(super) const JOBS: Sql = sql!(
+    "SELECT key, shop, direction, 0 FROM (SELECT key FROM tasks WHERE kind = ?4 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC \
+     LIMIT ?3) AS page CROSS JOIN operations CROSS JOIN contexts WHERE transaction_id = key AND id = context \
+     ORDER BY key DESC"
+);
+
+/// Pending operations along an index. Parameters: the first and the last id, the limit.
+macro_rules! pending {
+    ($index:literal, $order:literal) => {
+        concat!(
+            "SELECT found_id, shop, direction, CASE WHEN EXISTS (SELECT 1 FROM tasks WHERE kind = 4 AND key = found_id) THEN 1 \
+             WHEN EXISTS (SELECT 1 FROM tasks WHERE kind IN (0, 2, 3) AND key = found_id) THEN 0 \
+             WHEN direction = 0 AND provider = 0 THEN 1 ELSE 0 END \
+             FROM (SELECT transaction_id AS found_id FROM operations ",
+            $index,
+            " ORDER BY ",
+            $order,
+            " LIMIT ?3) AS page CROSS JOIN operations CROSS JOIN contexts WHERE transaction_id = found_id AND id = context \
+             ORDER BY found_id DESC"
+        )
+    };
+}
+
+pub(super) const PENDING: Sql = sql!(
+    sqlite: pending!(
+        "INDEXED BY operations_by_status WHERE status <> 1 AND status = 0 AND transaction_id BETWEEN ?1 AND ?2",
+        "transaction_id DESC"
+    ),
+    postgres: pending!(
+        "WHERE status <> 1 AND (status, transaction_id) >= (0, ?1) AND (status, transaction_id) <= (0, ?2)",
+        "status DESC, transaction_id DESC"
+    ),
+);
+
+/// Returns the ids of late operations, the newest first.
+async fn late_ids<T: Transaction>(
+    tx: &T,
+    late: &LateRule,
+    within: RangeInclusive<i64>,
+    limit: usize,
+) -> Result<Vec<i64>, T::Error> {
+    let Some(until) = late.created_until.values().max() else { return Ok(Vec::new()) };
+    let end = TransactionId::last_of(*until).to_stored().min(*within.end());
+    let sources: &[(Sql, Option<TaskKind>)] = if late.customers_too.is_empty() {
+        // Deposits that wait for their customers may be many, and are passed over.
+        &[(JOBS, Some(TaskKind::ProviderJob)), (JOBS, Some(TaskKind::ReportAwaited)), (JOBS, Some(TaskKind::GivenUp))]
+    } else {
+        &[(PENDING, None)]
+    };
+    let mut ids = Vec::new();
+    for (sql, kind) in sources {
+        let (mut last, mut found) = (end, 0);
+        while found < limit && last >= *within.start() {
+            let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
+            let bounds = params![*within.start(), last, slice];
+            let parameters: Vec<_> = bounds.into_iter().chain(kind.map(|kind| kind.number().into())).collect();
+            let candidates = tx.query(*sql, &parameters, Candidate::read).await?;
+            let late = candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id);
+            let before = ids.len();
+            ids.extend(late);
+            found += ids.len() - before;
+            match candidates.last() {
+                Some(candidate) if candidates.len() == CANDIDATES => last = candidate.id - 1,
+                _ => break,
+            }
+        }
+    }
+    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    ids.truncate(limit);
+    Ok(ids)
+}
+
+impl Candidate {
+    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+        Ok(Self {
+            id: row.get(0)?,
+            shop: ShopCode::new(&row.get::<Box<str>>(1)?).map_err(|_| CorruptRow::new("shop"))?,
+            direction: direction_of(row.get(2)?).ok_or(CorruptRow::new("direction"))?,
+            waits_for_customer: row.get(3)?,
+        })
+    }
+}
