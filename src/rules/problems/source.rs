@@ -170,8 +170,8 @@ impl Source {
         header.map_or("", |line| if is_whole_header(line) { line.trim().trim_matches(['[', ']']) } else { SOME_TABLE })
     }
 
-    /// Reports whether a line may continue the value of a key that holds a secret: the nearest key above decides, for text
-    /// within quotes of several lines the key before the quotes.
+    /// Reports whether a line may continue the value of a key that holds a secret: the nearest key above decides, and for
+    /// text that seems to be within quotes of several lines the key before the quotes, too.
     fn continues_secret(&self, line: &str, start: usize) -> bool {
         let above = &self.text[..start];
         let opened = |quotes| {
@@ -180,13 +180,10 @@ impl Source {
             last.filter(|_| above.matches(quotes).count() % 2 == 1).map(|(at, _)| at)
         };
         let quoted = opened("\"\"\"").max(opened("'''"));
-        if quoted.is_none() && begins_with_key(line) {
-            return false;
-        }
-        let above = &above[..quoted.unwrap_or(start)];
         let is_secret = |line: &str| secret_value(line, SOME_TABLE).is_some();
         let decides = |line: &&str| begins_with_key(line) || is_secret(line) || is_whole_header(line);
-        above.lines().rev().find(decides).is_some_and(is_secret)
+        let follows_secret = |above: &str| above.lines().rev().find(decides).is_some_and(is_secret);
+        quoted.is_some_and(|at| follows_secret(&above[..at])) || !begins_with_key(line) && follows_secret(above)
     }
 
     /// Reports whether a line break went into the key of a secret, so that the line begins with the rest of it.

@@ -139,6 +139,7 @@ fn secrets_never_appear_in_problems() {
         ("merchants/m.toml", "[[api_keys]]\nv2_secret = [\n\"TOPSECRET\"\n\"TOPSECRET\"\n]"),
         ("merchants/m.toml", "[[api_keys]]\nv2_secret = \"\"\"\nTOPSECRET\nTOPSECRET\"\"\"\"\"\" x\n"),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"TOPSECRET\"\nv2_secret = \"TOPSECRET\""),
+        ("merchants/m.toml", "name = \"A\"\"\"\"\n[[api_keys]]\nv2_secret = \"\"\nTOPSECRET\nTOPSECRET\"\"\"\n"),
         ("merchants/m.toml", "v2_secret = \"TOPSECRET\""),
         ("merchants/m.toml", "api_keys = [\"TOPSECRET\", \"TOPSECRET\" x]"),
         ("gateway.toml", "[store]\nkeys = [\"TOPSECRET\"]"),
