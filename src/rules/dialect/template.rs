@@ -416,9 +416,39 @@ mod tests {
             ),
             ("balance", "[{% for b in balances %}{{ b.available }},{% endfor %}]", "does not render JSON"),
             ("callback", "{{ redirect_url }}", "undefined"),
+            ("error", r#"{"a": {{ code }}, "a": {{ code }}}"#, "a member occurs twice"),
+            ("error", r#"[{"b": {"a": 1, "\u0061": 2}}]"#, "a member occurs twice"),
+            ("error", &format!("{}1{}", "[".repeat(33), "]".repeat(33)), "more than 32 levels"),
+            ("error", r#"{% for a in range(9000) %}{{ "x" * 1000 }}{% endfor %}"#, "is not a usable template"),
+            ("error", r#"{{ "x" * 1000000000000 }}"#, "is not a usable template"),
+            ("error", &"1".repeat((64 << 10) + 1), "is longer than 64 KiB"),
         ] {
             let refused = render_samples(name, source).unwrap_err();
             assert!(refused.contains(reason), "{source}: {refused}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_does_not_overflow_the_stack() {
+        for (before, open, inner, close, after) in [
+            ("", "{% if code %}", "1", "{% endif %}", ""),
+            ("", "{% for a in [1] %}", "1", "{% endfor %}", ""),
+            ("{% if code %}", "{% elif code %}1", "1", "", "{% endif %}"),
+            ("{{ ", "(", "1", ")", " }}"),
+            ("{{ ", "a[", "1", "]", " }}"),
+            ("{{ ", "range(", "1", ")", " }}"),
+            ("{% set ", "(", "a", ")", " = 1 %}1"),
+            ("{{ ", "not ", "code", "", " }}"),
+            ("{{ code", "+1", "", "", " }}"),
+            ("{{ code", "|string", "", "", " }}"),
+            ("{{ code", "[0]", "", "", " }}"),
+            ("{{ code", " if code else 1", "", "", " }}"),
+        ] {
+            for times in [140, 2_000] {
+                let source = format!("{before}{}{inner}{}{after}", open.repeat(times), close.repeat(times));
+                // Accepted or refused: either is fine, as long as the process does not crash.
+                let _ = render_samples("error", &source);
+            }
         }
     }
 }

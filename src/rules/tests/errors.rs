@@ -303,15 +303,6 @@ fn a_ca_to_be_generated_may_be_missing() {
 }
 
 #[test]
-fn dialects_cannot_use_reserved_headers() {
-    for header in ["Host", "content-length", "Transfer-Encoding", "Connection", "Content-Type", "Expect"] {
-        let text = format!("[signature]\nsignature = \"{header}\"");
-        let rules = Rules::small().with("dialects/v1.toml", text);
-        rules.one_problem("dialects/v1.toml:2:13", "has a meaning of its own in HTTP");
-    }
-}
-
-#[test]
 fn api_keys_are_unique_across_merchants() {
     let rules = Rules::small().with("merchants/n.toml", MERCHANT);
     rules.one_problem("merchants/n.toml:2:7", "merchants/m.toml:2:7");
@@ -383,4 +374,23 @@ fn variables_are_named_when_their_values_are_wrong() {
         let unread = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
         assert_eq!(unread.warnings, Vec::new(), "{key}");
     }
+}
+
+#[test]
+fn the_number_of_reported_problems_is_limited() {
+    let rules = Rules::small().with("merchants/n.toml", "x = 1\n");
+    assert_eq!(rules.refused().len(), 1);
+    let unknown = (0..250).map(|n| format!("key{n} = 1\n")).collect::<Vec<_>>().concat();
+    let rules = Rules::small().with("merchants/n.toml", &unknown);
+    let problems = rules.problems();
+    assert_eq!(problems.len(), 101);
+    assert_eq!(problems[100], "merchants/n.toml:251:1: 150 more problems are not shown");
+    let rendered = rules.refused().rendered();
+    assert!(rendered.len() < 100 << 10, "{} bytes", rendered.len());
+    for n in 0..20 {
+        rules.put(&format!("merchants/n{n:02}.toml"), &unknown);
+    }
+    let problems = rules.problems();
+    assert_eq!(problems.len(), 1001);
+    assert!(problems[1000].ends_with(": 4250 more problems are not shown"), "{}", problems[1000]);
 }

@@ -274,3 +274,18 @@ fn external_files_are_read_again() {
     assert!(loader.load(LATER, Some(&second)).unwrap_err().to_string().contains("does not exist"));
     assert!(loader.external_files().contains(&rules.0.path().join("two.key")), "the missing file is watched");
 }
+
+/// A case found by the fuzzer: a cached merchant did not report that its shop could not be read, a newly compiled one
+/// did.
+#[test]
+fn an_unreadable_shop_is_reported_alike_anew_and_after_a_reload() {
+    let rules = Rules::small();
+    let live = live(&rules);
+    let before = live.current();
+    for bytes in [&b"currency = \"\x8b\""[..], b"\xff", b"currency = ", b""] {
+        rules.put("shops/s.toml", bytes);
+        let anew = load(&rules.path(), LATER, Some(&before), LoadOptions::default()).unwrap_err();
+        let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{bytes:?} is accepted") };
+        assert_eq!(problems.to_string(), anew.to_string(), "{bytes:?}");
+    }
+}

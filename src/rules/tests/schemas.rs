@@ -62,14 +62,6 @@ fn refusals_have_the_gateways_wording() {
 }
 
 #[test]
-fn names_are_kept_sorted() {
-    let payin = r#"{ "properties": { "b": {}, "a": {} } }"#;
-    let rules = with_schema(payin).load();
-    let first = rules.shops["s"].payin.schema.as_ref().unwrap().kept();
-    assert_eq!(first.iter().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "merchant_user_ip"]);
-}
-
-#[test]
 fn defaults_are_added_and_checked_with_the_rest() {
     let schema = r#"{ "required": ["a"], "properties": {
         "a": { "type": "string", "default": "x" },
@@ -239,6 +231,47 @@ fn deep_schemas_do_not_overflow() {
     assert!(checked(&with_schema(&schema), "m", &json!({ "a": 1 })).is_ok());
     let deeper = "{\"allOf\":[".repeat(100_000);
     with_schema(&deeper).one_problem("shops/s.json:1:640", "not valid JSON: recursion limit exceeded");
+    let nested = (0..100).fold(json!({}), |inner, _| json!({ "not": inner }));
+    let mut chain: Map<String, Value> =
+        (0..20_000).map(|n| (format!("d{n}"), json!({ "$ref": format!("#/$defs/d{}", n + 1) }))).collect();
+    chain.insert("d20000".into(), json!({}));
+    for schema in [nested, json!({ "$ref": "#/$defs/d0", "$defs": chain })] {
+        let problems = with_schema(&schema.to_string()).problems();
+        assert!(problems.len() == 1 && problems[0].contains("nests deeper than 64 schemas"), "{problems:?}");
+    }
+}
+
+#[test]
+fn the_number_of_a_schemas_reported_problems_is_limited() {
+    let broken: Map<String, Value> = (0..200).map(|n| (format!("n{n}"), json!({ "requierd": [] }))).collect();
+    assert_eq!(with_schema(&json!({ "properties": broken }).to_string()).problems().len(), 50);
+}
+
+#[test]
+fn numbers_are_compared_by_value() {
+    let numbers = |schema: Value, number: &str| {
+        let members: Value = serde_json::from_str(&format!("{{\"a\":{number}}}")).unwrap();
+        checked(&with_schema(&json!({ "properties": { "a": schema } }).to_string()), "m", &members).is_ok()
+    };
+    for (schema, number, fits) in [
+        (json!({ "const": 1 }), "1.0", true),
+        (json!({ "const": 0 }), "-0", true),
+        (json!({ "enum": [10] }), "1e1", true),
+        (json!({ "const": 9_007_199_254_740_993_u64 }), "9007199254740993", true),
+        (json!({ "const": 9_007_199_254_740_993_u64 }), "9007199254740992", false),
+        (json!({ "maximum": 18_446_744_073_709_551_615_u64 }), "18446744073709551615", true),
+        (json!({ "maximum": 18_446_744_073_709_551_614_u64 }), "18446744073709551615", false),
+        (json!({ "maximum": 1e300 }), "123456789012345678901234567890", true),
+        (json!({ "maximum": 5 }), "123456789012345678901234567890", false),
+        (json!({ "minimum": 0 }), "-1e308", false),
+        (json!({ "type": "integer" }), "1e3", true),
+        (json!({ "type": "integer" }), "1.5", false),
+        (json!({ "multipleOf": 0.01 }), "0.29", true),
+        (json!({ "multipleOf": 0.01 }), "0.295", false),
+        (json!({ "multipleOf": 1e-300 }), "1e308", true),
+    ] {
+        assert_eq!(numbers(schema.clone(), number), fits, "{schema} {number}");
+    }
 }
 
 #[test]

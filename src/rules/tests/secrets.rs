@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use proptest::prelude::*;
+use proptest::sample::Index;
+
 use super::*;
 use crate::rules::secret_named;
 use crate::store_settings::StoreUrl;
@@ -43,6 +46,8 @@ fn unavailable_secrets_are_problems() {
     with_secret("\"env:PAYBRIDGE_NO_SUCH_VARIABLE\"").one_problem(place, "`PAYBRIDGE_NO_SUCH_VARIABLE` is not set");
     with_secret("\"file:nowhere\"").one_problem(place, "nowhere does not exist");
     with_secret("\"file:empty\"").with("merchants/empty", "\n").one_problem(place, "empty is empty");
+    with_secret("\"file:huge\"").with("merchants/huge", vec![b'x'; 1 << 20]).one_problem(place, "it is larger than");
+    with_secret("\"file:/dev/zero\"").one_problem(place, "it is not a regular file");
     with_secret("\"file:\"").one_problem(place, "must not be empty");
     with_secret("\"env:\"").one_problem(place, "must not be empty");
     with_secret("5").one_problem(place, "must be a secret");
@@ -190,4 +195,69 @@ fn store_keys_are_32_bytes_in_base64() {
     assert!(keys(&rules).create_at.is_none() && keys(&rules).keys.len() == 1);
     let rules = Rules::bare().with("gateway.toml", format!("[store]\nkeys = [\"file:new\", \"{KEY}\"]"));
     rules.one_problem("gateway.toml:2:9", "does not exist");
+}
+
+/// A merchant's file with secrets of every form.
+const SECRETS: &str = "\
+name = \"Acme\"
+
+[[api_keys]]
+key = \"acme-live\"
+v1_secret = \"TOPSECRET\"
+v2_secret = [\"TOPSECRET\", \"TOPSECRET\"]
+allowed_ips = [\"203.0.113.0/24\"]
+
+[[api_keys]]
+key = \"acme-other\"
+v2_secret = \"\"\"
+TOPSECRET
+TOPSECRET\"\"\"
+rate_limit = { per_second = 200, burst = 400 }
+
+[shops.s]
+payin = true
+";
+
+#[test]
+fn a_line_break_inside_a_key_shows_no_secret() {
+    for (from, to) in [("v2_secret", "v2_sec\nret"), ("v2_secret", "v2_\n  secret"), ("v1_secret", "v1_secre\r\nt")] {
+        let rules = Rules::small();
+        rules.put("merchants/m.toml", SECRETS.replacen(from, to, 1).replace("\", \"TOPSECRET\"]", "\", \"TOPSECRET\""));
+        let problems = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap_err();
+        let shown = problems.rendered() + &problems.to_string();
+        assert!(!shown.contains("TOPSECRET"), "{to:?}: {shown}");
+    }
+}
+
+/// A typing mistake: at a place, bytes are left out and others are typed.
+type TypingMistake = (Index, usize, &'static str);
+
+fn typing_mistake() -> impl Strategy<Value = TypingMistake> {
+    let typed = ["\"", "'", "=", "[", "]", "{", "}", ",", "\n", "#", " ", ".", "\"\"\"", "x", "é"];
+    let left_out = prop_oneof![Just(usize::MAX), 1..3_usize];
+    prop_oneof![
+        (any::<Index>(), Just(0), proptest::sample::select(typed.to_vec())),
+        (any::<Index>(), left_out, Just("")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Two typing mistakes never show a secret. (Except one that moves to a key without secrets, or whose key no longer
+    /// resembles a key of a secret.)
+    #[test]
+    fn no_broken_file_shows_a_secret(mistakes in proptest::collection::vec(typing_mistake(), 1..3)) {
+        let mut broken = SECRETS.as_bytes().to_vec();
+        for (place, left_out, typed) in mistakes {
+            let at = place.index(broken.len() + 1);
+            broken.splice(at..at.saturating_add(left_out).min(broken.len()), typed.bytes());
+        }
+        let rules = Rules::small();
+        rules.put("merchants/m.toml", &broken);
+        if let Err(problems) = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }) {
+            let shown = problems.rendered() + &problems.to_string();
+            prop_assert!(!shown.contains("TOPSECRET"), "{}\nof\n{}", shown, String::from_utf8_lossy(&broken));
+        }
+    }
 }
