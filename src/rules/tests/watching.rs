@@ -140,22 +140,6 @@ fn vim_saves() {
 }
 
 #[test]
-fn temporary_files_of_editors_are_ignored() {
-    let rules = Rules::small();
-    let watching = Watching::by_notifications(&rules);
-    let merchants = rules.path().join("merchants");
-    let mut swap = File::create(merchants.join(".m.toml.swp")).unwrap();
-    fs::write(merchants.join("4913"), "").unwrap();
-    fs::write(merchants.join("m.toml~"), "").unwrap();
-    swap.write_all(b"b0VIM").unwrap();
-    fs::remove_file(merchants.join("m.toml~")).unwrap();
-    settle();
-    assert_eq!(watching.count(), 0);
-    fs::write(file(&rules), named("saved")).unwrap();
-    assert_eq!(watching.until("saved"), [Some("saved".into())]);
-}
-
-#[test]
 fn files_beside_the_rules_cause_no_reload() {
     let rules = Rules::small();
     let watching = Watching::by_notifications(&rules);
@@ -196,18 +180,6 @@ fn half_a_file_that_is_wrong_leaves_the_last_good_rules() {
     saved.write_all(rest.as_bytes()).unwrap();
     let reloads = watching.until("later");
     assert_eq!(reloads.iter().flatten().collect::<Vec<_>>(), ["later"], "{reloads:?}");
-}
-
-#[test]
-fn a_file_that_is_never_closed_is_read() {
-    let rules = Rules::small().with("merchants/m.toml", named("whole"));
-    let watching = Watching::new(&rules);
-    let mut open = File::create(file(&rules)).unwrap();
-    open.write_all(named("open").as_bytes()).unwrap();
-    watching.until("open");
-    rules.put("lists/l.txt", "a");
-    let version = watching.live.current().version.clone();
-    eventually("another save is not delayed", || watching.live.current().version != version);
 }
 
 #[test]
@@ -380,84 +352,6 @@ fn saves_of_every_kind_are_noticed() {
 }
 
 #[test]
-fn replaced_links_are_noticed() {
-    let rules = Rules::small();
-    let path = rules.path();
-    let generation = |number: u32| {
-        let directory = path.join(format!("..{number}/merchants"));
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join("m.toml"), named(&number.to_string())).unwrap();
-    };
-    generation(1);
-    symlink("..1", path.join("..data")).unwrap();
-    fs::remove_dir_all(path.join("merchants")).unwrap();
-    symlink("..data/merchants", path.join("merchants")).unwrap();
-    let watching = Watching::new(&rules);
-    let live = Arc::clone(&watching.live);
-    assert_eq!(name(&live), "1");
-    for number in 2..4 {
-        generation(number);
-        symlink(format!("..{number}"), path.join("..data_tmp")).unwrap();
-        fs::rename(path.join("..data_tmp"), path.join("..data")).unwrap();
-        fs::remove_dir_all(path.join(format!("..{}", number - 1))).unwrap();
-        eventually("the next generation", || name(&live) == number.to_string());
-    }
-}
-
-#[test]
-fn a_replaced_directory_is_watched_again() {
-    let rules = Rules::small();
-    let watching = Watching::new(&rules);
-    let live = Arc::clone(&watching.live);
-    let path = rules.path();
-    let next = rules.0.path().join("next");
-    for round in 0..2 {
-        fs::create_dir_all(next.join("shops")).unwrap();
-        fs::create_dir_all(next.join("merchants")).unwrap();
-        fs::write(next.join("gateway.toml"), "").unwrap();
-        fs::write(next.join("shops/s.toml"), SHOP).unwrap();
-        fs::write(next.join("merchants/m.toml"), named(&format!("next {round}"))).unwrap();
-        fs::rename(&path, rules.0.path().join(format!("old {round}"))).unwrap();
-        fs::rename(&next, &path).unwrap();
-        eventually("exchanged", || name(&live) == format!("next {round}"));
-    }
-    eventually("a save in the new directory", || {
-        fs::write(path.join("merchants/m.toml"), named("saved")).unwrap();
-        name(&live) == "saved"
-    });
-}
-
-#[test]
-fn reading_is_no_change() {
-    let rules = Rules::small();
-    let watching = Watching::new(&rules);
-    let live = Arc::clone(&watching.live);
-    rules.put("merchants/m.toml", named("one"));
-    eventually("the save is noticed", || name(&live) == "one");
-    // If reading triggered a reload, there would be endless reloads; after the save of another file there are few.
-    rules.put("lists/l.txt", "a");
-    let version = live.current().version.clone();
-    eventually("the second save is noticed", || live.current().version != version);
-    assert!(watching.count() <= 6, "{}", watching.count());
-}
-
-#[test]
-fn links_out_of_the_rules_are_followed() {
-    let rules = Rules::small();
-    let shared = rules.0.path().join("shared");
-    fs::create_dir(&shared).unwrap();
-    fs::write(shared.join("m.toml"), MERCHANT).unwrap();
-    fs::remove_file(rules.path().join("merchants/m.toml")).unwrap();
-    symlink("../../shared/m.toml", rules.path().join("merchants/m.toml")).unwrap();
-    let watching = Watching::new(&rules);
-    let live = Arc::clone(&watching.live);
-    for text in ["in place", "again"] {
-        fs::write(shared.join("m.toml"), named(text)).unwrap();
-        eventually(text, || name(&live) == text);
-    }
-}
-
-#[test]
 fn a_recreated_linked_directory_is_watched_again() {
     let rules = Rules::small();
     let real = rules.0.path().join("generations/1");
@@ -569,23 +463,6 @@ fn run_in_namespaces(test: &str, inside: fn()) {
     let mut unshare = Command::new("unshare");
     unshare.arg("-rm").arg(this).args(["--exact", &format!("rules::tests::watching::{test}"), "--nocapture"]);
     assert!(unshare.env(INSIDE, "1").status().unwrap().success());
-}
-
-#[test]
-fn a_bind_mounted_file_is_found() {
-    run_in_namespaces("a_bind_mounted_file_is_found", || {
-        let rules = Rules::small();
-        let outside = rules.0.path().join("outside.toml");
-        fs::write(&outside, named("mounted")).unwrap();
-        let mounted = Command::new("mount").arg("--bind").args([&outside, &file(&rules)]).status().unwrap();
-        assert!(mounted.success());
-        let watching = Watching::new(&rules);
-        assert_eq!(name(&watching.live), "mounted");
-        for round in ["written outside", "and again"] {
-            fs::write(&outside, named(round)).unwrap();
-            watching.until(round);
-        }
-    });
 }
 
 #[test]
