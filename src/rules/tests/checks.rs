@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Amount, CustomerAccountId, Direction};
-use crate::rules::{DailyLimits, PaymentChecks};
+use crate::rules::DailyLimits;
 
 fn loaded(checks: &str) -> std::sync::Arc<crate::rules::Shop> {
     let rules = Rules::bare().with("shops/s.toml", format!("{SHOP}{checks}")).load();
@@ -11,21 +11,6 @@ fn loaded(checks: &str) -> std::sync::Arc<crate::rules::Shop> {
 
 fn amount(text: &str) -> Amount {
     Amount::from_decimal_string(text).unwrap()
-}
-
-#[test]
-fn a_shop_without_checks_refuses_no_customer() {
-    for silent in ["", "[checks]\n", "[checks]\nrefused_addresses = []\nrefused_accounts = []\n[checks.payin]\n"] {
-        let shop = loaded(silent);
-        let checks: &PaymentChecks = &shop.checks;
-        for address in ["0.0.0.0", "203.0.113.7", "::", "::1"] {
-            assert!(!checks.refused_addresses.contains(address.parse().unwrap()), "{silent}");
-        }
-        assert!(checks.refused_accounts.is_empty(), "{silent}");
-        for direction in [Direction::Payin, Direction::Payout] {
-            assert_eq!(checks.daily(direction), DailyLimits { operations: None, amount: None }, "{silent}");
-        }
-    }
 }
 
 #[test]

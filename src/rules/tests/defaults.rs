@@ -1,86 +1,11 @@
-//! Every key has the default of the contract.
+//! What keys are where they are stated.
 
 use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::domain::Currency;
-use crate::rules::{
-    AccountRule, AdminListen, CallbackStyle, EngineRules, IdPolicy, ProviderRules, Role, UnknownFields,
-};
+use crate::rules::{AdminListen, EngineRules, Role};
 use crate::store_settings::StoreUrl;
-
-#[test]
-fn gateway_defaults() {
-    let rules = Rules::bare();
-    let base = rules.0.path();
-    let gateway = rules.load().gateway;
-    let seconds = Duration::from_secs;
-    assert_eq!(gateway.server.listen, "127.0.0.1:8443".parse().unwrap());
-    assert_eq!(&*gateway.server.public_url, "https://localhost:8443");
-    assert_eq!((gateway.server.shutdown_grace, gateway.server.drain_delay), (seconds(30), seconds(0)));
-    assert_eq!(gateway.tls.certificate, base.join("certs/server.pem"));
-    assert_eq!(gateway.tls.key, base.join("certs/server.key"));
-    assert!(!gateway.tls.generate && gateway.tls.client_ca.is_none());
-    let admin = gateway.admin;
-    assert_eq!(admin.listen, AdminListen::Tcp("127.0.0.1:9090".parse().unwrap()));
-    assert!(admin.token.is_none() && admin.hosts.is_empty() && admin.users.is_empty());
-    assert!(!admin.tls && !admin.plain && !admin.read_only && admin.is_open);
-    assert_eq!(gateway.store.url, StoreUrl::Sqlite(base.join("data/paybridge.db")));
-    assert_eq!(gateway.store.keys.create_at.as_deref(), Some(&*base.join("secrets/store.key")));
-    assert!(gateway.store.keys.keys.is_empty());
-    assert_eq!(gateway.engine, EngineRules::Embedded);
-    assert!(gateway.pages.secret.is_none());
-    assert_eq!(gateway.pages.default_secret, base.join("secrets/pages.key"));
-    assert_eq!(gateway.pages.link_lifetime, seconds(30 * 60));
-    assert_eq!(gateway.pages.return_lifetime, seconds(7 * 86400));
-    let callbacks = &gateway.callbacks;
-    assert_eq!((callbacks.timeout, callbacks.first_retry), (seconds(10), seconds(5)));
-    assert_eq!((callbacks.max_retry, callbacks.give_up_after), (seconds(3600), seconds(3 * 86400)));
-    assert_eq!(callbacks.forget_after, seconds(90 * 86400));
-    assert!(!callbacks.allow_private_addresses && callbacks.trust.is_empty());
-    let limits = &gateway.limits;
-    assert_eq!((limits.body, limits.head, limits.connections), (65536, 16384, 10_000));
-    assert_eq!(
-        (limits.head_timeout, limits.body_timeout, limits.idle_timeout),
-        (seconds(10), seconds(10), seconds(75))
-    );
-    let quota = limits.unauthenticated_per_ip;
-    assert_eq!((quota.per_second.get(), quota.burst.get()), (50, 100));
-    assert!(!gateway.clients.proxy_protocol && gateway.clients.trusted_proxies.is_empty());
-}
-
-#[test]
-fn shop_defaults() {
-    let rules = Rules::small().load();
-    let shop = &rules.shops["s"];
-    assert_eq!(shop.currency, Currency::new("EUR").unwrap());
-    assert!(shop.active && shop.payment_method.is_none());
-    assert!(shop.payin.schema.is_none() && shop.payout.schema.is_none());
-    assert!(shop.payin.browser_return);
-    assert!(matches!(shop.account, AccountRule::Any));
-    assert!(matches!(shop.provider, ProviderRules::Sandbox { delay } if delay == Duration::from_secs(1)));
-}
-
-#[test]
-fn merchant_defaults() {
-    let rules = Rules::small().load();
-    let merchant = &rules.merchants["m"];
-    assert_eq!(&*merchant.name, "m");
-    assert!(merchant.default_shop.is_none());
-    let access = &merchant.shops["s"];
-    assert!(access.payin && access.payout);
-    let v1 = &merchant.v1;
-    assert_eq!(&*v1.dialect.name, "v1");
-    assert_eq!(v1.callbacks, CallbackStyle::V1);
-    assert!(v1.callback_url.is_none() && v1.return_url.is_none() && v1.notices.is_empty());
-    assert_eq!((v1.non_numeric_user_id, v1.unknown_fields), (IdPolicy::Reject, UnknownFields::Reject));
-    assert!(!v1.allow_http_callbacks);
-    assert!(!merchant.balance.enforce && merchant.balance.opening.is_empty());
-    let key = rules.api_key("k").unwrap().api_key();
-    assert!(key.rate_limit.is_none() && key.shops.is_none());
-    assert!(rules.api_key("K").is_none());
-}
 
 #[test]
 fn stated_values_replace_defaults() {

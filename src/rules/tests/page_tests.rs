@@ -1,13 +1,8 @@
-//! Customers' pages: texts, languages and brand, their errors, and reloads.
-
-use std::sync::Arc;
+//! Customers' pages: texts, languages and brand, and their errors.
 
 use super::*;
-use crate::clock::ManualClock;
 use crate::pages::HtmlPage;
-use crate::rules::{
-    Language, LiveRules, PageState, Pages, ReadRules, ReloadOutcome, TextDirection, built_in_pages, diff,
-};
+use crate::rules::{Language, PageState, Pages, ReadRules, TextDirection, built_in_pages, diff};
 
 fn built_in() -> Pages {
     built_in_pages()
@@ -179,34 +174,6 @@ fn the_accent_colour_has_enough_contrast() {
         brand(&format!("color = \"{light}\"")).one_problem("gateway.toml:2:9", "needs 4.5 (WCAG AA)");
     }
     brand("color = \"#000000\"").load();
-}
-
-#[test]
-fn broken_pages_keep_the_old_ones() {
-    let rules = Rules::small().with("pages/en.toml", "[busy]\ntitle = \"One\"\n");
-    let (loader, first) = rules.loader();
-    let live = LiveRules::new(loader, first, Arc::new(ManualClock::at(UnixMillis(7))));
-    let heading = || html(&live.current().pages, "en", PageState::Busy).contains("Two</h1>");
-    assert!(!heading());
-    rules.put("pages/en.toml", "[busy]\ntitle = \"Two\"\n");
-    assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }) && heading());
-    for (name, wrong) in [("pages/en.toml", "[busy]\ntitle = 1\n".to_owned()), ("pages/en.toml", String::new())] {
-        let good = fs::read_to_string(rules.path().join(name)).ok();
-        rules.put(name, wrong);
-        for _ in 0..2 {
-            let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{name} is accepted") };
-            assert!(!problems.is_empty() && problems.to_string().contains(name), "{problems}");
-            assert!(heading(), "{name}: the old pages stay in force");
-        }
-        match good {
-            Some(good) => rules.put(name, good),
-            None => fs::remove_file(rules.path().join(name)).unwrap(),
-        }
-        assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "{name}");
-    }
-    fs::remove_dir_all(rules.path().join("pages")).unwrap();
-    assert!(live.changes().is_some() && matches!(live.reload(), ReloadOutcome::Loaded { .. }));
-    assert_eq!(pages_text(&live.current().pages), pages_text(&built_in()));
 }
 
 #[test]

@@ -25,19 +25,6 @@ fn certificate(name: &str) -> String {
 }
 
 #[test]
-fn an_http_provider_has_defaults() {
-    let rules = with_provider("url = \"https://provider.example/pay\"\nsecret = \"one\"\n").load();
-    let provider = http(&rules);
-    assert_eq!(&*provider.url, "https://provider.example/pay");
-    assert_eq!(provider.secrets.signing().expose(), b"one");
-    assert!(provider.trust.is_empty());
-    assert_eq!(provider.timeout, Duration::from_secs(10));
-    assert_eq!(provider.first_retry, Duration::from_secs(1));
-    assert_eq!(provider.max_retry, Duration::from_mins(5));
-    assert_eq!(provider.give_up_after, Duration::from_hours(24));
-}
-
-#[test]
 fn all_keys_of_an_http_provider() {
     let rules = with_provider(
         "url = \"http://127.0.0.1:9000/\"\nsecret = [\"new\", \"file:provider.key\"]\ntrust = [\"../ca.pem\", \"b.pem\"]\n\
