@@ -26,37 +26,6 @@ fn http() -> ProviderRules {
 }
 
 #[tokio::test]
-async fn the_sandbox_decides_by_itself() {
-    let world = World::new();
-    let sandbox = ProviderRules::Sandbox { delay: Duration::from_secs(1) };
-    let mut replies = Vec::new();
-    for cents in 0..=5 {
-        replies.push(world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap());
-    }
-    let ways = async || {
-        let mut words = Vec::new();
-        for reply in &replies {
-            words.push(match world.way(reply, &sandbox).await {
-                NextAction::Preparing => "preparing",
-                NextAction::SandboxPage => "page",
-                NextAction::Instructions(_) => "instructions",
-                NextAction::Stopped => "stopped",
-                NextAction::Finished(status) => status.as_str(),
-                NextAction::Page(_) => "elsewhere",
-            });
-        }
-        words
-    };
-    assert_eq!(ways().await, ["preparing", "FAILED", "preparing", "preparing", "preparing", "preparing"]);
-    world.clock.advance(Duration::from_secs(1));
-    assert_eq!(ways().await, ["page", "FAILED", "stopped", "instructions", "preparing", "page"]);
-    world.clock.advance(Duration::from_secs(9));
-    assert_eq!(ways().await, ["page", "FAILED", "stopped", "instructions", "page", "page"]);
-    world.report(&replies[0], Report::from(Outcome::Success { payer: None })).await;
-    assert_eq!(world.way(&replies[0], &sandbox).await, NextAction::Finished(Status::Success));
-}
-
-#[tokio::test]
 async fn what_a_provider_prepared_is_shown() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();

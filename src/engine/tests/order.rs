@@ -59,58 +59,6 @@ async fn guards_stand_in_the_order_of_the_contract() {
     }
 }
 
-// keeps D040
-#[tokio::test]
-async fn a_refused_create_reserves_nothing() {
-    let world = World::new();
-    for (refused, why) in [
-        ("\"amount\":0", "400 amount"),
-        ("\"currency\":\"USD\"", "400 currency"),
-        ("\"method\":\"unknown\"", "400 method"),
-        ("\"fields\":{\"level\":\"high\"}", "400 fields.level"),
-        ("\"fields\":{\"bank_code\":\"b3\"}", "400 fields.bank_code"),
-        ("\"fields\":{\"email\":1}", "400 fields.email"),
-        ("\"surprise\":1", "400 surprise"),
-    ] {
-        let error = world.deposit(refused).await.unwrap_err();
-        assert!(error.starts_with(why), "{error}");
-        let standing = world.store().by_order(&acme(), Direction::Payin, &OrderId::new("o").unwrap()).await.unwrap();
-        assert_eq!(standing, crate::store::OrderLookup::Free, "{refused}");
-    }
-    assert!(world.deposit("\"amount\":12").await.is_ok(), "corrected, the same order_id is new");
-}
-
-// keeps P239, P240, P241
-#[tokio::test]
-async fn the_scope_is_merchant_and_direction_across_shops() {
-    let world = World::new();
-    let first = world.deposit("").await.unwrap();
-    let paid_out = world.withdraw("").await.unwrap();
-    assert!(first.contains("redirect_url") && !paid_out.contains("redirect_url"));
-    assert_ne!(id(&first), id(&paid_out));
-    assert_eq!(world.withdraw("").await, Ok(paid_out));
-    let of_other = world.create_with("o", Direction::Payin, &deposit("\"amount\":11")).await.unwrap();
-    assert_ne!(id(&of_other), id(&first), "another merchant's order_id is its own");
-    // Neither another shop nor another version is a way to retry.
-    assert_eq!(world.deposit("\"method\":\"spare\"").await, differs_in("method"));
-    let through_v1 = world.v1(Direction::Payin, r#"{"external_id":"o","amount":"10","currency":"EUR"}"#).await;
-    assert!(through_v1.unwrap_err().starts_with("409 external_id: exists already and was created through v2"));
-}
-
-#[tokio::test]
-async fn accounts_follow_the_shops_rule() {
-    let world = World::new();
-    for (account, expected) in [
-        ("41111111111", Some("400 account_number: must be 12 to 19 digits")),
-        ("+41111111111111", Some("400 account_number: must be 12 to 19 digits")),
-        ("411111111111", None),
-    ] {
-        let answer = world.withdraw(&format!("\"account_number\":\"{account}\"")).await;
-        assert_eq!(answer.as_ref().err().map(String::as_str), expected, "{account}");
-    }
-    assert_eq!(world.withdraw("").await, differs_in("account_number"));
-}
-
 // keeps P244, D042
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_creates_make_one_operation_and_one_posting() {
