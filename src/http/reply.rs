@@ -442,62 +442,6 @@ mod tests {
     }
 
     #[test]
-    fn failures_have_their_statuses() {
-        let cause = String::new;
-        let second = Duration::from_secs(1);
-        for (failure, status) in [
-            (AdmissionError::UnknownPath.into(), 404),
-            (AdmissionError::WrongMethod { allow: "GET".to_owned() }.into(), 405),
-            (AdmissionError::NotJson.into(), 415),
-            (AdmissionError::Encoded.into(), 415),
-            (AdmissionError::BodyTooLarge.into(), 413),
-            (AdmissionError::HeadTooLarge.into(), 431),
-            (AdmissionError::BodyTooSlow.into(), 408),
-            (AdmissionError::HeadTooSlow.into(), 408),
-            (AdmissionError::Malformed("two Host headers").into(), 400),
-            (AdmissionError::QueryOnPost.into(), 400),
-            (AdmissionError::Unauthenticated(AuthenticationFailure::UnknownKey).into(), 401),
-            (AdmissionError::AddressNotAllowed.into(), 403),
-            (AdmissionError::NotForm.into(), 415),
-            (AdmissionError::Link.into(), 403),
-            (AdmissionError::PagesTooOften { retry_after: second }.into(), 429),
-            (AdmissionError::RateLimited { retry_after: second }.into(), 429),
-            (AdmissionError::FailedTooOften { retry_after: second }.into(), 429),
-            (ApiError::Invalid(RequestError::member("amount", "is required")), 400),
-            (ApiError::Untranslatable { error: RequestError::body("is wrong"), reason: "shape" }, 400),
-            (ApiError::Conflict(RequestError::member("order_id", "exists already").into()), 409),
-            (ApiError::NotFound, 404),
-            (ApiError::NotOffered("the balance"), 501),
-            (ApiError::Unavailable { cause: cause() }, 503),
-            (ApiError::BadEngineReply { cause: cause() }, 502),
-            (ApiError::EngineUnreachable { cause: cause() }, 502),
-            (ApiError::EngineTimeout, 504),
-            (ApiError::EngineBusy { busy: Busy::TooManyRequests, retry_after: None }, 429),
-            (ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: Some(second) }, 503),
-            (answered(EngineError::Invalid), 400),
-            (answered(EngineError::Conflict), 409),
-            (answered(EngineError::Busy(Busy::TooManyRequests)), 429),
-            (answered(EngineError::Busy(Busy::Unavailable)), 503),
-            (ApiError::Legacy(LegacyError::Unreachable { cause: cause() }), 502),
-            (ApiError::Legacy(LegacyError::BadReply { cause: cause() }), 502),
-            (ApiError::Legacy(LegacyError::Loop), 502),
-            (ApiError::Legacy(LegacyError::Timeout), 504),
-            (ApiError::LegacyPath(LegacyError::Timeout), 504),
-            (ApiError::Legacy(LegacyError::Busy), 503),
-            (ApiError::LegacyPath(LegacyError::Busy), 503),
-            (ApiError::Internal { cause: cause() }, 500),
-        ] {
-            let error_reply = error_reply(&failure, &ENVELOPE);
-            assert_eq!(error_reply.status.as_u16(), status, "{failure:?}");
-            assert_eq!(error_reply.retry_after.is_some(), matches!(status, 429 | 503), "{failure:?}");
-            assert_eq!(error_reply.allow.is_some(), status == 405, "{failure:?}");
-            let reply = super::failure(&failure, &ENVELOPE);
-            let challenge = reply.headers().get(header::WWW_AUTHENTICATE);
-            assert_eq!(challenge, (status == 401).then_some(CHALLENGE).as_ref(), "{failure:?}");
-        }
-    }
-
-    #[test]
     fn failures_of_the_engine_say_that_a_repeat_is_safe() {
         let cause = String::new;
         for failure in [

@@ -10,7 +10,7 @@ use http::Method;
 use super::*;
 use crate::clock::Clock as _;
 use crate::http::admission::Credentials;
-use crate::http::listener::{HeadCheck, HeadError, Protocol};
+use crate::http::listener::{HeadCheck, HeadError};
 use crate::http::router;
 
 /// A fault, the status and a word of the message that report it, and how to make it.
@@ -157,33 +157,6 @@ async fn bodies_of_unknown_keys_are_read_like_those_of_known_ones() {
         assert_eq!((unknown.status, unknown.header("connection")), (401, connection), "{count} {announced:?}");
         assert_eq!(fixture.send(refused("x-signature", "00")).await, unknown, "{count} {announced:?} {expect:?}");
     }
-}
-
-#[tokio::test]
-async fn early_refusals_close_http_1_connections_only() {
-    let fixture = Fixture::new();
-    let early = |protocol| {
-        Call::deposit().but(|call| {
-            call.set("x-api-key", "acme-far");
-            call.peer.protocol = protocol;
-        })
-    };
-    let waiting = |protocol| early(protocol).but(|call| call.body.stalls = true);
-    assert_eq!(fixture.send(waiting(Protocol::Http1)).await.header("connection"), Some("close"));
-    assert_eq!(fixture.send(waiting(Protocol::Http2)).await.header("connection"), None);
-    assert_eq!(fixture.send(early(Protocol::Http1)).await.header("connection"), None, "its body is at hand");
-    let large = Pieces { data: std::iter::repeat_n(Bytes::from(vec![b' '; 1024]), 9).collect(), ..Pieces::default() };
-    let large = early(Protocol::Http1).but(|call| call.body = large);
-    assert_eq!(fixture.send(large).await.header("connection"), Some("close"), "too large to be read and dropped");
-    let asking = early(Protocol::Http1).but(|call| call.set("expect", "100-continue"));
-    assert_eq!(fixture.send(asking).await.header("connection"), Some("close"), "its body is not requested");
-    let late = Call::v2(Method::POST, "/api/v2/deposits", "{}");
-    let answered = fixture.send(late).await;
-    assert_eq!((answered.status, answered.header("connection")), (400, None));
-    let violating = Call::v2(Method::GET, "/", "")
-        .but(|call| call.head_check = HeadCheck::violating(HeadError::TooLarge, "the head is too large"));
-    let answered = fixture.send(violating).await;
-    assert_eq!((answered.status, answered.header("connection")), (431, Some("close")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,85 +313,4 @@ fn the_proofs_of_authentication_show_no_secret() {
     for secret in ["acme-", "shaped-live", "secret", "order_id", "o-1", "a.example", &signature] {
         assert!(!shown.contains(secret), "{secret}: {shown}");
     }
-}
-
-#[tokio::test]
-async fn requests_are_logged_and_counted_without_secrets() {
-    let fixture = Fixture::new();
-    let traced = Call::payin().but(|call| {
-        call.set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
-        call.set("x-request-id", "req-1");
-    });
-    fixture.send(traced).await;
-    fixture.send(Call::deposit().but(|call| call.set("x-signature", "00"))).await;
-    let lines = fixture.lines.all();
-    for word in ["req-1", "acme", "\"payin\"", "POST", "200", "0123456789abcdef", "127.0.0.1", "4bf92f3577b34da6"] {
-        assert!(lines[0].contains(word), "{word}: {}", lines[0]);
-    }
-    assert!(lines[1].contains("v2_deposits") && lines[1].contains("401") && lines[1].contains("acme"), "{}", lines[1]);
-    let metrics = fixture.metrics.render();
-    for sample in [r#"route="payin",status="200""#, r#"route="v2_deposits",status="401""#, r#"reason="signature""#] {
-        assert!(metrics.contains(sample), "{sample}\n{metrics}");
-    }
-    for secret in ["o-1", "acme-live", "the-v1-secret", "x-signature"] {
-        assert!(!lines.concat().contains(secret), "{secret}");
-    }
-}
-
-#[tokio::test]
-async fn a_stale_v1_timestamp_is_unauthenticated() {
-    let fixture = Fixture::new();
-    for timestamp in [(NOW.seconds() - 301).to_string(), (NOW.seconds() + 301).to_string(), "now".to_owned()] {
-        let answered = fixture.send(Call::payin().but(|call| call.set("x-timestamp", &timestamp))).await;
-        assert_eq!(answered.status, 401, "{timestamp}");
-    }
-    let missing = Call::payin().but(|call| call.headers.retain(|(name, _)| *name != "x-timestamp"));
-    assert_eq!(fixture.send(missing).await.status, 401);
-    let twice = Call::payin().but(|call| call.add("x-timestamp", "1"));
-    assert_eq!(fixture.send(twice).await.status, 400);
-}
-
-#[tokio::test]
-async fn a_get_has_no_body() {
-    let fixture = Fixture::new();
-    let good = || Call::v2(Method::GET, "/api/v2/transactions/1?ignored=1", "");
-    assert_eq!(fixture.send(good()).await.status, 404);
-    for body in [Pieces::of("{}"), Pieces { announced: None, ..Pieces::default() }] {
-        let answered = fixture.send(good().but(|call| call.body = body)).await;
-        assert_eq!((answered.status, answered.header("connection")), (400, Some("close")));
-    }
-}
-
-#[tokio::test]
-async fn every_reply_has_its_headers() {
-    let fixture = Fixture::new();
-    let mut seen = std::collections::HashSet::new();
-    for call in [
-        Call::deposit(),
-        Call::payin(),
-        Call::v2(Method::GET, "/nowhere", ""),
-        Call::deposit().but(|call| call.set("x-api-key", "unknown")),
-    ] {
-        let kept = fixture.send(call.clone().but(|call| call.set("x-request-id", "req-1"))).await;
-        assert_eq!(kept.header("x-request-id"), Some("req-1"));
-        assert_eq!(kept.header("content-type"), Some("application/json"));
-        assert_eq!(kept.header("cache-control"), Some("no-store"));
-        let made = fixture.send(call.but(|call| call.set("x-request-id", "not one"))).await;
-        let id = made.header("x-request-id").unwrap().to_owned();
-        assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
-        assert!(seen.insert(id));
-    }
-}
-
-#[tokio::test]
-async fn the_caller_is_behind_trusted_proxies() {
-    let fixture = Fixture::with(|rules| {
-        rules.gateway.clients.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    });
-    let far = |call: &mut Call| call.set("x-api-key", "acme-far");
-    let through = Call::deposit().but(far).but(|call| call.set("x-forwarded-for", "198.51.100.1, 203.0.113.9"));
-    assert_eq!(fixture.send(through.clone()).await.status, 200);
-    let direct = through.but(|call| call.peer.address = "192.0.2.1".parse().unwrap());
-    assert_eq!(fixture.send(direct).await.status, 403);
-    assert!(fixture.lines.all()[0].contains("203.0.113.9"));
 }
