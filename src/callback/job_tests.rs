@@ -42,23 +42,6 @@ fn after(attempts: u32, outcome: TryOutcome, retry_after: Option<u64>) -> Callba
 }
 
 #[test]
-fn any_2xx_ends_it_and_410_ends_it_as_failed() {
-    for status in [200, 201, 202, 204, 299] {
-        assert_eq!(after(0, TryOutcome::Status(status), None), CallbackNext::Delivered, "{status}");
-    }
-    assert_eq!(after(0, TryOutcome::Status(410), Some(1)), CallbackNext::Failed);
-}
-
-#[test]
-fn everything_else_is_retried() {
-    let retried = |outcome| matches!(after(0, outcome, None), CallbackNext::RetryAt(at) if at > START);
-    for status in [100, 199, 300, 301, 304, 307, 400, 401, 404, 409, 411, 429, 500, 503, 599] {
-        assert!(retried(TryOutcome::Status(status)), "{status}");
-    }
-    assert!(retried(TryOutcome::Error("no connection".into())));
-}
-
-#[test]
 fn retry_after_counts_within_the_longest_wait() {
     let wait = |attempts, retry_after| match after(attempts, TryOutcome::Status(503), Some(retry_after)) {
         CallbackNext::RetryAt(at) => START.until(at).as_secs(),

@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::*;
-use crate::auth::signatures::{V1Input, sign_v1};
 use crate::domain::{Amount, Currency, Direction};
 use crate::rules::{LoadOptions, load};
 
@@ -140,54 +139,6 @@ v2_secret = "other"
     for shown in headers.iter().chain([&format!("\n\n{body}\n"), &signed]) {
         assert!(page.contains(shown.as_str()), "docs/callbacks.md does not show {shown}");
     }
-}
-
-#[test]
-fn the_first_secret_signs_and_a_removed_key_is_replaced_by_the_merchants_first() {
-    let signed = |api_key| header(&v2(api_key, "o").unwrap(), "x-signature").to_owned();
-    let by = |secret: &[u8]| sign_v2(&crate::domain::Secret::new(secret), b"{\"order_id\":\"o\"}");
-    assert_eq!(signed("first"), by(b"v2-first"), "the first of its secrets");
-    assert_eq!(signed("second"), by(b"v2-second"));
-    assert_eq!(signed("deleted"), by(b"v2-first"));
-    let api_key = |of| {
-        let message =
-            with_context(ACME, of, "https://a.example/", |context| compose_v1(context, &view(Status::Failed)));
-        header(&message.unwrap(), "x-api-key").to_owned()
-    };
-    assert_eq!(
-        (api_key("second"), api_key("v2-only"), api_key("deleted")),
-        ("second".into(), "first".into(), "first".into())
-    );
-    let order_id = OrderId::new("o").unwrap();
-    let errors = with_context("name = \"Keyless\"\n", "first", "https://a.example/", |context| {
-        (compose_v2(context, &order_id).err(), compose_v1(context, &view(Status::Failed)).err())
-    });
-    assert_eq!(errors, (Some(Unsendable::NoKey("v2_secret")), Some(Unsendable::NoKey("v1_secret"))));
-}
-
-#[test]
-fn a_v1_callback_follows_the_dialect() {
-    let url = "https://a.example/v1/cb?shop=1#part";
-    let message = with_context(ACME, "second", url, |context| compose_v1(context, &view(Status::Failed))).unwrap();
-    assert_eq!(
-        &message.body[..],
-        br#"{"external_id":"o-1","transaction_id":"17","status":"FAILED","amount":"10.50","currency":"EUR","shop_code":"card-eur"}"#
-    );
-    assert_eq!((header(&message, "x-api-key"), header(&message, "x-timestamp")), ("second", "1790000000"));
-    assert_eq!(header(&message, "x-callback-id"), ID);
-    let input = V1Input {
-        timestamp: "1790000000",
-        method: "POST",
-        path: "/v1/cb",
-        query: Some("shop=1"),
-        api_key: "second",
-        body: &message.body,
-    };
-    let rules = rules(ACME);
-    let recipe = &rules.dialects["v1"].signature;
-    let secret = crate::domain::Secret::new(b"v1-second");
-    assert_eq!(header(&message, "x-signature"), sign_v1(recipe, &secret, &input));
-    assert!(!message.headers.iter().any(|(name, _)| name.as_str().starts_with("webhook-")));
 }
 
 #[test]

@@ -91,14 +91,6 @@ mod tests {
 
     const CREATED: UnixMillis = UnixMillis(1_780_000_000_000);
 
-    #[test]
-    fn the_last_two_digits_decide_the_result_of_a_withdrawal() {
-        let result = |hundredths| withdrawal_result(Amount::from_hundredths(hundredths).unwrap());
-        assert_eq!(result(1004), Outcome::Failed);
-        assert_eq!(result(1003), Outcome::Success { payer: None });
-        assert_eq!(result(1050), Outcome::Success { payer: None });
-    }
-
     fn operation(hundredths: u64, kind: Kind) -> Operation {
         Operation {
             id: TransactionId::from_stored(4711).unwrap(),

@@ -257,23 +257,6 @@ async fn a_dropped_job_is_claimed_again_after_its_lease() {
     assert_eq!(world.status(id).await, Status::Success);
 }
 
-#[tokio::test]
-async fn no_more_jobs_are_claimed_than_requests_may_start() {
-    let fake = Fake::start(SUCCESS).await;
-    let mut world = World::new(&fake.http());
-    let mut ids = Vec::new();
-    for number in 0..40 {
-        ids.push(world.create(Direction::Payout, &format!("o-{number}")).await);
-    }
-    world.round().await;
-    assert_eq!((fake.requests(), world.due_in().await), (32, Some(0)));
-    world.round().await;
-    assert_eq!((fake.requests(), world.due_in().await), (40, None));
-    for id in ids {
-        assert_eq!(world.status(id).await, Status::Success);
-    }
-}
-
 /// In milliseconds.
 const HOUR: i64 = 3_600_000;
 

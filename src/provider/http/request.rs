@@ -100,30 +100,12 @@ fn with_defaults(fields: &Fields) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::testing::{deposit, withdrawal};
+    use crate::provider::testing::deposit;
 
     const PUBLIC_URL: &str = "https://pay.example";
 
     fn fields(sent: &str, defaults: &str) -> Fields {
         Fields { sent: sent.to_owned().into(), defaults: defaults.to_owned().into(), ..Fields::default() }
-    }
-
-    #[test]
-    fn a_withdrawal_sends_all_its_members() {
-        let sent = r#"{"merchant_user_ip":"2001:DB8::1","ratio":1.50e0,"n\u0061me":"\u00e9"}"#;
-        let (operation, fields) = (withdrawal(), fields(sent, r#"{"channel":"web"}"#));
-        let text =
-            body(ProviderBody { operation: &operation, fields: &fields, public_url: PUBLIC_URL, return_url: None });
-        assert_eq!(
-            text,
-            concat!(
-                r#"{"transaction_id":"4711","direction":"payout","merchant":"acme","order_id":"o-\"1\"","shop":"card-eur","#,
-                r#""payment_method":"card","amount":"10.50","currency":"EUR","created_at":"2026-05-28T20:26:40.123Z","#,
-                r#""customer_account_id":-7,"customer_ip":"2001:DB8::1","account_number":"4000123412341234","#,
-                r#""account_channel":"sepa","fields":{"merchant_user_ip":"2001:DB8::1","ratio":1.50e0,"#,
-                r#""n\u0061me":"\u00e9","channel":"web"},"events_url":"https://pay.example/providers/card-eur/events"}"#
-            )
-        );
     }
 
     #[test]
