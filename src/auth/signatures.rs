@@ -765,35 +765,4 @@ mod tests {
         assert!(at(EXPIRES * 1000 - 1).is_ok());
         assert!(at(EXPIRES * 1000).is_err());
     }
-
-    #[test]
-    fn an_altered_link_is_refused() {
-        let secret = Secret::new(b"page-secret");
-        let good = target(&secret);
-        let (signed, signature) = good.split_once("&signature=").unwrap();
-        for altered in [
-            String::new(),
-            signed.to_owned(),
-            good.replace("123456789", "123456788"),
-            good.replace("123456789", "0123456789"),
-            good.replace("1735691400", "1735691401"),
-            good.replace("1735691400", "+1735691400"),
-            good.replace("/pay/", "/return/"),
-            good.replace("/pay/", "//pay/"),
-            good.replace("pay", "%70ay"),
-            good.replace("expires", "Expires"),
-            good.replace('?', "?x=1&"),
-            format!("{good}&x=1"),
-            format!("{good}#x"),
-            format!("{good}&signature={signature}"),
-            format!("{signed}&x=1&signature={signature}"),
-            format!("/pay/123456789?signature={signature}&expires=1735691400"),
-            format!("{signed}&signature={}", signature.to_uppercase()),
-            format!("{signed}&signature={}", &signature[..63]),
-            format!("https://pay.example{good}"),
-        ] {
-            assert_eq!(verify_link([&secret], ENTRY, &altered, LINK_TIME), Err(LinkRefused), "{altered}");
-        }
-        assert!(verify_link([&secret], RETURN, &good, LINK_TIME).is_err(), "another kind");
-    }
 }

@@ -430,14 +430,9 @@ fn target(text: &str) -> Result<http::uri::PathAndQuery, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use clap::CommandFactory;
 
     use super::*;
-    use crate::callback::listing::{Moment, SpanEnd};
-    use crate::domain::{OrderId, UnixMillis};
-    use crate::store::{CallbackCursor, CallbackState};
 
     fn parsed(line: &str) -> Result<Command, clap::error::ErrorKind> {
         let words = std::iter::once("paybridge").chain(line.split_whitespace());
@@ -472,68 +467,6 @@ mod tests {
             commands.extend(command.get_subcommands_mut());
         }
         assert!(Arguments::command().render_long_help().to_string().contains("paybridge serve"));
-    }
-
-    #[test]
-    fn command_lines_are_parsed() {
-        let Ok(Command::Sign(sign)) = parsed("sign v1 --key k --method get --target /a?b=c") else { panic!() };
-        assert_eq!((sign.method, sign.target.unwrap().as_str()), (http::Method::GET, "/a?b=c"));
-        let Ok(Command::Sign(sign)) = parsed("sign v2 --key k body.json") else { panic!() };
-        assert_eq!((sign.interface, sign.method, sign.target), (InterfaceArg::V2, http::Method::POST, None));
-        let Ok(Command::Certs(certs)) = parsed("certs --name a --name b --force") else { panic!() };
-        assert_eq!((certs.names, certs.force), (vec!["a".to_owned(), "b".to_owned()], true));
-        let Ok(Command::Serve(serve)) = parsed("serve --rules r --log-format json") else { panic!() };
-        assert_eq!((serve.rules.rules, serve.log_format), (PathBuf::from("r"), LogFormat::Json));
-        let Ok(Command::Listen(listen)) = parsed("listen --answer 500,timeout,204 --count 3") else { panic!() };
-        assert_eq!(listen.answer.iter().map(ToString::to_string).collect::<Vec<_>>(), ["500", "timeout", "204"]);
-        assert_eq!(listen.count, NonZeroU64::new(3));
-        let Ok(Command::Diff(diff)) = parsed("diff a b --format json --exit-code") else { panic!() };
-        assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
-        assert!(diff.exit_code && diff.format == Format::Json);
-        let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
-        assert_eq!((import.direction, import.file, import.complete), (Direction::Payout, PathBuf::from("-"), false));
-        let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
-        assert_eq!(check.rules.rules, PathBuf::from("r"));
-        let Ok(Command::Store(StoreCommand::Rekey(rekey))) = parsed("store rekey --rules r") else { panic!() };
-        assert_eq!(rekey.rules.rules, PathBuf::from("r"));
-        let Ok(Command::Store(StoreCommand::Backup(backup))) = parsed("store backup copy.db") else { panic!() };
-        assert_eq!(backup.file, PathBuf::from("copy.db"));
-        let line = "store copy --from sqlite:a.db --to postgres://b/c";
-        let Ok(Command::Store(StoreCommand::Copy(copy))) = parsed(line) else { panic!() };
-        assert_eq!((copy.from.as_str(), copy.to.as_deref()), ("sqlite:a.db", Some("postgres://b/c")));
-        let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
-        assert_eq!(schema.kind, FileKind::Shop);
-        let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
-        else {
-            panic!()
-        };
-        assert_eq!(list.which.states, [CallbackState::Failed, CallbackState::Pending]);
-        assert_eq!((list.limit, list.after, list.format), (50, None, Format::Text));
-        let line = "callbacks list --merchant a --order-id o --since 2h --until 2026-01-02 --after 1.2";
-        let Ok(Command::Callbacks(Callbacks::List(list))) = parsed(line) else { panic!() };
-        assert_eq!(list.which.order_id, Some(OrderId::new("o").unwrap()));
-        assert_eq!(list.which.since, Moment::parse("2h", SpanEnd::Since));
-        assert_eq!(list.which.until, Moment::parse("2026-01-02T23:59:59.999Z", SpanEnd::Until));
-        assert_eq!(list.after, Some(CallbackCursor { queued_at: UnixMillis(1), key: 2 }));
-        let Ok(Command::Readiness(readiness)) = parsed("readiness --min-creates 5") else { panic!() };
-        assert_eq!((readiness.merchant, readiness.min_creates, readiness.min_days), (None, 5, 7));
-        let id = "cb_0123456789abcdef00000000000000ff";
-        let Ok(Command::Callbacks(Callbacks::Show(show))) = parsed(&format!("callbacks show {id}")) else { panic!() };
-        assert_eq!(show.id, id);
-        let pasted = format!(" {id}\n");
-        let pasted = Arguments::try_parse_from(["paybridge", "callbacks", "show", &pasted]).unwrap().command;
-        let Command::Callbacks(Callbacks::Show(show)) = pasted else { panic!() };
-        assert_eq!(show.id, id);
-        let line = format!("callbacks resend {id} {id} --wait 30s");
-        let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(&line) else { panic!() };
-        assert_eq!((resend.ids.len(), resend.wait), (2, Some(Duration::from_secs(30))));
-        let line = "callbacks resend --failed --since 1d --merchant a";
-        let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(line) else { panic!() };
-        let line = "callbacks sample --merchant a --key k --kind v1 --url http://a.example/cb";
-        let Ok(Command::Callbacks(Callbacks::Sample(sample))) = parsed(line) else { panic!() };
-        assert_eq!((sample.through, sample.url.unwrap().as_str()), (Some(InterfaceArg::V1), "http://a.example/cb"));
-        assert!(resend.failed && resend.since == Moment::parse("1d", SpanEnd::Since));
-        assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }
 
     #[test]

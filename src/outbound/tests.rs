@@ -75,18 +75,6 @@ async fn a_response_is_bounded_however_it_is_framed() {
     }
 }
 
-#[tokio::test]
-async fn an_incomplete_response_is_an_error() {
-    for broken in ["", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nConte"]
-    {
-        let error = response_to(broken).await.unwrap_err();
-        assert!(matches!(error, OutboundError::Unreachable(_)), "{broken}: {error}");
-    }
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let error = Outbound::default().send(post(&format!("http://{closed}/"), &Arc::default()), NOW).await.unwrap_err();
-    assert_eq!(error.to_string(), "connection refused");
-}
-
 /// What a library reports is a chain of errors; callers show these words.
 #[tokio::test]
 async fn why_there_is_no_response_is_in_plain_words() {
@@ -229,30 +217,6 @@ async fn a_servers_own_certificate_is_trusted_where_it_is_named() {
 }
 
 #[tokio::test]
-async fn https_uses_http_2_if_offered_and_trusts_the_given_roots() {
-    for (alpn, reported) in
-        [(&["h2", "http/1.1"][..], "HTTP/2.0 yes"), (&["http/1.1"], "HTTP/1.1 yes"), (&[], "HTTP/1.1 yes")]
-    {
-        let directory = tempfile::tempdir().unwrap();
-        let (url, ca) = tls_server(directory.path(), alpn).await;
-        let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
-        let outbound = Outbound::default();
-        for _ in 0..3 {
-            let response = outbound.send(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-            assert_eq!(response.body, reported, "{alpn:?}");
-        }
-        let get = OutboundRequest { headers: &headers, body: None, ..post(&url, &ca) };
-        assert_eq!(outbound.send(get, NOW).await.unwrap().body, reported, "{alpn:?}");
-        let no_roots = Arc::default();
-        let error =
-            outbound.send(OutboundRequest { headers: &headers, ..post(&url, &no_roots) }, NOW).await.unwrap_err();
-        assert_eq!(error.to_string(), "certificate not trusted");
-        let response = outbound.send(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-        assert_eq!(response.body, reported, "a failure with one set of roots does not affect another");
-    }
-}
-
-#[tokio::test]
 async fn clients_are_kept_within_a_bound() {
     let outbound = Outbound::default();
     let uri = "https://localhost/".parse().unwrap();
@@ -382,33 +346,6 @@ async fn http_2_debug_data_is_not_repeated() {
     let error = connection.await.unwrap_err();
     assert!(error.to_string().contains("secret"), "the library's text repeats it: {error}");
     assert_eq!(unreachable(&error).to_string(), "HTTP/2 error ENHANCE_YOUR_CALM");
-}
-
-#[tokio::test]
-async fn names_are_in_title_case_or_as_they_are_spelled() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let received = tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut received = Vec::new();
-        while !received.ends_with(b"{\"a\":1}") {
-            let mut chunk = [0; 1024];
-            let length = stream.read(&mut chunk).await.unwrap();
-            received.extend_from_slice(&chunk[..length]);
-        }
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
-        String::from_utf8(received).unwrap()
-    });
-    let names = ["x-api-key", "x-sign", "webhook-id"].map(HeaderName::from_static);
-    let headers = names.map(|name| (name, HeaderValue::from_static("1")));
-    let spelled = ["X-API-key".into(), "x-SIGN".into()];
-    let trust = Arc::default();
-    let request = OutboundRequest { headers: &headers, spelled: &spelled, ..post(&url, &trust) };
-    Outbound::default().send(request, NOW).await.unwrap();
-    let received = received.await.unwrap();
-    for line in ["X-API-key: 1", "x-SIGN: 1", "Webhook-Id: 1", "Content-Type: application/json", "Content-Length: 7"] {
-        assert!(received.lines().any(|sent| sent == line), "{line} in {received}");
-    }
 }
 
 #[tokio::test]

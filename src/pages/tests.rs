@@ -186,14 +186,3 @@ async fn an_expired_return_link_is_not_offered() {
     };
     assert!(page.return_url.is_none() && page.refresh.is_none());
 }
-
-#[tokio::test]
-async fn links_of_the_default_secret_stay_valid_while_it_is_listed() {
-    let world = World::new();
-    let reply = world.deposit("\"amount\":1.02").await.unwrap();
-    // The default secret's file holds the secret in base64.
-    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\", \"cGFnZXM=\"]\n"));
-    assert_eq!(world.entry(&reply).await, "Preparing");
-    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\"]\n"));
-    assert_eq!(world.entry(&reply).await, "refused");
-}

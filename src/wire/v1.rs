@@ -423,15 +423,10 @@ pub(super) fn push_status(body: &mut String, shown: &OperationView, status_word:
 mod tests {
     use super::*;
     use crate::domain::FingerprintKey;
-    use crate::domain::{Status, UnixMillis};
 
     const PAYIN: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":"card-eur",
         "callback_url":"https://a.example/cb","merchant_user_id":"42","merchant_user_ip":"203.0.113.7",
         "paymentData":{"return_user_url":"https://a.example/r","mobile_number":"0712","n":1.50}}"#;
-
-    fn error(direction: Direction, body: &str) -> String {
-        read_create(direction, body.as_bytes()).unwrap_err().to_string()
-    }
 
     fn replaced(name: &str, value: Option<&str>) -> String {
         let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(PAYIN).unwrap();
@@ -454,39 +449,6 @@ mod tests {
     }
 
     #[test]
-    fn errors_use_v1_names() {
-        for (name, value, expected) in [
-            ("external_id", None, "external_id: is required"),
-            ("external_id", Some("\"\""), "external_id: must not be empty"),
-            ("external_id", Some("5"), "external_id: must be a string, not a number"),
-            ("amount", Some("10.5"), "amount: must be a string, not a number"),
-            ("amount", Some("\"1.234\""), "amount: must have at most two decimal places"),
-            ("currency", Some("\"EU\""), "currency: must be exactly 3 letters"),
-            ("merchant_user_ip", Some("\"\""), "merchant_user_ip: must be exactly one IPv4 or IPv6 address"),
-            ("paymentData", Some("[1]"), "paymentData: must be a JSON object, not an array"),
-            ("paymentData", Some("null"), "paymentData: must be a JSON object, not null"),
-            (
-                "paymentData",
-                Some(r#"{"success_url":"x"}"#),
-                "paymentData.success_url: is a reserved name and cannot appear inside paymentData",
-            ),
-            (
-                "paymentData",
-                Some(r#"{"return_user_url":"/x"}"#),
-                "paymentData.return_user_url: must be an absolute URL (https://host/...)",
-            ),
-            (
-                "paymentData",
-                Some(r#"{"merchant_user_ip":"203.0.113.8"}"#),
-                "merchant_user_ip: must be the same as paymentData.merchant_user_ip",
-            ),
-        ] {
-            assert_eq!(error(Direction::Payin, &replaced(name, value)), expected);
-        }
-        assert_eq!(error(Direction::Payout, &replaced("paymentData", None)), "card_number: is required");
-    }
-
-    #[test]
     fn payment_data_without_members_is_like_none_to_comparisons() {
         let fingerprint_key = FingerprintKey::new(&[3; 32]);
         let values = [Some("[]"), Some("{}"), None, Some(r#"{"merchant_user_ip":null}"#)];
@@ -500,99 +462,5 @@ mod tests {
             assert_eq!(read(&list).1, read(other).1, "{other}");
         }
         assert_ne!(read(&list).1, read(&replaced("paymentData", Some(r#"{"a":null}"#))).1);
-    }
-
-    #[test]
-    fn user_ids_without_equivalent() {
-        for (value, expected) in [
-            ("\"0\"", UserId::Number(CustomerAccountId(0))),
-            ("7", UserId::Number(CustomerAccountId(7))),
-            ("null", UserId::Absent),
-            ("\"007\"", UserId::NoEquivalent),
-            ("\"user-7\"", UserId::NoEquivalent),
-            ("-7", UserId::NoEquivalent),
-            ("1.0", UserId::NoEquivalent),
-            ("\"\"", UserId::NoEquivalent),
-            ("\"9223372036854775808\"", UserId::NoEquivalent),
-        ] {
-            let body = replaced("merchant_user_id", Some(value));
-            assert_eq!(read_create(Direction::Payin, body.as_bytes()).unwrap().merchant_user_id, expected);
-        }
-    }
-
-    #[test]
-    fn unknown_members_depend_on_the_direction() {
-        let body = PAYIN.replacen('{', r#"{"card_number":"4111111111111111","extra":1,"#, 1);
-        let payin = read_create(Direction::Payin, body.as_bytes()).unwrap();
-        let names = |create: &V1Create<'_>| -> Vec<String> {
-            create.unknown().0.iter().map(|member| member.name.clone().into_owned()).collect()
-        };
-        assert_eq!(names(&payin), ["card_number", "extra"]);
-        let body = body.replace("\"return_user_url\":\"https://a.example/r\",", "");
-        let payout = read_create(Direction::Payout, body.as_bytes()).unwrap();
-        assert_eq!(names(&payout), ["extra"]);
-    }
-
-    #[test]
-    fn equal_bodies_hash_alike() {
-        let fingerprint_key = FingerprintKey::new(&[3; 32]);
-        let fingerprint =
-            |body: &str| read_create(Direction::Payin, body.as_bytes()).unwrap().fingerprint(&fingerprint_key);
-        let first = fingerprint(PAYIN);
-        assert_eq!(first, fingerprint(&replaced("amount", Some("\"10.5\""))));
-        assert_eq!(first, fingerprint(&replaced("amount", Some("\"010.50\""))));
-        let respelt = r#"{"paymentData":{"n":1.5,"mobile_\u006eumber":"0712","return_user_url":"https://a.example/r"},
-            "merchant_user_ip":"203.0.113.7","merchant_user_id":"42","callback_url":"https:\/\/a.example\/cb",
-            "shop_code":"card-eur","currency":"EUR","amount":"10.5","external_id":"o1"}"#;
-        assert_eq!(first, fingerprint(respelt));
-        for (name, value) in [
-            ("amount", Some("\"10.51\"")),
-            ("callback_url", Some("\"https://a.example/cb2\"")),
-            ("callback_url", None),
-            ("shop_code", None),
-            ("merchant_user_id", Some("\"43\"")),
-            ("paymentData", None),
-            ("extra", Some("1")),
-        ] {
-            assert_ne!(first, fingerprint(&replaced(name, value)), "{name}");
-        }
-        assert_eq!(fingerprint(&replaced("shop_code", None)), fingerprint(&replaced("shop_code", Some("null"))));
-        let unknown = |value| fingerprint(&PAYIN.replacen('{', &format!("{{\"extra\":{value},"), 1));
-        assert_eq!(unknown(r#"{"a":1,"b":[2.50]}"#), unknown(r#"{"b":[25e-1],"a":1.0}"#));
-    }
-
-    #[test]
-    fn a_callback_is_written_byte_for_byte_as_the_contract_shows() {
-        let shown = OperationView {
-            transaction_id: "12".into(),
-            external_id: OrderId::new("a\"b").unwrap(),
-            direction: Direction::Payout,
-            status: Status::Success,
-            amount: Amount::from_hundredths(1050).unwrap(),
-            currency: Currency::new("EUR").unwrap(),
-            shop_code: "card-eur".into(),
-            account_number: Some("400012******1234".to_owned()),
-            created_at: UnixMillis(0),
-        };
-        let expected = concat!(
-            r#"{"external_id":"a\"b","transaction_id":"12","status":"d\"ne","amount":"10.50","currency":"EUR","#,
-            r#""shop_code":"card-eur"}"#
-        );
-        assert_eq!(callback_body(&shown, "d\"ne"), expected, "no account, and no other member");
-    }
-
-    #[test]
-    fn v2_names_become_v1_names() {
-        for (v2, v1) in [
-            ("order_id", "external_id"),
-            ("method", "shop_code"),
-            ("fields.bank_code", "paymentData.bank_code"),
-            ("fields.merchant_user_ip", "merchant_user_ip"),
-            ("account_number", "card_number"),
-            ("amount", "amount"),
-        ] {
-            assert_eq!(v1_name(v2, false), v1);
-        }
-        assert_eq!(v1_name("fields.merchant_user_ip", true), "paymentData.merchant_user_ip");
     }
 }

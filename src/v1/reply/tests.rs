@@ -117,19 +117,6 @@ fn every_template_is_given_the_values_it_was_tried_with() {
 }
 
 #[test]
-fn values_are_what_the_merchant_relies_on() {
-    let template = "[{{ status }}, {{ amount }}, {{ type }}, {{ created_at }}, {{ account_number }}]";
-    let dialect = dialect(&[("status", template), ("callback", template), ("balance", "{{ balances }}")]);
-    let read = |body: Bytes| serde_json::from_slice::<Value>(&body).unwrap();
-    let expected = json!(["done", "10.50", "payout", "2026-01-02T03:04:05.678Z", null]);
-    assert_eq!(read(status(&dialect, &shown("o-1", None))), expected);
-    assert_eq!(read(callback(&dialect, &shown("o-1", None))), expected);
-    let balances = BTreeMap::from([(Currency::new("EUR").unwrap(), Balance { available: -7, held: 100 })]);
-    let expected = json!([{ "currency": "EUR", "available": "-0.07", "held": "1.00" }]);
-    assert_eq!(read(balance(&dialect, &balances)), expected);
-}
-
-#[test]
 fn what_a_template_cannot_write_is_reported_in_the_default_shape() {
     let on_boom = |name: &'static str, otherwise: &str| {
         let tested =
@@ -147,16 +134,4 @@ fn what_a_template_cannot_write_is_reported_in_the_default_shape() {
         };
         assert_eq!(filled(real(&shaped, "boom")), filled(real(&default, "boom")), "{otherwise}");
     }
-}
-
-#[test]
-fn a_callback_has_the_words_of_its_dialect() {
-    let reported = |dialect: &Dialect, status| {
-        serde_json::from_slice::<Value>(&callback(dialect, &OperationView { status, ..shown("o-1", None) })).unwrap()
-    };
-    let (default, shaped) = (dialect(&[]), dialect(&[("callback", r#"{"paid": {{ status == "done" }}}"#)]));
-    assert_eq!(reported(&default, Status::Success)["status"], "done");
-    assert_eq!(reported(&default, Status::Failed)["status"], "lost");
-    assert_eq!(reported(&shaped, Status::Success), json!({ "paid": true }));
-    assert_eq!(reported(&shaped, Status::Failed), json!({ "paid": false }));
 }

@@ -93,52 +93,10 @@ const NO_ID: &str = "merchant_user_id: must be digits without a leading zero, wi
 const OMITTED: Becomes = Has(&[("customer_account_id", "")]);
 
 const ROWS: &[Row] = &[
-    // external_id
-    (DEFAULTS, Payin, &[("external_id", r#""a\u0062\u00e9\ud83d\ude00\/""#)], Has(&[("order_id", "\"abé😀/\"")])),
-    (DEFAULTS, Payin, &[("external_id", r#"" \t\"\\""#)], Has(&[("order_id", r#"" \t\"\\""#)])),
-    (DEFAULTS, Payin, &[("external_id", r#""a\u0000""#)], Refused("external_id: must not contain U+0000")),
-    (DEFAULTS, Payin, &[("external_id", "\"\"")], Refused("external_id: must not be empty")),
-    (DEFAULTS, Payin, &[("external_id", "null")], Refused("external_id: must be a string, not null")),
-    (DEFAULTS, Payin, &[("external_id", "")], Refused("external_id: is required")),
-    // amount
-    (DEFAULTS, Payin, &[("amount", "\"00.01\"")], Has(&[("amount", "0.01")])),
-    (DEFAULTS, Payin, &[("amount", "\"007\"")], Has(&[("amount", "7")])),
-    (DEFAULTS, Payin, &[("amount", "\"7.0\"")], Has(&[("amount", "7")])),
-    (DEFAULTS, Payin, &[("amount", "\"7.10\"")], Has(&[("amount", "7.1")])),
-    (DEFAULTS, Payin, &[("amount", "\"9999999999999.99\"")], Has(&[("amount", "9999999999999.99")])),
-    (DEFAULTS, Payin, &[("amount", "\"09999999999999.9\"")], Has(&[("amount", "9999999999999.9")])),
-    (DEFAULTS, Payin, &[("amount", "\"0.\\u0031\"")], Has(&[("amount", "0.1")])),
-    (DEFAULTS, Payin, &[("amount", "\"10000000000000\"")], Refused("amount: must be at most")),
-    (DEFAULTS, Payin, &[("amount", "\"99999999999999999999999999999999999999\"")], Refused("amount: must be at most")),
-    (DEFAULTS, Payin, &[("amount", "\"0\"")], Refused("amount: must be greater than 0")),
-    (DEFAULTS, Payin, &[("amount", "\"0.0\"")], Refused("amount: must be greater than 0")),
-    (DEFAULTS, Payin, &[("amount", "\"0.00\"")], Refused("amount: must be greater than 0")),
-    (DEFAULTS, Payin, &[("amount", "\"1.000\"")], Refused("amount: must have at most two decimal places")),
-    (DEFAULTS, Payin, &[("amount", "\"1.\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\".5\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\".\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\"1,5\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\"1 000\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\"\\uff19\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\"1e1\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\"+1\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\"-1\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "\"1\\n\"")], Refused("amount: must be a decimal string")),
-    (DEFAULTS, Payin, &[("amount", "10")], Refused("amount: must be a string, not a number")),
-    (DEFAULTS, Payin, &[("amount", "null")], Refused("amount: must be a string, not null")),
-    (DEFAULTS, Payin, &[("amount", "")], Refused("amount: is required")),
-    // currency
-    (DEFAULTS, Payin, &[("currency", "\"eUr\"")], Has(&[("currency", "\"eUr\"")])),
-    (DEFAULTS, Payin, &[("currency", "\" EUR\"")], Refused("currency: must be exactly 3 letters")),
-    (DEFAULTS, Payin, &[("currency", "\"\u{415}UR\"")], Refused("currency: must be exactly 3 letters")),
-    (DEFAULTS, Payin, &[("currency", "null")], Refused("currency: must be a string")),
     // shop_code
     (DEFAULTS, Payin, &[("shop_code", "\"any shop\"")], Has(&[("method", "\"any shop\"")])),
     (DEFAULTS, Payin, &[("shop_code", "null")], Has(&[("method", "")])),
     (DEFAULTS, Payin, &[], Has(&[("method", "")])),
-    (DEFAULTS, Payin, &[("shop_code", "\"\"")], Refused("shop_code: must be an exact shop code")),
-    (DEFAULTS, Payin, &[("shop_code", "\" a\"")], Refused("shop_code: must be an exact shop code")),
-    (DEFAULTS, Payin, &[("shop_code", "7")], Refused("shop_code: must be a string")),
     // callback_url
     (
         DEFAULTS,
@@ -149,8 +107,6 @@ const ROWS: &[Row] = &[
     (DEFAULTS, Payout, &[("callback_url", "null")], Has(&[("callback_url", "\"https://gw.example/relay/code\"")])),
     ("return_url = \"https://m.example/\"", Payin, &[], Has(&[("callback_url", "\"https://gw.example/relay/code\"")])),
     (DEFAULTS, Payin, &[("callback_url", "\"http://a.example/x\"")], Refused("callback_url: must be an https:// URL")),
-    (DEFAULTS, Payin, &[("callback_url", "\"\"")], Refused("callback_url: must not be empty")),
-    (DEFAULTS, Payin, &[("callback_url", "false")], Refused("callback_url: must be a string, not a boolean")),
     (
         "allow_http_callbacks = true",
         Payout,
@@ -194,8 +150,6 @@ const ROWS: &[Row] = &[
     (DEFAULTS, Payin, &[("merchant_user_ip", "\"::1\"")], Has(&[("fields.merchant_user_ip", "\"::1\"")])),
     (DEFAULTS, Payin, &[("merchant_user_ip", "null")], Has(&[("fields.merchant_user_ip", "")])),
     (DEFAULTS, Payout, &[("merchant_user_ip", "\"::1\"")], Has(&[("fields.merchant_user_ip", "\"::1\"")])),
-    (DEFAULTS, Payin, &[("merchant_user_ip", "\"\"")], Refused("merchant_user_ip: must be exactly one")),
-    (DEFAULTS, Payin, &[("merchant_user_ip", "7")], Refused("merchant_user_ip: must be a string")),
     (
         DEFAULTS,
         Payin,
@@ -251,21 +205,6 @@ const ROWS: &[Row] = &[
         ]),
     ),
     (DEFAULTS, Payin, &[("paymentData", r#"{"mobile_number":"0712"}"#)], Has(&[("fields.mobile_number", "\"0712\"")])),
-    (DEFAULTS, Payin, &[("paymentData", r#"{"\u006dethod":1}"#)], Refused("paymentData.method: is a reserved name")),
-    (DEFAULTS, Payin, &[("paymentData", r#"{"customer_account_id":1}"#)], Refused("paymentData.customer_account_id: ")),
-    (DEFAULTS, Payin, &[("paymentData", r#"{"success_url":1}"#)], Refused("paymentData.success_url: is a reserved")),
-    (DEFAULTS, Payin, &[("paymentData", r#"{"pending_url":1}"#)], Refused("paymentData.pending_url: is a reserved")),
-    (DEFAULTS, Payin, &[("paymentData", r#"{"fail_url":null}"#)], Refused("paymentData.fail_url: is a reserved")),
-    (DEFAULTS, Payout, &[("paymentData", r#"{"method":1}"#)], Refused("paymentData.method: is a reserved")),
-    (
-        DEFAULTS,
-        Payout,
-        &[("paymentData", r#"{"customer_account_id":1}"#)],
-        Refused("paymentData.customer_account_id: "),
-    ),
-    (DEFAULTS, Payout, &[("paymentData", r#"{"account_channel":1}"#)], Refused("paymentData.account_channel: is")),
-    (DEFAULTS, Payout, &[("paymentData", r#"{"recipient_account":1}"#)], Refused("paymentData.recipient_account: is")),
-    (DEFAULTS, Payout, &[("paymentData", r#"{"account_number":1}"#)], Refused("paymentData.account_number: is")),
     // What is reserved for the other direction, or deeper inside, is a name like any other.
     (DEFAULTS, Payin, &[("paymentData", r#"{"account_number":"1"}"#)], Has(&[("fields.account_number", "\"1\"")])),
     (DEFAULTS, Payout, &[("paymentData", r#"{"success_url":"x"}"#)], Has(&[("fields.success_url", "\"x\"")])),
@@ -308,10 +247,6 @@ const ROWS: &[Row] = &[
     // card_number
     (DEFAULTS, Payout, &[("card_number", r#""\u0034 1-1""#)], Has(&[("account_number", "\"4 1-1\"")])),
     (DEFAULTS, Payout, &[("card_number", "\"+254712345678\"")], Has(&[("account_number", "\"+254712345678\"")])),
-    (DEFAULTS, Payout, &[("card_number", "4111111111111111")], Refused("card_number: must be a string, not a number")),
-    (DEFAULTS, Payout, &[("card_number", "null")], Refused("card_number: must be a string, not null")),
-    (DEFAULTS, Payout, &[("card_number", "\"\"")], Refused("card_number: must not be empty")),
-    (DEFAULTS, Payout, &[("card_number", "")], Refused("card_number: is required")),
     (DEFAULTS, Payin, &[("card_number", "\"4111\"")], Refused("card_number: is not a known field")),
     (
         "return_url = \"https://m.example/\"\nunknown_fields = \"ignore\"",
