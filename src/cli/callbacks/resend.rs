@@ -202,6 +202,7 @@ mod tests {
     use crate::engine::tests::World;
     use crate::store::{ActionQuery, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, TryOutcome};
     use clap::Parser;
+    use futures_util::future::join_all;
 
     /// Runs a command line; returns whether it succeeded, and its output.
     async fn ran(world: &World, line: &str) -> (bool, String, String) {
@@ -216,16 +217,19 @@ mod tests {
         (done, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
-    /// Attempts the callbacks that are due, as a gateway would.
+    /// Attempts the callbacks that are due, 100 at most, as a gateway would.
     async fn attempt_due(world: &World, status: u16, next: CallbackNext) -> usize {
         let (store, now) = (world.engine.store(), world.clock.now());
         let shares = vec![(CallbackTarget::new(&MerchantId::new("acme").unwrap(), "https://a.example:443"), 100)];
         let claim = CallbackClaim { shares, now, lease_until: now.plus(Duration::from_mins(1)) };
         let jobs = store.claim_callbacks(claim).await.unwrap();
-        for job in &jobs {
+        let attempts = jobs.iter().map(|job| {
             let outcome = TryOutcome::Status(status);
             let tried = CallbackTry { at: now, duration: Duration::from_millis(7), outcome };
-            store.callback_tried(job.lease(), tried, next).await.unwrap();
+            store.callback_tried(job.lease(), tried, next)
+        });
+        for attempt in join_all(attempts).await {
+            attempt.unwrap();
         }
         jobs.len()
     }
@@ -288,9 +292,12 @@ mod tests {
     #[tokio::test]
     async fn several_slices_are_queued() {
         let world = World::new();
-        for number in 0..=SLICE {
-            world.failed_callback(&format!("o{number}")).await;
+        // Created FAILED, all at once: each has a callback.
+        let orders: Vec<_> = (0..=SLICE).map(|number| format!(r#""order_id":"o{number}","amount":10.01"#)).collect();
+        for created in join_all(orders.iter().map(|order| world.deposit(order))).await {
+            created.unwrap();
         }
+        while attempt_due(&world, 410, CallbackNext::Failed).await > 0 {}
         assert_eq!(ran(&world, "--failed").await.1, format!("{} callbacks queued\n", SLICE + 1));
     }
 
