@@ -329,12 +329,12 @@ async fn an_order_has_one_home_in_a_file() {
     );
     let random = Arc::new(SystemRandomness::default());
     let opened = open_store(&rules.gateway.store, Arc::new(SystemClock), random, Arc::default()).unwrap();
-    run(directory.path(), vec![Arc::clone(&opened.store), opened.store], histories(7_000)).await;
+    run(directory.path(), vec![Arc::clone(&opened.store), opened.store], histories(2_000)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_order_has_one_home_in_a_database() {
     let Some((_database, stores)) = postgres::tests::two_nodes() else { return };
     let directory = tempfile::tempdir().unwrap();
-    run(directory.path(), stores, histories(3_000)).await;
+    run(directory.path(), stores, histories(1_000)).await;
 }
