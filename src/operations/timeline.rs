@@ -108,7 +108,7 @@ async fn of_operation(
     events.extend(
         detail
             .calls
-            .map(|(count, at)| event(at, "plain", "The provider answered").with(format!("Calls until then: {count}."))),
+            .map(|(count, at)| event(at, "plain", "The job of the provider ended").with(format!("Calls: {count}."))),
     );
     events.extend(detail.asked_at.map(|at| event(at, "plain", "An operator had the provider asked again")));
     let waits = |record: &ResolutionRecord| {

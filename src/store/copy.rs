@@ -113,4 +113,6 @@ pub(super) const TABLES: &[CopiedTable] = &[
     CopiedTable::new("check_counts", "merchant, rules, id"),
     CopiedTable::new("complete_ids", "merchant, direction"),
     CopiedTable::new("actions", "id"),
+    CopiedTable::new("resolutions", "id"),
+    CopiedTable::new("contradictions", "transaction_id"),
 ];

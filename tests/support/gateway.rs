@@ -248,6 +248,11 @@ impl Gateway {
         Some((status, body))
     }
 
+    /// Sends a whole request to the admin listener: the `Location` of the reply.
+    pub fn admin_head(&self, request: &str) -> Option<String> {
+        self.admin_reply(request)?.1
+    }
+
     /// Sends a whole request to the admin listener: status, `Location` and body.
     fn admin_reply(&self, request: &str) -> Option<(u16, Option<String>, String)> {
         let mut socket = TcpStream::connect(self.admin).ok()?;

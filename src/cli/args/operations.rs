@@ -14,12 +14,14 @@ pub enum Operations {
     /// Show an operation and its timeline
     Show(ShowOperation),
     /// Have the provider of a pending operation asked again
+    #[command(after_help = ASK_EXAMPLES)]
     Ask(OperationArg),
     /// Set the result of a pending operation
     Resolve(ResolveOperation),
     /// Confirm a result that another operator set
     Confirm(ConfirmOperation),
     /// Acknowledge a report that contradicts an operation's result
+    #[command(after_help = ACKNOWLEDGE_EXAMPLES)]
     Acknowledge(OperationArg),
 }
 
@@ -28,7 +30,20 @@ Examples:
   paybridge operations list --status PENDING --merchant demo
   paybridge operations list --attention
   paybridge operations show 4823916530237440
-  paybridge operations resolve 4823916530237440 --status FAILED --reason 'not in the statement of 2026-11-24'";
+  paybridge operations resolve 4823916530237440 --status FAILED --reason 'not in the statement'";
+
+const ASK_EXAMPLES: &str = "\
+A running gateway calls the provider within a second, under the same id. Exits with 1 if the operation has its result, or \
+its provider was asked less than ten seconds ago.
+
+Examples:
+  paybridge operations ask 4823916530237440";
+
+const ACKNOWLEDGE_EXAMPLES: &str = "\
+The result stays as it is. Exits with 1 if there is no such report.
+
+Examples:
+  paybridge operations acknowledge 4823916530237440";
 
 /// `paybridge operations list`.
 #[derive(Debug, Args)]
@@ -98,8 +113,8 @@ impl ListOperations {
 }
 
 const LIST_EXAMPLES: &str = "\
-Reads the store that the rules name, even while a gateway uses it. What takes over two seconds ends with 1, and says \
-what to narrow.
+Reads the store that the rules name, even while a gateway uses it. A search that takes over two seconds \
+ends with 1, and says what to narrow.
 
 Examples:
   paybridge operations list --status FAILED --created-from 2026-11-24 --created-to 2026-11-25
@@ -108,6 +123,7 @@ Examples:
 
 /// `paybridge operations show`.
 #[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
 pub struct ShowOperation {
     /// The rules directory.
     #[command(flatten)]
@@ -119,6 +135,11 @@ pub struct ShowOperation {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
 }
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  paybridge operations show 4823916530237440
+  paybridge operations show 4823916530237440 --format json | jq '.timeline[-1]'";
 
 /// An operation to act on.
 #[derive(Debug, Args)]
@@ -147,14 +168,15 @@ pub struct ResolveOperation {
 }
 
 const RESOLVE_EXAMPLES: &str = "\
-Sets the result as a report of the provider does: the merchant is called back. It cannot be undone. Where \
-admin.second_operator is set, results are set in the console alone, and the command ends with 1.
+Sets the result as a report of the provider does: the merchant is called back. It cannot be undone. \
+Where admin.second_operator is set, results are set in the console alone, and the command ends with 1.
 
 Examples:
-  paybridge operations resolve 4823916530237440 --status SUCCESS --reason 'paid by statement 2026-11-24'";
+  paybridge operations resolve 4823916530237440 --status SUCCESS --reason 'in the statement'";
 
 /// `paybridge operations confirm`.
 #[derive(Debug, Args)]
+#[command(after_help = CONFIRM_EXAMPLES)]
 pub struct ConfirmOperation {
     /// The operation.
     #[command(flatten)]
@@ -163,6 +185,13 @@ pub struct ConfirmOperation {
     #[arg(long, value_name = "NUMBER")]
     pub resolution: String,
 }
+
+const CONFIRM_EXAMPLES: &str = "\
+The number is that of the resolution, as `show` has it. Where admin.second_operator is set, results are confirmed in \
+the console alone, and the command ends with 1.
+
+Examples:
+  paybridge operations confirm 4823916530237440 --resolution 4823916534431744";
 
 fn limit(text: &str) -> Result<usize, String> {
     let limit = text.parse().ok().filter(|limit| (1..=MAX_OPERATIONS).contains(limit));

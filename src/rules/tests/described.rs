@@ -92,7 +92,7 @@ const WHOLE: [(FileKind, &str); 6] = [
 const WHOLE_GATEWAY: &str = r#"
 server = { listen = "127.0.0.1:1", public_url = "https://pay.example", shutdown_grace = "1s", drain_delay = "1s" }
 tls = { certificate = "../a.pem", key = "../a.key", generate = false }
-admin = { listen = "127.0.0.1:2", token = "token-of-16-or-more", tls = true, plain = true, hosts = ["console.example"], read_only = true, users = [{ name = "ada", role = "viewer", token = "ada-of-16-or-more" }] }
+admin = { listen = "127.0.0.1:2", token = "token-of-16-or-more", tls = true, plain = true, hosts = ["console.example"], read_only = true, second_operator = true, users = [{ name = "ada", role = "operator", token = "ada-of-16-or-more" }, { name = "bob", role = "operator", token = "bob-of-16-or-more" }] }
 store = { url = "sqlite:../x.db", connections = 9, keys = ["file:../x.key"] }
 pages = { secret = ["p", "q"], link_lifetime = "1m", return_lifetime = "1d", language = "en", name = "P", color = '#0b5fff', logo = "logo.svg" }
 [engine]
@@ -181,6 +181,7 @@ payout = { operations_per_day = 1, amount_per_day = "1" }
 [provider]
 kind = "sandbox"
 delay = "0s"
+expected_within = "1d"
 "#;
 
 const WHOLE_HTTP_SHOP: &str = r#"
@@ -195,6 +196,7 @@ timeout = "1s"
 first_retry = "1s"
 max_retry = "1m"
 give_up_after = "1d"
+expected_within = { payin = "2d", payout = "1d" }
 "#;
 
 const WHOLE_DIALECT: &str = r#"

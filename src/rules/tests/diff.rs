@@ -42,6 +42,7 @@ const CHOICES: Choices = &[
     (GATEWAY, "admin.tls", &["", "false", "true"]),
     (GATEWAY, "admin.plain", &["", "false", "true"]),
     (GATEWAY, "admin.read_only", &["", "false", "true"]),
+    (GATEWAY, "admin.second_operator", &["", "false"]),
     (
         GATEWAY,
         "admin.users",

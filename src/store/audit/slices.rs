@@ -122,7 +122,7 @@ fn found<R>(row: &dyn Columns, read: fn(&dyn Columns) -> Result<R, CorruptRow>) 
 /// Operations from a number on, each with its related rows.
 const OPERATIONS: Sql = sql!(select_operations!(
     ", EXISTS (SELECT 1 FROM callbacks WHERE callbacks.key = transaction_id), \
-     EXISTS (SELECT 1 FROM tasks WHERE tasks.kind = 0 AND tasks.key = transaction_id), \
+     EXISTS (SELECT 1 FROM tasks WHERE tasks.kind IN (0, 2, 3, 4) AND tasks.key = transaction_id), \
      (SELECT p.sealed FROM preparations p WHERE p.transaction_id = operations.transaction_id), \
      counted_day IS NOT NULL, coalesce(finished_at <= (SELECT until FROM forgotten), false) \
      FROM operations LEFT JOIN contexts ON id = context WHERE transaction_id >= ?1 ORDER BY transaction_id LIMIT 500"
@@ -205,7 +205,7 @@ const ORPHANS: Sql = sql!(
 );
 
 /// References to rows that do not exist.
-const MISSING: [(&str, &str, Sql); 5] = [
+const MISSING: [(&str, &str, Sql); 7] = [
     (
         "the context of operation",
         "is named",
@@ -234,15 +234,31 @@ const MISSING: [(&str, &str, Sql); 5] = [
         "operation",
         "has a provider job",
         sql!(
-            "SELECT key FROM tasks t WHERE kind = 0 AND NOT EXISTS \
+            "SELECT key FROM tasks t WHERE kind IN (0, 2, 3, 4) AND NOT EXISTS \
              (SELECT 1 FROM operations o WHERE o.transaction_id = t.key) LIMIT 100"
+        ),
+    ),
+    (
+        "operation",
+        "has a resolution",
+        sql!(
+            "SELECT transaction_id FROM resolutions r WHERE NOT EXISTS \
+             (SELECT 1 FROM operations o WHERE o.transaction_id = r.transaction_id) LIMIT 100"
+        ),
+    ),
+    (
+        "operation",
+        "has a contradicting report",
+        sql!(
+            "SELECT transaction_id FROM contradictions c WHERE NOT EXISTS \
+             (SELECT 1 FROM operations o WHERE o.transaction_id = c.transaction_id) LIMIT 100"
         ),
     ),
     (
         "callback",
         "has a task",
         sql!(
-            "SELECT key FROM tasks t WHERE kind <> 0 AND NOT EXISTS \
+            "SELECT key FROM tasks t WHERE kind NOT IN (0, 2, 3, 4) AND NOT EXISTS \
              (SELECT 1 FROM callbacks c WHERE c.key = t.key AND t.kind = 1) LIMIT 100"
         ),
     ),

@@ -1,6 +1,7 @@
 //! HTTP providers from outside: a gateway process beside the stub of a provider, which is run as it is, and beside one that
 //! behaves as badly as providers do.
 
+mod operators;
 pub mod scripted;
 mod stub;
 mod together;

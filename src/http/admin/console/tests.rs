@@ -226,7 +226,7 @@ fn every_text_of_a_view_is_shown() {
         ),
         (
             "operation",
-            vec!["411111••••••1111", "reference p-81723", "10.0 s", "Of 1137 attempts, the last 20 are kept"],
+            vec!["411111••••••1111", "paid by statement", "10.0 s", "Of 1137 attempts, the last 20 are kept"],
         ),
         ("callback", vec!["https://shop.example:443", "804120000017", "HTTP 503", "10.0 s", "12 attempts"]),
         ("sample", vec!["sample_5f3a", "no key with a v1 secret", "https://acme.example:443", "no answer"]),
@@ -275,7 +275,10 @@ fn only_those_who_may_act_have_forms_that_act() {
         assert!(operator.iter().any(|known| known == action), "{action} of {operator:?}");
     }
     assert!(operator.iter().any(|action| action.starts_with("/callbacks/cb_") && action.ends_with("/resend")));
-    assert_eq!(operator.len(), all.len() + 1);
+    for ending in ["/ask", "/resolve", "/confirm", "/acknowledge"] {
+        assert!(operator.iter().any(|action| action.starts_with("/operations/") && action.ends_with(ending)));
+    }
+    assert_eq!(operator.len(), all.len() + 5);
     for chrome in [PLAIN.viewer(), Chrome { is_read_only: true, ..PLAIN.chrome() }] {
         assert_eq!(actions(&chrome), ["/explain", "/sign-in", "/sign-out"]);
     }

@@ -4,9 +4,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::*;
+use crate::clock::SystemRandomness;
 use crate::domain::{Amount, CustomerAccountId, FailureCause, Kind, Operation, Preparation, State, Status, UnixDay};
 use crate::store::conformance::{audited, reported};
-use crate::store::{CallbackSubject, CreateOutcome, DailyLimit, InsertOutcome, JobEnd, Reservations, ResultSource};
+use crate::store::{
+    AskOutcome, CallbackSubject, ConfirmOutcome, CreateOutcome, DailyLimit, InsertOutcome, JobEnd, NewResolution,
+    Reservations, ResolutionId, ResolveOutcome, ResultSource,
+};
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 const CURRENCIES: [&str; 2] = ["EUR", "USD"];
@@ -32,6 +36,9 @@ impl Chance {
     }
 }
 
+/// The operators of histories.
+const OPERATORS: [&str; 2] = ["ada", "bob"];
+
 type OrderName = (String, Direction, String);
 type CustomerDay = (UnixDay, String, Direction, i64);
 
@@ -44,6 +51,8 @@ struct Model {
     orders: HashMap<OrderName, TransactionId>,
     reserved: HashSet<OrderName>,
     reported: HashSet<TransactionId>,
+    /// The resolution of an operation that waits, with its user and its result.
+    waiting: HashMap<TransactionId, (ResolutionId, &'static str, Outcome)>,
 }
 
 impl Model {
@@ -243,12 +252,16 @@ impl History {
     async fn step(&mut self) {
         let fails = self.chance.one_in(12);
         self.faults.failing_commits(fails);
-        match self.chance.below(22) {
+        match self.chance.below(28) {
             0..10 => self.create(fails).await,
             10..17 => self.complete(fails).await,
             17 => self.reserve(fails).await,
             18 => self.prepare(fails).await,
             19 | 20 => self.open_ledger(fails).await,
+            21 | 22 => self.resolve(fails).await,
+            23 | 24 => self.confirm(fails).await,
+            25 => self.ask(fails).await,
+            26 => self.end_job(fails).await,
             _ => self.reopen(),
         }
         if fails {
@@ -279,6 +292,74 @@ impl History {
         match self.store().complete(id, outcome.clone(), ResultSource::PROVIDER, NOW).await {
             Ok(completed) => assert_eq!(completed, self.model.complete(id, outcome, NOW)),
             Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    async fn resolve(&mut self, fails: bool) {
+        let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
+        let outcome = if self.chance.one_in(2) { Outcome::Failed } else { Outcome::Success { payer: None } };
+        let (user, needs_confirmation) = (self.chance.of(&OPERATORS), self.chance.one_in(2));
+        let number = ResolutionId::draw(NOW, &SystemRandomness::default());
+        let new = NewResolution {
+            id: number,
+            transaction_id: id,
+            outcome: outcome.clone(),
+            reason: "by the statement".into(),
+            user: user.into(),
+            at: NOW,
+            needs_confirmation,
+        };
+        let state = self.model.operations[&id].0.state.clone();
+        match self.store().resolve(new).await {
+            Ok(resolved) if state != State::Pending => assert_eq!(resolved, ResolveOutcome::Finished(state.status())),
+            Ok(resolved) if needs_confirmation => {
+                assert_eq!(resolved, ResolveOutcome::Waits);
+                self.model.waiting.insert(id, (number, user, outcome));
+            }
+            Ok(resolved) => {
+                assert_eq!(resolved, ResolveOutcome::Resolved);
+                assert_eq!(self.model.complete(id, outcome, NOW), CompletionOutcome::Completed);
+            }
+            Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    async fn confirm(&mut self, fails: bool) {
+        let Some(id) = self.model.waiting.keys().min().copied() else { return };
+        let (number, maker, outcome) = self.model.waiting[&id].clone();
+        let user = self.chance.of(&OPERATORS);
+        let state = self.model.operations[&id].0.state.clone();
+        match self.store().confirm(id, number, user.into(), None, NOW).await {
+            Ok(confirmed) if state != State::Pending => {
+                assert_eq!(confirmed, ConfirmOutcome::Finished(state.status()), "a result made it void");
+                self.model.waiting.remove(&id);
+            }
+            Ok(confirmed) if user == maker => assert_eq!(confirmed, ConfirmOutcome::SameOperator),
+            Ok(confirmed) => {
+                assert_eq!(self.model.complete(id, outcome, NOW), CompletionOutcome::Completed);
+                let status = self.model.operations[&id].0.state.status();
+                assert_eq!(confirmed, ConfirmOutcome::Resolved(status));
+                self.model.waiting.remove(&id);
+            }
+            Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    async fn ask(&mut self, fails: bool) {
+        let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
+        let state = &self.model.operations[&id].0.state;
+        match self.store().ask_again(id, NOW).await {
+            Ok(asked) if *state != State::Pending => assert_eq!(asked, AskOutcome::Finished(state.status())),
+            Ok(asked) => assert_eq!(asked, AskOutcome::Due),
+            Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    async fn end_job(&mut self, fails: bool) {
+        let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
+        let end = self.chance.of(&[JobEnd::ReportAwaited, JobEnd::CustomerAwaited, JobEnd::GivenUp]);
+        if let Err(error) = self.store().end_provider_job(id, end, NOW).await {
+            assert!(fails, "{error}");
         }
     }
 

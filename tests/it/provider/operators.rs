@@ -1,0 +1,165 @@
+//! What operators do about operations whose provider does not report: find them, read why, ask again, set the result.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::scripted::{Play, Scripted};
+use super::{becomes, counted, payin, payout, report, rules, status};
+use crate::support::{Gateway, Rules, eventually, text};
+
+const ADA: &str = "ada-is-an-operator-7";
+const BOB: &str = "bob-is-an-operator-8";
+const GIVEN_UP: &str = r#"paybridge_provider_jobs_total{outcome="given_up"}"#;
+
+/// Asks the API, as a user or nobody.
+fn api(gateway: &Gateway, line: &str, token: &str, body: &str) -> (u16, Value) {
+    let (host, length) = (gateway.admin, body.len());
+    let user = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+    let request =
+        format!("{line} HTTP/1.1\r\nHost: {host}\r\n{user}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+    let (status, body) = gateway.admin_request(&request).expect("a reply");
+    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+}
+
+fn listed(gateway: &Gateway, query: &str) -> Vec<Value> {
+    let (status, list) = api(gateway, &format!("GET /api/operations?{query}"), "", "");
+    assert_eq!(status, 200, "{list}");
+    list["operations"].as_array().unwrap().clone()
+}
+
+fn shown(gateway: &Gateway, id: &str, token: &str) -> Value {
+    let (status, found) = api(gateway, &format!("GET /api/operations/{id}"), token, "");
+    assert_eq!(status, 200, "{found}");
+    found
+}
+
+fn resolve(gateway: &Gateway, id: &str, token: &str, status: &str) -> (u16, Value) {
+    let body = json!({ "status": status, "reason": "by the statement" }).to_string();
+    api(gateway, &format!("POST /api/operations/{id}/resolve"), token, &body)
+}
+
+/// Rules whose provider is given up soon.
+fn impatient(url: &str) -> Rules {
+    rules(url, "timeout = \"1s\"\ngive_up_after = \"300ms\"\nexpected_within = \"1ms\"")
+}
+
+#[tokio::test]
+async fn an_operation_given_up_is_found_asked_again_and_resolved() {
+    let provider = Scripted::start(|_, _| Play::Bytes(Vec::new())).await;
+    let gateway = Gateway::start(&impatient(&provider.url()));
+    let id = payout(&gateway, "o-1", "5.10").await;
+    let other = payout(&gateway, "o-2", "6.10").await;
+    counted(&gateway, GIVEN_UP, 2).await;
+    let attention: BTreeSet<_> =
+        listed(&gateway, "attention=true").iter().map(|one| text(one, "transaction_id").to_owned()).collect();
+    assert_eq!(attention, BTreeSet::from([id.clone(), other.clone()]));
+    assert_eq!(shown(&gateway, &id, "")["waits_for"], "operator");
+
+    let before = provider.asked(&id).len();
+    let ask = format!("POST /api/operations/{id}/ask");
+    assert_eq!(api(&gateway, &ask, "", "").0, 200);
+    assert_eq!(api(&gateway, &ask, "", "").0, 429, "a moment ago");
+    counted(&gateway, GIVEN_UP, 3).await;
+    assert!(provider.asked(&id).len() > before, "it was asked anew");
+
+    assert_eq!(resolve(&gateway, &id, "", "SUCCESS").0, 200);
+    assert_eq!(status(&gateway, &id).await, "SUCCESS");
+    let (code, refused) = resolve(&gateway, &id, "", "FAILED");
+    assert!(code == 409 && refused.to_string().contains("SUCCESS"), "{refused}");
+    assert_eq!(api(&gateway, &ask, "", "").0, 409);
+    assert_eq!(resolve(&gateway, &other, "", "FAILED").0, 200);
+    assert_eq!(shown(&gateway, &other, "")["cause"], "operator");
+    assert_eq!(listed(&gateway, "attention=true").len(), 0);
+    assert_eq!(resolve(&gateway, "1", "", "FAILED").0, 404);
+
+    // The provider finds out later.
+    report(&gateway, &id, json!({ "status": "SUCCESS" })).await.expect(200);
+    report(&gateway, &other, json!({ "status": "SUCCESS" })).await.expect(409);
+    assert_eq!(listed(&gateway, "attention=true")[0]["transaction_id"], other.as_str());
+    let acknowledge = format!("POST /api/operations/{other}/acknowledge");
+    assert_eq!(api(&gateway, &acknowledge, "", "").0, 200);
+    assert_eq!(api(&gateway, &acknowledge, "", "").0, 409);
+    assert_eq!(listed(&gateway, "attention=true").len(), 0);
+    let (_, trail) = gateway.admin_get("/audit").unwrap();
+    for action in ["operations.ask", "operations.resolve", "operations.acknowledge"] {
+        assert!(trail.contains(action), "{action}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_says_why_it_refused() {
+    let failed = r#"{"status":"FAILED","code":"51","message":"no funds on 4111 1111 1111 1111\u0007"}"#;
+    let provider = Scripted::start(move |_, _| Play::Say(failed)).await;
+    let gateway = Gateway::start(&rules(&provider.url(), ""));
+    let id = payout(&gateway, "o-1", "5.10").await;
+    becomes(&gateway, &id, "FAILED").await;
+    let found = shown(&gateway, &id, "");
+    assert_eq!((&found["cause"], &found["cause_code"]), (&json!("provider"), &json!("51")));
+    let words = text(&found, "cause_text");
+    assert!(words.starts_with("no funds on ") && !words.contains("1111 1111") && !words.contains('\u{7}'), "{words}");
+    for page in ["/operations?status=FAILED".to_owned(), format!("/operations/{id}")] {
+        let (code, page) = gateway.admin_get(&page).unwrap();
+        assert!(code == 200 && page.contains("no funds on"), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn another_operator_confirms_a_resolution() {
+    let provider = Scripted::start(|_, _| Play::Say(r#"{"status":"PENDING"}"#)).await;
+    let user = |name: &str, token: &str| format!("{{ name = \"{name}\", role = \"operator\", token = \"{token}\" }}");
+    let users = format!("users = [{}, {}]", user("ada", ADA), user("bob", BOB));
+    let keys = format!("second_operator = true\ntoken = \"token-of-the-process\"\n{users}");
+    let gateway = Gateway::start(&rules(&provider.url(), "").with("admin", &keys));
+    let id = payout(&gateway, "o-1", "5.10").await;
+    eventually("it waits for a report", async || {
+        (shown(&gateway, &id, ADA)["waits_for"] == "provider_report").then_some(())
+    })
+    .await;
+    assert_eq!(resolve(&gateway, &id, "token-of-the-process", "FAILED").0, 403, "of nobody in particular");
+    let (code, waits) = resolve(&gateway, &id, ADA, "FAILED");
+    assert_eq!(code, 202, "{waits}");
+    assert_eq!(shown(&gateway, &id, ADA)["waits_for"], "confirmation");
+    assert_eq!(status(&gateway, &id).await, "PENDING");
+    let confirm = |token: &str, body: &Value| {
+        api(&gateway, &format!("POST /api/operations/{id}/confirm"), token, &body.to_string())
+    };
+    assert_eq!(confirm(BOB, &json!({ "resolution": "5" })).0, 409, "another one waits");
+    assert_eq!(confirm(BOB, &json!({})).0, 400);
+    assert_eq!(confirm(ADA, &waits).0, 403);
+    assert_eq!(confirm(BOB, &waits).0, 200);
+    assert_eq!(status(&gateway, &id).await, "FAILED");
+    assert_eq!(confirm(BOB, &waits).0, 200, "the confirmation of the same operator is repeated");
+    let (_, trail) = api(&gateway, &format!("GET /api/operations/{id}"), ADA, "");
+    assert!(trail.to_string().contains("FAILED by ada, confirmed by bob"), "{trail}");
+}
+
+#[tokio::test]
+async fn an_id_leads_to_its_page_and_the_list_has_pages() {
+    let provider = Scripted::start(|_, _| Play::Say(r#"{"status":"PENDING"}"#)).await;
+    let gateway = Gateway::start(&rules(&provider.url(), ""));
+    let mut ids = Vec::new();
+    for number in 0..5 {
+        ids.push(payin(&gateway, &format!("o-{number}"), "5.10").await);
+    }
+    ids.reverse();
+    let (mut found, mut query) = (Vec::new(), "merchant=acme&status=PENDING&limit=2".to_owned());
+    loop {
+        let (_, list) = api(&gateway, &format!("GET /api/operations?{query}"), "", "");
+        found.extend(list["operations"].as_array().unwrap().iter().map(|one| text(one, "transaction_id").to_owned()));
+        let Some(next) = list["next"].as_str() else { break };
+        query = format!("merchant=acme&status=PENDING&limit=2&after={next}");
+    }
+    assert_eq!(found, ids, "the newest first, each once");
+    assert_eq!(listed(&gateway, "order_id=o-3")[0]["transaction_id"], ids[1].as_str());
+    for wrong in ["limit=0", "limit=201", "status=pending", "created_from=soon", "attention=false", "x=1"] {
+        assert_eq!(api(&gateway, &format!("GET /api/operations?{wrong}"), "", "").0, 400, "{wrong}");
+    }
+    let location = |q: &str| {
+        let head = format!("GET /search?q={q} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin);
+        gateway.admin_head(&head)
+    };
+    assert_eq!(location(&ids[0]).unwrap(), format!("/operations/{}", ids[0]));
+    assert_eq!(location("o-2").unwrap(), format!("/operations/{}", ids[2]));
+    assert_eq!(location("nothing").unwrap(), "/operations?order_id=nothing");
+}
