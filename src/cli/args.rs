@@ -3,12 +3,14 @@
 mod callbacks;
 mod common;
 mod operations;
+mod export;
 mod readiness;
 mod store;
 
 pub use callbacks::{Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
 pub use common::{Format, InterfaceArg, Rules};
 pub use operations::{ConfirmOperation, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation};
+pub use export::{ExportArgs, ExportFormat, Period};
 pub use readiness::ReadinessArgs;
 pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
@@ -75,6 +77,8 @@ pub enum Command {
     /// List and show operations, and do what operators do about them
     #[command(subcommand)]
     Operations(Operations),
+    /// Write operations, ledger entries, callbacks or the audit trail out, as CSV or JSON lines
+    Export(ExportArgs),
     /// Check, rekey, back up or copy the store
     #[command(subcommand)]
     Store(StoreCommand),

@@ -8,6 +8,7 @@ pub mod check;
 mod columns;
 pub mod demo;
 pub mod diff;
+mod export;
 pub mod import_ids;
 pub mod input;
 pub mod lines;
@@ -17,6 +18,7 @@ pub mod operations;
 mod outcome;
 pub mod progress;
 pub mod readiness;
+mod rows;
 pub mod schema;
 pub mod serve;
 pub mod sign;
@@ -78,6 +80,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         Command::Readiness(args) => readiness::run(&args, out, err),
         Command::Callbacks(args) => callbacks::run(&args, out, err),
         Command::Operations(args) => operations::run(&args, out, err),
+        Command::Export(args) => export::run(&args, out, err),
         Command::Store(args) => store::run(&args, out, err),
         Command::Schema(args) => Ok(schema::run(args.kind, out)?),
         Command::Completions { shell } => {

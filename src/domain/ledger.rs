@@ -22,6 +22,17 @@ pub enum LedgerAccount {
 impl LedgerAccount {
     /// All accounts.
     pub const ALL: [Self; 4] = [Self::Outside, Self::Opening, Self::Available, Self::Held];
+
+    /// Returns its name, as exports show it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Outside => "outside",
+            Self::Opening => "opening",
+            Self::Available => "available",
+            Self::Held => "held",
+        }
+    }
 }
 
 /// Why money moves between two accounts. An operation has at most one posting of each kind.
@@ -40,6 +51,21 @@ pub enum Posting {
 }
 
 impl Posting {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Opened, Self::Credited, Self::Held, Self::Taken, Self::Released];
+
+    /// Returns its name, as exports show it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Opened => "opened",
+            Self::Credited => "credited",
+            Self::Held => "held",
+            Self::Taken => "taken",
+            Self::Released => "released",
+        }
+    }
+
     /// Returns what is posted when an operation is created with this status.
     #[must_use]
     pub const fn of_creation(direction: Direction, status: Status) -> &'static [Self] {
@@ -123,7 +149,7 @@ mod tests {
 
     #[test]
     fn money_goes_from_one_account_to_another() {
-        for posting in [Posting::Opened, Posting::Credited, Posting::Held, Posting::Taken, Posting::Released] {
+        for posting in Posting::ALL {
             let (from, to) = posting.from_to();
             assert_ne!(from, to, "{posting:?}");
         }

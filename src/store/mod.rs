@@ -4,7 +4,8 @@
 //! ```text
 //! create, complete, homes, usage,       each transaction and read, with its statements, written once for both databases
 //! callbacks, outbox, journal, tasks,
-//! lookups, pages, checks, trail, audit
+//! lookups, pages, export, checks,
+//! trail, audit
 //! sql                                   what the SQL of both has in common: a text, its parameters, the columns of a row
 //! transaction                           the few statements that each database has its own
 //! operations, jobs                      the trait Store, and the queue of providers' jobs; each trait is implemented once, for
@@ -30,6 +31,7 @@ mod complete;
 mod conformance;
 mod copy;
 mod create;
+mod export;
 mod format;
 mod homes;
 mod jobs;
@@ -64,6 +66,7 @@ pub use copy::CopyError;
 pub use create::OpeningBalances;
 pub use homes::{FoundHome, HomeClaim, OrderHome, OrderHomes};
 pub use jobs::{AskOutcome, Claim, JobEnd, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
+pub use export::{ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, Exports};
 pub use journal::{
     Backlog, EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, Unanswered,

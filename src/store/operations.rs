@@ -8,7 +8,7 @@ use super::rows::operation::NewRow;
 use super::rows::preparation;
 use super::sql::{Sql, Transaction as _, sql};
 use super::{
-    Audit, AuditProgress, AuditTrail, CheckCounts, CompletionOutcome, CreateOutcome, InsertOutcome, JobEnd, Journal,
+    Audit, AuditProgress, AuditTrail, CheckCounts, CompletionOutcome, CreateOutcome, Exports, InsertOutcome, JobEnd, Journal,
     NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs, Resolutions, ResultSource,
     StoreFuture, create, lookups,
 };
@@ -28,6 +28,7 @@ pub trait Store:
     + Outbox
     + CheckCounts
     + AuditTrail
+    + Exports
     + Send
     + Sync
     + 'static

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::sql::{Columns, CorruptRow, Parameter, Sql, Transaction, params, sql};
 use crate::clock::Random;
-use crate::domain::{TransactionId, UnixMillis};
+use crate::domain::{MerchantId, TransactionId, UnixMillis};
 use crate::telemetry::without_cards;
 
 /// The id of an action; ascends with time.
@@ -183,6 +183,8 @@ impl ActionRecord {
     pub const IMPORT_IDS: &str = "ids.import";
     /// The kind of action that sends a sample to a receiver.
     pub const SAMPLE: &str = "callbacks.sample";
+    /// The kind of action that writes rows of the store out.
+    pub const EXPORT: &str = "export";
     /// The kind of action that loads the rules from disk.
     pub const RELOAD: &str = "rules.reload";
     /// The kind of action that has a provider asked again.
@@ -206,6 +208,13 @@ impl ActionRecord {
     pub const MAX_OUTCOME: usize = 1024;
     /// The most parameters.
     pub const MAX_PARAMETERS: usize = 16;
+
+    /// Reports whether the action's target, or its parameter of that name, is this merchant.
+    pub(super) fn names_merchant(&self, merchant: &MerchantId) -> bool {
+        let parameters: BTreeMap<String, String> = serde_json::from_str(&self.parameters).unwrap_or_default();
+        let named = parameters.get("merchant").map(String::as_str);
+        *self.target == *merchant.as_str() || named == Some(merchant.as_str())
+    }
 }
 
 /// Serializes stored JSON as an object instead of a string.
@@ -315,9 +324,10 @@ macro_rules! select_actions {
         )
     };
 }
+pub(super) use select_actions;
 
 impl ActionRecord {
-    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+    pub(super) fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
         Ok(Self {
             id: ActionId(row.get(0)?),
             at: row.get(1)?,

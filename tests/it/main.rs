@@ -22,6 +22,7 @@ mod contract;
 mod corpus;
 mod dialects;
 mod documents;
+mod export;
 mod fields;
 mod golden;
 mod hangups;

@@ -6,6 +6,7 @@ mod checks;
 mod complete;
 mod create;
 pub(super) mod damage;
+mod export;
 mod history;
 mod jobs;
 mod journal;
@@ -36,6 +37,7 @@ pub(super) use callbacks::*;
 pub(super) use checks::*;
 pub(super) use complete::*;
 pub(super) use create::*;
+pub(super) use export::*;
 pub(super) use history::*;
 pub(super) use jobs::*;
 pub(super) use journal::*;
@@ -179,6 +181,9 @@ macro_rules! conformance {
             texts_of_an_action_are_bounded,
             a_form_acts_once,
             lists_of_actions_are_exact,
+            an_export_reads_every_operation_once,
+            entries_are_exported_by_their_posting,
+            callbacks_and_actions_are_exported,
             a_closed_trail_is_unavailable,
             a_closed_outbox_is_unavailable,
             a_closed_journal_is_unavailable,

@@ -138,18 +138,30 @@ async fn of_orders<T: Transaction>(
     Ok(found.into_iter().flatten().filter(is_wanted).map(|(place, _)| place).collect())
 }
 
-/// A callback with its task and its subject.
-pub(in crate::store) const RECORD: Sql = sql!(
-    "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, coalesce(t.due_at, c.queued_at), \
-     coalesce(t.state, 0), c.tries, c.last_status, c.last_error, coalesce(x.direction, j.direction), \
-     coalesce(o.order_id, j.order_id), coalesce(o.callback_url, j.v1_callback_url), x.origin, j.transaction_id \
-     FROM callbacks c LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key \
-     LEFT JOIN operations o ON o.transaction_id = c.key LEFT JOIN contexts x ON x.id = o.context \
-     LEFT JOIN journal j ON j.entry = -c.key WHERE c.key = ?1"
-);
+/// Selects callbacks, each with its task and its subject, in the order of [`record`]; the subject's shop follows.
+macro_rules! select_callbacks {
+    ($rest:literal) => {
+        concat!(
+            "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, coalesce(t.due_at, c.queued_at), \
+             coalesce(t.state, 0), c.tries, c.last_status, c.last_error, coalesce(x.direction, j.direction), \
+             coalesce(o.order_id, j.order_id), coalesce(o.callback_url, j.v1_callback_url), x.origin, \
+             j.transaction_id, coalesce(x.shop, j.shop) \
+             FROM callbacks c LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key \
+             LEFT JOIN operations o ON o.transaction_id = c.key LEFT JOIN contexts x ON x.id = o.context \
+             LEFT JOIN journal j ON j.entry = -c.key ",
+            $rest
+        )
+    };
+}
+pub(in crate::store) use select_callbacks;
+
+/// The column of the shop behind those of [`record`].
+pub(in crate::store) const SHOP_OF_CALLBACK: usize = 16;
+
+pub(in crate::store) const RECORD: Sql = sql!(select_callbacks!("WHERE c.key = ?1"));
 
 /// Decodes the record of a callback.
-fn record(row: &dyn Columns) -> Result<CallbackRecord, CorruptRow> {
+pub(in crate::store) fn record(row: &dyn Columns) -> Result<CallbackRecord, CorruptRow> {
     let subject = CallbackSubject::from_key(row.get(0)?).ok_or(CorruptRow::new("key"))?;
     let merchant = MerchantId::new(&row.get::<Box<str>>(2)?).or_corrupt("merchant")?;
     // The subject is missing.

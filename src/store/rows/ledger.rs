@@ -42,6 +42,16 @@ pub(in crate::store) const fn posting_number(posting: Posting) -> i64 {
     }
 }
 
+/// Returns the posting with this number; `None` if there is none.
+pub(in crate::store) fn posting_of(number: i64) -> Option<Posting> {
+    Posting::ALL.into_iter().find(|posting| posting_number(*posting) == number)
+}
+
+/// Returns the account with this number; `None` if there is none.
+pub(in crate::store) fn account_of(number: i64) -> Option<LedgerAccount> {
+    LedgerAccount::ALL.into_iter().find(|account| account_number(*account) == number)
+}
+
 pub(in crate::store) const fn account_number(account: LedgerAccount) -> i64 {
     match account {
         LedgerAccount::Outside => 0,
