@@ -5,6 +5,7 @@ mod common;
 mod operations;
 mod export;
 mod readiness;
+mod reconcile;
 mod store;
 
 pub use callbacks::{Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
@@ -12,6 +13,7 @@ pub use common::{Format, InterfaceArg, Rules};
 pub use operations::{ConfirmOperation, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation};
 pub use export::{ExportArgs, ExportFormat, Period};
 pub use readiness::ReadinessArgs;
+pub use reconcile::{ReconcileArgs, ReportFormat};
 pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
 use std::net::SocketAddr;
@@ -48,7 +50,8 @@ Examples, in a clone of the repository:
 
 Results go to standard output, messages to standard error.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 4 not ready (`readiness`).";
+Exit codes: 0 success, 1 failure, 2 wrong usage, 4 not ready (`readiness`) or different \
+(`reconcile`).";
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
@@ -79,6 +82,8 @@ pub enum Command {
     Operations(Operations),
     /// Write operations, ledger entries, callbacks or the audit trail out, as CSV or JSON lines
     Export(ExportArgs),
+    /// Compare a provider's statement with the operations of its shop
+    Reconcile(ReconcileArgs),
     /// Check, rekey, back up or copy the store
     #[command(subcommand)]
     Store(StoreCommand),

@@ -1,5 +1,5 @@
 //! The command line (contract section 12). Results go to stdout, messages to stderr; the exit code is 0 for success, 1
-//! for failure, 2 for wrong usage, 4 for a merchant that is not ready.
+//! for failure, 2 for wrong usage, 4 for a merchant that is not ready or a statement that differs.
 
 pub mod args;
 pub mod callbacks;
@@ -18,6 +18,7 @@ pub mod operations;
 mod outcome;
 pub mod progress;
 pub mod readiness;
+mod reconcile;
 mod rows;
 pub mod schema;
 pub mod serve;
@@ -81,6 +82,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         Command::Callbacks(args) => callbacks::run(&args, out, err),
         Command::Operations(args) => operations::run(&args, out, err),
         Command::Export(args) => export::run(&args, out, err),
+        Command::Reconcile(args) => reconcile::run(&args, out, err),
         Command::Store(args) => store::run(&args, out, err),
         Command::Schema(args) => Ok(schema::run(args.kind, out)?),
         Command::Completions { shell } => {

@@ -21,7 +21,7 @@ pub enum CliError {
     Failed(String),
     /// The arguments are wrong in a way that the parser cannot detect.
     Usage(String),
-    /// A merchant in the report is not ready.
+    /// A merchant in the report is not ready, or a statement differs.
     NotReady,
     /// The output could not be written.
     Output(io::Error),

@@ -18,6 +18,7 @@ mod merchant;
 mod pages;
 mod problems;
 mod raw;
+mod reconcile;
 mod reload;
 mod restart;
 mod ruleset;
@@ -50,6 +51,7 @@ pub(crate) use pages::built_in_pages;
 pub use pages::{Language, PageState, Pages, TextDirection};
 pub use problems::{Place, Problem, Problems, Severity};
 pub(crate) use raw::duration as read_span;
+pub use reconcile::{SkippedLines, StatementColumns, StatementEncoding, StatementKey, StatementRules};
 pub use reload::{CurrentRules, LiveRules, ReloadOutcome};
 
 pub use ruleset::{

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 
 use super::limits::AddressSet;
+use super::reconcile::StatementRules;
 use crate::domain::{
     AccountNumber, Amount, Currency, CustomerAccountId, Direction, InvalidValue, ProviderKind, Secrets, ShopCode,
 };
@@ -38,6 +39,8 @@ pub struct Shop {
     pub provider: ProviderRules,
     /// After which an operation needs attention.
     pub expected_within: ExpectedWithin,
+    /// How its provider's statement is read (`[reconcile]`).
+    pub reconcile: Option<StatementRules>,
 }
 
 impl Shop {

@@ -8,6 +8,7 @@
 use std::ops::RangeInclusive;
 
 use super::backend::{Backend, ReadKind};
+use super::lookups::{BY_ID, ORDER_ROW, OrderRow};
 use super::outbox::list::{SHOP_OF_CALLBACK, record, select_callbacks};
 use super::rows::ledger::{account_of, posting_of};
 use super::rows::operation::{StoredRow, select_operations};
@@ -15,7 +16,9 @@ use super::rows::{CorruptRow, OrCorrupt as _};
 use super::sql::{Columns, Parameter, Sql, Transaction as _, params, sql};
 use super::trail::select_actions;
 use super::{ActionRecord, CallbackRecord, StoreError, StoreFuture, Stored};
-use crate::domain::{Currency, LedgerAccount, MerchantId, OrderId, Posting, ShopCode, TransactionId, UnixMillis};
+use crate::domain::{
+    Currency, Direction, LedgerAccount, MerchantId, Operation, OrderId, Posting, ShopCode, TransactionId, UnixMillis,
+};
 
 /// What an export reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +111,16 @@ pub trait Exports: Send + Sync + 'static {
 
     /// Returns the first actions of these keys. Those of a merchant have it as their target or as a parameter.
     fn export_actions(&self, query: ExportQuery, keys: ExportKeys) -> StoreFuture<'_, ExportPage<ActionRecord>>;
+
+    /// Returns the operation of each id; `None` where there is none.
+    fn operations_by_ids(&self, ids: Vec<TransactionId>) -> StoreFuture<'_, Vec<Option<Operation>>>;
+
+    /// Returns the operation of each order; `None` where there is none.
+    fn operations_by_orders(&self, orders: Vec<OrderName>) -> StoreFuture<'_, Vec<Option<Operation>>>;
 }
+
+/// What names an order.
+pub type OrderName = (MerchantId, Direction, OrderId);
 
 impl<B: Backend> Exports for B {
     fn export_keys(&self, table: ExportTable, query: ExportQuery) -> StoreFuture<'_, Option<ExportKeys>> {
@@ -161,6 +173,38 @@ impl<B: Backend> Exports for B {
             Ok(page)
         })
     }
+
+    fn operations_by_ids(&self, ids: Vec<TransactionId>) -> StoreFuture<'_, Vec<Option<Operation>>> {
+        Box::pin(async move {
+            let found = self.read(ReadKind::Rows, async move |tx| {
+                let sets: Vec<_> = ids.iter().map(|id| params![*id]).collect();
+                tx.query_each(BY_ID, &sets, StoredRow::read).await
+            });
+            let found = found.await?.into_iter().map(|rows| decoded(self, rows.into_iter().next()));
+            found.collect()
+        })
+    }
+
+    fn operations_by_orders(&self, orders: Vec<OrderName>) -> StoreFuture<'_, Vec<Option<Operation>>> {
+        Box::pin(async move {
+            let key = self.vault().fingerprint_key();
+            let orders: Vec<_> =
+                orders.iter().map(|(merchant, direction, id)| key.order_key(merchant, *direction, id)).collect();
+            let found = self.read(ReadKind::Rows, async move |tx| {
+                let sets: Vec<_> = orders.iter().map(|order| params![order]).collect();
+                tx.query_each(ORDER_ROW, &sets, OrderRow::read).await
+            });
+            let operation = |rows: Vec<OrderRow>| match rows.into_iter().next() {
+                Some(OrderRow::Operation(row)) => decoded(self, Some(*row)),
+                Some(OrderRow::Free | OrderRow::Elsewhere) | None => Ok(None),
+            };
+            found.await?.into_iter().map(operation).collect()
+        })
+    }
+}
+
+fn decoded<B: Backend>(backend: &B, row: Option<StoredRow>) -> Result<Option<Operation>, StoreError> {
+    row.map(|row| row.decode(backend.vault()).map(|stored| stored.operation)).transpose()
 }
 
 /// The statements that read a table.

@@ -149,7 +149,7 @@ pub(super) enum OrderRow {
 }
 
 impl OrderRow {
-    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+    pub(super) fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
         match Home::of_columns(row.get(STORED_COLUMNS)?, row.get(STORED_COLUMNS + 1)?)? {
             Home::Operation(_) if row.integer(0)?.is_none() => Err(CorruptRow::new("ref")),
             Home::Operation(_) => Ok(Self::Operation(Box::new(StoredRow::read(row)?))),

@@ -66,7 +66,7 @@ pub use copy::CopyError;
 pub use create::OpeningBalances;
 pub use homes::{FoundHome, HomeClaim, OrderHome, OrderHomes};
 pub use jobs::{AskOutcome, Claim, JobEnd, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
-pub use export::{ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, Exports};
+pub use export::{ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, Exports, OrderName};
 pub use journal::{
     Backlog, EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, Unanswered,

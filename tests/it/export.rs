@@ -1,4 +1,5 @@
-//! `paybridge export`: rows of the store for other programs (contract section 14, "Export").
+//! `paybridge export` and `paybridge reconcile`: rows of the store for other programs, and the comparison with a
+//! provider's statement (contract section 14).
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
@@ -170,4 +171,32 @@ fn an_export_without_rows_says_why() {
     let ran = run(&gateway, &[&["export", "entries"], &ALWAYS[..]].concat());
     assert!(ran.code == Some(0) && ran.err.contains("the engine is remote"), "{}{}", ran.out, ran.err);
     assert_eq!(ran.out.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn a_statement_is_compared_beside_a_gateway() {
+    let reading = "[reconcile]\nkey = \"transaction_id\"\ndelimiter = \";\"\ndecimal = \",\"\n\
+                   columns = { key = \"Referenz\", amount = \"Betrag\", status = \"Status\" }\n\
+                   statuses = { SUCCESS = [\"bezahlt\"] }\nskip = { column = \"Referenz\", values = [\"Summe\"] }\n[provider]";
+    let gateway = Gateway::start(&Rules::default().edit("shops/card-eur.toml", "[provider]", reading));
+    let (one, two) = (paid(&gateway, "one").await, paid(&gateway, "two").await);
+    let amount = text(&rows(&gateway, &["operations"])[0], "amount").replace('.', ",");
+    let line = |reply: &Value| format!("{};-{amount};bezahlt;\r\n", text(reply, "transaction_id"));
+    let compared = |lines: &str, format: &str| {
+        let statement = format!("\u{feff}Referenz;Betrag;Status;\r\n{lines}Summe;1.234,50;;\r\n");
+        std::fs::write(gateway.root.path().join("statement.csv"), statement).unwrap();
+        let more = ["statement.csv", "--shop", "card-eur", "--format", format];
+        run(&gateway, &[&["reconcile"], &more[..], &ALWAYS].concat())
+    };
+    let same = compared(&(line(&one) + &line(&two)), "table");
+    assert_eq!((same.code, same.out.as_str()), (Some(0), ""), "{}", same.err);
+    let other = compared(&(line(&one) + &line(&one)), "json");
+    assert_eq!(other.code, Some(4), "{}", other.err);
+    let document: Value = serde_json::from_str(&other.out).unwrap();
+    assert!(other.out.starts_with(r#"{"counts":{"missing_here":0,"missing_there":1,"duplicate":1,"#), "{}", other.out);
+    assert_eq!(document["differences"][0]["line"], 3);
+    assert_eq!(text(&document["differences"][1], "order_id"), "two");
+    let wrong = compared(&line(&one).replace("bezahlt", ""), "csv");
+    assert!(wrong.code == Some(1) && wrong.err.contains("line 2: `Status` is empty"), "{}", wrong.err);
+    assert_eq!(wrong.out, "");
 }

@@ -15,6 +15,7 @@ mod page_texts;
 mod pages;
 mod pattern;
 mod provider;
+mod reconcile;
 mod routes;
 pub(super) mod secrets;
 mod shop;

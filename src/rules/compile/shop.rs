@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::provider::{RawProvider, expected_within};
+use super::reconcile::RawReconcile;
 use super::{Context, FileContext, ReadFile};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
 use crate::names::quoted;
@@ -45,6 +46,9 @@ raw_table! {
         checks: RawChecks = section,
         /// The system that moves the money.
         provider: RawProvider = required => OnChange::always(Refuses).checks_no_create(),
+        /// How the provider's statement is compared with the operations.
+        reconcile: RawReconcile
+            => OnChange::always(Neither).meaning("how `reconcile` reads a statement").checks_no_create(),
     }
 }
 
@@ -194,6 +198,7 @@ impl Context<'_> {
             _ => AccountRule::Any,
         });
         let provider = self.provider(context, &raw.provider);
+        let reconcile = self.reconcile(context, &raw.reconcile);
         let shop = Shop {
             code: code.clone(),
             name: raw.name.get().map_or_else(|| code.as_str().into(), |name| name.0.clone()),
@@ -214,6 +219,7 @@ impl Context<'_> {
             checks: checks(&raw.checks),
             provider: provider?,
             expected_within: expected_within(&raw.provider),
+            reconcile,
         };
         self.hash_shop(&shop, &document);
         Some(shop)

@@ -31,7 +31,8 @@ static DATABASE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i
 
 /// The keys that are named like secrets and hold none, each after its table, as the types of the rule files declare them.
 /// An API key is no secret either, but pages show it masked (contract section 13), and excerpts are on one.
-pub(in crate::rules) const NO_SECRETS: [(&str, &str); 2] = [("tls", "key"), ("signature", "api_key")];
+pub(in crate::rules) const NO_SECRETS: [(&str, &str); 4] =
+    [("tls", "key"), ("signature", "api_key"), ("reconcile", "key"), ("reconcile.columns", "key")];
 
 /// The tables with API keys, not all of whose keys are hidden.
 const KEYS_TABLE: &str = "api_keys";

@@ -182,6 +182,14 @@ payout = { operations_per_day = 1, amount_per_day = "1" }
 kind = "sandbox"
 delay = "0s"
 expected_within = "1d"
+[reconcile]
+key = "order_id"
+columns = { key = "a", amount = "b", currency = "c", status = "d", merchant = "e", direction = "f" }
+statuses = { SUCCESS = ["paid"], FAILED = ["declined"], PENDING = ["open"] }
+delimiter = "\t"
+decimal = ","
+encoding = "latin1"
+skip = { column = "a", values = ["Total", ""] }
 "#;
 
 const WHOLE_HTTP_SHOP: &str = r#"
@@ -404,6 +412,10 @@ fn written_defaults_change_nothing() {
 fn schemas_refuse_detectable_errors() {
     use FileKind::{Dialect, Gateway, Merchant, Shop};
     let shop = |more: &str| format!("currency = \"EUR\"\n{more}\n");
+    let statement = |keys: &str, more: &str| {
+        let columns = "columns = { key = \"a\", amount = \"b\" }";
+        shop(&format!("[provider]\nkind = \"sandbox\"\n[reconcile]\n{keys}\n{columns}\n{more}"))
+    };
     for (kind, text, place) in [
         (Gateway, "[server]\nlisen = \"127.0.0.1:1\"", "/server"),
         (Gateway, "[servers]", ""),
@@ -428,6 +440,14 @@ fn schemas_refuse_detectable_errors() {
         (Shop, "currency = \"EUR\"", ""),
         (Shop, &shop("[provider]"), "/provider"),
         (Shop, &shop("[provider]\nkind = \"sandbox\"\n[payout]\nbrowser_return = true"), "/payout"),
+        (Shop, &statement("", ""), "/reconcile"),
+        (Shop, &statement("key = \"id\"", ""), "/reconcile/key"),
+        (Shop, &statement("key = \"order_id\"\ndelimiter = \";;\"", ""), "/reconcile/delimiter"),
+        (Shop, &statement("key = \"order_id\"\ndelimiter = \".\"", ""), "/reconcile/delimiter"),
+        (Shop, &statement("key = \"order_id\"\ndecimal = \"'\"", ""), "/reconcile/decimal"),
+        (Shop, &statement("key = \"order_id\"\nencoding = \"utf-16\"", ""), "/reconcile/encoding"),
+        (Shop, &statement("key = \"order_id\"", "statuses = { PAID = [\"paid\"] }"), "/reconcile/statuses"),
+        (Shop, &statement("key = \"order_id\"", "skip = { column = \"a\" }"), "/reconcile/skip"),
         (Dialect, "[routes]\nbalances = \"GET /balance\"", "/routes"),
         (Dialect, "[statuses]\npending = \"a\"", "/statuses"),
     ] {

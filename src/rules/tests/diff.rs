@@ -138,6 +138,16 @@ const CHOICES: Choices = &[
     (SHOP_FILE, "payout.schema", &["", "\"a.json\"", "\"b.json\""]),
     (SHOP_FILE, "payout.account", &["", "\"card\"", "\"mobile\"", "{ pattern = \"^a$\" }", "{ pattern = '^a$' }"]),
     (SHOP_FILE, "provider.delay", &["", "\"1s\"", "\"1000ms\"", "\"2s\""]),
+    (
+        SHOP_FILE,
+        "reconcile",
+        &[
+            "",
+            "{ key = \"order_id\", columns = { key = \"a\", amount = \"b\" } }",
+            "{ columns = { amount = \"b\", key = \"a\" }, key = \"order_id\", delimiter = \",\", encoding = \"utf-8\" }",
+            "{ key = \"order_id\", columns = { key = \"a\", amount = \"b\" }, skip = { column = \"a\", values = [\"T\"] } }",
+        ],
+    ),
     (SHOP_FILE, "checks.refused_addresses", &["", "[]", "[\"10.0.0.0/25\", \"10.0.0.128/25\"]", "[\"10.0.0.0/24\"]"]),
     (SHOP_FILE, "checks.refused_accounts", &["", "[]", "[1, 2]", "[2, 1, 1]", "[3]"]),
     (SHOP_FILE, "checks.payin.operations_per_day", &["", "5", "6"]),
@@ -304,7 +314,7 @@ fn rule_set_text(rules: &Rules, set: &RuleSet) -> String {
     writeln!(text, "{:?} {:?} {:?} {directions:?} {:?}", shop.currency, shop.active, shop.payment_method, shop.account)
         .unwrap();
     let from = addresses(&shop.checks.refused_addresses);
-    writeln!(text, "{refused:?} {from} {limits:?} {:?}", shop.provider).unwrap();
+    writeln!(text, "{refused:?} {from} {limits:?} {:?} {:?}", shop.provider, shop.reconcile).unwrap();
     let merchant = &set.merchants["m"];
     writeln!(text, "{:?} {:?}", merchant.name, merchant.default_shop).unwrap();
     for code in ["s", "t"] {

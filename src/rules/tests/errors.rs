@@ -185,6 +185,15 @@ fn shop(text: &str, place: &str, message: &str) {
 
 #[test]
 fn shop_errors() {
+    let statement = |columns: &str, rest: &str| {
+        format!("{SHOP}[reconcile]\nkey = \"order_id\"\ncolumns = {{ key = \"a\", amount = \"b\"{columns} }}\n{rest}")
+    };
+    let status = ", status = \"c\"";
+    shop(&statement(status, ""), "6:47", "needs `reconcile.statuses`");
+    shop(&statement("", "statuses = { SUCCESS = [\"x\"] }"), "7:12", "needs `reconcile.columns.status`");
+    let twice = "statuses = { SUCCESS = [\"x\"], FAILED = [\"x\"] }";
+    shop(&statement(status, twice), "7:41", "`reconcile.statuses` has the word `x` twice");
+    shop(&statement("", "delimiter = \"::\""), "7:13", "`reconcile.delimiter` must be one character");
     shop("[provider]\nkind = \"sandbox\"", "1:1", "`currency` is required");
     shop("currency = \"EURO\"\n[provider]\nkind = \"sandbox\"", "1:12", "`currency` must be exactly 3 letters");
     shop("currency = \"EUR\"", "1:1", "`provider` is required");

@@ -1,7 +1,7 @@
 //! Exports: every row that was there at the start, once.
 
 use super::*;
-use crate::domain::{CallbackSender, LedgerAccount, Outcome, Posting};
+use crate::domain::{CallbackSender, Direction, LedgerAccount, Outcome, Posting};
 use crate::store::{
     ActionRecord, BeginOutcome, ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, NewAction, StoreError,
 };
@@ -99,6 +99,14 @@ pub(in crate::store) async fn an_export_reads_every_operation_once(backend: &dyn
     assert_eq!(numbers(operations(&*store, &both).await), [300, 600, 900]);
     let one = operations(&*store, &between(8, 9)).await.remove(0).operation;
     assert_eq!((one.id, one.order_id.as_str()), (numbered(8).operation.id, "order-8"));
+
+    let unknown = fresh_id(&merchant("acme"));
+    let found = store.operations_by_ids(vec![unknown, one.id]).await.unwrap();
+    assert_eq!(found, [None, Some(one.clone())]);
+    let names = [("acme", Direction::Payin), ("acme", Direction::Payout), ("beta", Direction::Payin)];
+    let names = names.map(|(name, direction)| (merchant(name), direction, order("order-8")));
+    let found = store.operations_by_orders(names.into()).await.unwrap();
+    assert_eq!(found, [Some(one), None, None]);
 }
 
 pub(in crate::store) async fn entries_are_exported_by_their_posting(backend: &dyn TestBackend) {

@@ -1,0 +1,308 @@
+//! `paybridge reconcile`: compares a provider's statement with the operations of its shop (contract section 14,
+//! "Reconcile"). The statement is read twice, so that a line that cannot be read ends the command before any output. Of
+//! each line no more is kept than the id of its operation, or a hash.
+
+mod report;
+mod statement;
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::args::ReconcileArgs;
+use super::export::check_period;
+use super::outcome::{CliError, ExitOutcome, load, on_runtime, plural};
+use super::progress::Progress;
+use crate::clock::SystemRandomness;
+use crate::domain::{Direction, MerchantId, Operation, State, Status, TransactionId};
+use crate::rules::{EngineRules, RuleSet, Shop, StatementKey, StatementRules};
+use crate::store::{ExportQuery, ExportTable, OrderName, Store, open_beside};
+use report::{Difference, DifferenceKind, DifferenceReport};
+use statement::{LineKey, Statement, StatementLine};
+
+/// How many orders are looked up at once: a line without a merchant may be of any.
+const ORDERS_AT_ONCE: usize = 1000;
+
+/// Writes the differences between the statement and the operations.
+///
+/// # Errors
+/// There are differences, a line cannot be read, the rules or the store cannot be used, or the engine is remote.
+pub(super) fn run(args: &ReconcileArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    check_period(args.period)?;
+    let rules = load(&args.rules.rules, err)?;
+    if let EngineRules::Remote(_) = rules.gateway.engine {
+        return Err(CliError::Usage("the engine is remote and has the operations; reconcile them there".to_owned()));
+    }
+    let code = args.shop.as_str();
+    let shop = rules.shops.get(code).ok_or_else(|| CliError::failed(rules.no_such_shop(code)))?;
+    let Some(reading) = &shop.reconcile else {
+        let reason = format!("shops/{code}.toml has no [reconcile], which states how its provider's statement is read");
+        return Err(CliError::Failed(reason));
+    };
+    let lines = checked_lines(args, reading, err)?;
+    let mut report = DifferenceReport::start(args.format, out)?;
+    on_runtime(async {
+        let random = Arc::new(SystemRandomness::default());
+        let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(CliError::failed)?;
+        let mut comparison = Comparison::new(&*store, &rules, shop, reading, &mut report);
+        let compared = comparison.run(args, lines, err).await;
+        let closed = store.close().await.map_err(CliError::failed);
+        compared.and(closed)
+    })?;
+    let (differ, summary) = (report.total() > 0, report.summary());
+    report.finish()?;
+    out.flush()?;
+    writeln!(err, "{lines} line{} compared: {summary}", plural(usize::try_from(lines).unwrap_or(usize::MAX)))?;
+    if differ { Err(CliError::NotReady) } else { Ok(()) }
+}
+
+/// Reads the whole statement, and returns how many of its lines are of operations.
+fn checked_lines(args: &ReconcileArgs, reading: &StatementRules, err: &mut dyn Write) -> Result<u64, CliError> {
+    let mut statement = Statement::open(&args.file, reading)?;
+    let mut progress = Progress::start("reading", "lines", None);
+    let mut lines = 0;
+    while statement.read()?.is_some() {
+        lines += 1;
+        progress.at(lines, err);
+    }
+    Ok(lines)
+}
+
+/// A comparison that is under way.
+struct Comparison<'a, 'w> {
+    store: &'a dyn Store,
+    shop: &'a Shop,
+    reading: &'a StatementRules,
+    /// The merchants of the rules that have the shop.
+    merchants: Vec<MerchantId>,
+    report: &'a mut DifferenceReport<'w>,
+    /// The operations that a line has.
+    matched: HashSet<i64>,
+    /// The operations that a line may have.
+    ambiguous: HashSet<i64>,
+    /// Hashes of the lines without an operation.
+    unmatched: HashSet<[u8; 16]>,
+}
+
+impl<'a, 'w> Comparison<'a, 'w> {
+    fn new(
+        store: &'a dyn Store,
+        rules: &RuleSet,
+        shop: &'a Shop,
+        reading: &'a StatementRules,
+        report: &'a mut DifferenceReport<'w>,
+    ) -> Self {
+        let merchants = rules.merchants.values().filter(|merchant| merchant.shops.contains_key(&shop.code));
+        let mut merchants: Vec<_> = merchants.map(|merchant| merchant.id.clone()).collect();
+        merchants.sort_unstable();
+        let (matched, ambiguous, unmatched) = (HashSet::new(), HashSet::new(), HashSet::new());
+        Self { store, shop, reading, merchants, report, matched, ambiguous, unmatched }
+    }
+
+    /// Compares each line with its operation, then looks for the operations without a line.
+    async fn run(&mut self, args: &ReconcileArgs, total: u64, err: &mut dyn Write) -> ExitOutcome {
+        let mut statement = Statement::open(&args.file, self.reading)?;
+        let mut progress = Progress::start("comparing", "lines", Some(total));
+        let lines_at_once = (ORDERS_AT_ONCE / (2 * self.merchants.len()).max(1)).max(1);
+        let mut done = 0;
+        loop {
+            let mut lines = Vec::with_capacity(lines_at_once);
+            while lines.len() < lines_at_once
+                && let Some(line) = statement.read()?
+            {
+                lines.push(line);
+            }
+            if lines.is_empty() {
+                break;
+            }
+            let found = self.operations_of(&lines).await?;
+            for (line, operations) in lines.iter().zip(found) {
+                self.compare(line, &operations)?;
+                done += 1;
+            }
+            progress.at(done, err);
+        }
+        drop(progress);
+        self.missing_there(args, err).await
+    }
+
+    /// Returns the operations that each line may have.
+    async fn operations_of(&self, lines: &[StatementLine]) -> Result<Vec<Vec<Operation>>, CliError> {
+        let mut ids: Vec<TransactionId> = Vec::new();
+        let mut orders: Vec<OrderName> = Vec::new();
+        let mut counts = Vec::with_capacity(lines.len());
+        for line in lines {
+            let before = ids.len() + orders.len();
+            match &line.key {
+                LineKey::Transaction(id) => ids.push(*id),
+                LineKey::Order(order_id) => {
+                    let merchants = line.merchant.as_ref().map_or(&self.merchants[..], std::slice::from_ref);
+                    for merchant in merchants {
+                        for direction in directions(line) {
+                            orders.push((merchant.clone(), *direction, order_id.clone()));
+                        }
+                    }
+                }
+            }
+            counts.push(ids.len() + orders.len() - before);
+        }
+        let found = match self.reading.key {
+            StatementKey::TransactionId => self.store.operations_by_ids(ids).await?,
+            StatementKey::OrderId => self.store.operations_by_orders(orders).await?,
+        };
+        let mut found = found.into_iter();
+        let of_line = |(line, count): (&StatementLine, usize)| {
+            let operations = found.by_ref().take(count).flatten();
+            operations.filter(|operation| self.may_have(line, operation)).collect()
+        };
+        Ok(lines.iter().zip(counts).map(of_line).collect())
+    }
+
+    /// Reports whether a line may be of an operation.
+    fn may_have(&self, line: &StatementLine, operation: &Operation) -> bool {
+        operation.shop == self.shop.code
+            && line.merchant.as_ref().is_none_or(|merchant| *merchant == operation.merchant)
+            && line.direction.is_none_or(|direction| direction == operation.direction())
+    }
+
+    fn compare(&mut self, line: &StatementLine, operations: &[Operation]) -> ExitOutcome {
+        let amount = || format!("{}{}", if line.is_negative { "-" } else { "" }, line.amount);
+        let mut difference = Difference {
+            kind: DifferenceKind::MissingHere,
+            line: Some(line.line),
+            key: line.key.text().into(),
+            operation: None,
+            theirs: Some(amount().into()),
+            ours: None,
+        };
+        match operations {
+            [] => {
+                if !self.unmatched.insert(hash_of(line)) {
+                    difference.kind = DifferenceKind::Duplicate;
+                }
+                Ok(self.report.add(&difference)?)
+            }
+            [operation] => {
+                difference.operation = Some(operation);
+                if self.matched.insert(operation.id.to_stored()) {
+                    self.compare_with(line, operation, difference)
+                } else {
+                    difference.kind = DifferenceKind::Duplicate;
+                    Ok(self.report.add(&difference)?)
+                }
+            }
+            several => {
+                self.ambiguous.extend(several.iter().map(|operation| operation.id.to_stored()));
+                let ids: Vec<_> = several.iter().map(|operation| operation.id.to_string()).collect();
+                let ours = Some(ids.join(" ").into());
+                Ok(self.report.add(&Difference { kind: DifferenceKind::Ambiguous, ours, ..difference })?)
+            }
+        }
+    }
+
+    /// Compares a line with its operation. A leading minus of a withdrawal does not count.
+    fn compare_with(
+        &mut self,
+        line: &StatementLine,
+        operation: &Operation,
+        mut difference: Difference<'_>,
+    ) -> ExitOutcome {
+        let is_refund = line.is_negative && operation.direction() == Direction::Payin;
+        if is_refund || line.amount != operation.amount {
+            difference.kind = DifferenceKind::Amount;
+            if !is_refund {
+                difference.theirs = Some(line.amount.to_string().into());
+            }
+            difference.ours = Some(operation.amount.to_string().into());
+            self.report.add(&difference)?;
+        }
+        if let Some(currency) = line.currency.filter(|currency| *currency != operation.currency) {
+            difference.kind = DifferenceKind::Currency;
+            difference.theirs = Some(currency.to_string().into());
+            difference.ours = Some(operation.currency.to_string().into());
+            self.report.add(&difference)?;
+        }
+        let status = operation.state.status();
+        if line.status != Some(status) {
+            difference.kind = DifferenceKind::Status;
+            difference.theirs = Some(line.word.to_string().into());
+            difference.ours = Some(status.as_str().into());
+            self.report.add(&difference)?;
+        }
+        Ok(())
+    }
+
+    /// Reports the operations of the period that should be on a line and are not.
+    async fn missing_there(&mut self, args: &ReconcileArgs, err: &mut dyn Write) -> ExitOutcome {
+        let (from, to) = (args.period.from, args.period.to);
+        let query = ExportQuery { from, to, merchant: None, shop: Some(self.shop.code.clone()) };
+        let mut keys = self.store.export_keys(ExportTable::Operations, query.clone()).await?;
+        let mut progress = Progress::start("looking for operations without a line", "operations", None);
+        let mut done = 0;
+        while let Some(left) = keys {
+            let page = self.store.export_operations(query.clone(), left).await?;
+            for operation in page.rows.iter().map(|stored| &stored.operation) {
+                done += 1;
+                let id = operation.id.to_stored();
+                if !is_expected(operation, self.reading) || self.matched.contains(&id) || self.ambiguous.contains(&id) {
+                    continue;
+                }
+                let key = match self.reading.key {
+                    StatementKey::TransactionId => operation.id.to_string(),
+                    StatementKey::OrderId => operation.order_id.as_str().to_owned(),
+                };
+                self.report.add(&Difference {
+                    kind: DifferenceKind::MissingThere,
+                    line: None,
+                    key: key.into(),
+                    operation: Some(operation),
+                    theirs: None,
+                    ours: Some(operation.amount.to_string().into()),
+                })?;
+            }
+            progress.at(done, err);
+            keys = page.rest;
+        }
+        Ok(())
+    }
+}
+
+/// Reports whether a statement should list an operation: it has a result that is listed, and reached the provider. One that
+/// was refused is FAILED from its creation.
+fn is_expected(operation: &Operation, reading: &StatementRules) -> bool {
+    match operation.state {
+        State::Pending => false,
+        State::Finished { at, .. } => {
+            let status = operation.state.status();
+            let was_refused = status == Status::Failed && at == operation.created_at;
+            reading.lists(status) && !was_refused
+        }
+    }
+}
+
+const fn directions(line: &StatementLine) -> &'static [Direction] {
+    match line.direction {
+        Some(Direction::Payin) => &[Direction::Payin],
+        Some(Direction::Payout) => &[Direction::Payout],
+        None => &[Direction::Payin, Direction::Payout],
+    }
+}
+
+/// Hashes what a line names.
+fn hash_of(line: &StatementLine) -> [u8; 16] {
+    let merchant = line.merchant.as_ref().map_or("", MerchantId::as_str);
+    let direction = line.direction.map_or("", Direction::as_str);
+    let mut hash = Sha256::new();
+    for part in [merchant, direction, &line.key.text()] {
+        hash.update(part.len().to_be_bytes());
+        hash.update(part);
+    }
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(hash.finalize()).for_each(|(byte, hashed)| *byte = hashed);
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

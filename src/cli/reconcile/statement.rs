@@ -1,0 +1,295 @@
+//! Reads the statement of a provider line by line, as the rules of its shop state.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use csv::{ByteRecord, ReaderBuilder};
+
+use crate::cli::outcome::CliError;
+use crate::domain::{Amount, Currency, Direction, InvalidValue, MerchantId, OrderId, Status, TransactionId};
+use crate::rules::{StatementEncoding, StatementKey, StatementRules};
+
+/// A line of a statement.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct StatementLine {
+    /// Its number in the file, from 1.
+    pub(super) line: u64,
+    pub(super) key: LineKey,
+    pub(super) amount: Amount,
+    /// Whether the amount begins with a minus.
+    pub(super) is_negative: bool,
+    /// `None`: there is no such column.
+    pub(super) currency: Option<Currency>,
+    /// The word of its status; `SUCCESS` where there is no such column.
+    pub(super) word: Box<str>,
+    /// What the word means; `None`: none of the rules' words.
+    pub(super) status: Option<Status>,
+    /// `None`: there is no such column, or it is empty.
+    pub(super) merchant: Option<MerchantId>,
+    /// `None`: there is no such column, or it is empty.
+    pub(super) direction: Option<Direction>,
+}
+
+/// The key of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum LineKey {
+    Transaction(TransactionId),
+    Order(OrderId),
+}
+
+impl LineKey {
+    /// Returns its text.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Transaction(id) => id.to_string(),
+            Self::Order(id) => id.as_str().to_owned(),
+        }
+    }
+}
+
+/// A statement that is read.
+pub(super) struct Statement<'r, R = File> {
+    rules: &'r StatementRules,
+    path: PathBuf,
+    reader: csv::Reader<LineStarts<R>>,
+    columns: Indexes,
+    record: ByteRecord,
+}
+
+/// The places of the columns.
+struct Indexes {
+    key: usize,
+    amount: usize,
+    currency: Option<usize>,
+    status: Option<usize>,
+    merchant: Option<usize>,
+    direction: Option<usize>,
+    skip: Option<usize>,
+    /// How many fields a line has; more are empty.
+    width: usize,
+}
+
+impl<'r> Statement<'r> {
+    /// Opens a file and reads the names of its columns.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has not the columns of the rules.
+    pub(super) fn open(path: &Path, rules: &'r StatementRules) -> Result<Self, CliError> {
+        let file = File::open(path).map_err(|error| CliError::failed(format!("{}: {error}", path.display())))?;
+        Self::read_from(file, path, rules)
+    }
+}
+
+impl<'r, R: Read> Statement<'r, R> {
+    fn read_from(source: R, path: &Path, rules: &'r StatementRules) -> Result<Self, CliError> {
+        let mut reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(rules.delimiter)
+            .from_reader(LineStarts { source, offset: 0, line: 1, is_inside: false, starts: VecDeque::new() });
+        let mut record = ByteRecord::new();
+        reader.read_byte_record(&mut record).map_err(|error| unreadable(path, &error.into()))?;
+        let columns = Indexes::of(&record, rules);
+        let columns = columns.map_err(|reason| CliError::failed(format!("{}: {reason}", path.display())))?;
+        Ok(Self { rules, path: path.into(), reader, columns, record })
+    }
+
+    /// Returns the next line that is of an operation; `None` at the end.
+    ///
+    /// # Errors
+    /// The file, or a line of it, cannot be read.
+    pub(super) fn read(&mut self) -> Result<Option<StatementLine>, CliError> {
+        loop {
+            let position = self.reader.position().byte();
+            let is_read = self.reader.read_byte_record(&mut self.record);
+            if !is_read.map_err(|error| unreadable(&self.path, &error.into()))? {
+                return Ok(None);
+            }
+            let line = self.reader.get_mut().line_at(position);
+            match self.line(line) {
+                Ok(Some(read)) => return Ok(Some(read)),
+                Ok(None) => {}
+                Err(reason) => {
+                    return Err(CliError::failed(format!("{}: line {line}: {reason}", self.path.display())));
+                }
+            }
+        }
+    }
+
+    /// Returns the line that was read; `None` if it is skipped.
+    fn line(&self, line: u64) -> Result<Option<StatementLine>, String> {
+        let Indexes { width, .. } = self.columns;
+        let (rules, names) = (self.rules, &self.rules.columns);
+        if self.record.iter().all(|field| field.trim_ascii().is_empty()) {
+            return Ok(None);
+        }
+        if let (Some(skip), Some(place)) = (&rules.skip, self.columns.skip)
+            && skip.values.contains(&self.field(place, &skip.column)?)
+        {
+            return Ok(None);
+        }
+        let extra = self.record.iter().skip(width).filter(|field| !field.trim_ascii().is_empty()).count();
+        if self.record.len() < width || extra > 0 {
+            return Err(format!("has {} fields instead of {width}", self.record.len()));
+        }
+        let optional = |place: Option<usize>, name: &Option<Box<str>>| {
+            place.map(|place| self.field(place, name.as_deref().unwrap_or_default())).transpose()
+        };
+        let (key, amount) =
+            (self.field(self.columns.key, &names.key)?, self.field(self.columns.amount, &names.amount)?);
+        let (amount, is_negative) =
+            amount_of(&amount, rules.decimal).map_err(|reason| wrong(&names.amount, &reason))?;
+        let currency = optional(self.columns.currency, &names.currency)?;
+        let word = optional(self.columns.status, &names.status)?;
+        if let (Some(""), Some(name)) = (word.as_deref(), &names.status) {
+            return Err(wrong(name, "is empty"));
+        }
+        let merchant = optional(self.columns.merchant, &names.merchant)?.filter(|id| !id.is_empty());
+        let direction = optional(self.columns.direction, &names.direction)?.filter(|word| !word.is_empty());
+        Ok(Some(StatementLine {
+            line,
+            key: key_of(&key, rules.key).map_err(|invalid| wrong(&names.key, invalid.reason()))?,
+            amount,
+            is_negative,
+            currency: parsed(currency.as_deref(), names.currency.as_deref(), Currency::new)?,
+            status: word.as_deref().map_or(Some(Status::Success), |word| rules.status(word)),
+            word: word.unwrap_or_else(|| Status::Success.as_str().into()),
+            merchant: parsed(merchant.as_deref(), names.merchant.as_deref(), MerchantId::new)?,
+            direction: parsed(direction.as_deref(), names.direction.as_deref(), direction_of)?,
+        }))
+    }
+
+    /// Returns a field, without the white space around it.
+    fn field(&self, place: usize, name: &str) -> Result<Box<str>, String> {
+        let bytes = self.record.get(place).unwrap_or_default();
+        let text = decoded(bytes, self.rules.encoding).ok_or_else(|| wrong(name, "is not UTF-8"))?;
+        Ok(text.trim().into())
+    }
+}
+
+impl Indexes {
+    /// Finds the columns of the rules in the first line.
+    fn of(header: &ByteRecord, rules: &StatementRules) -> Result<Self, String> {
+        let names = header.iter().map(|name| decoded(name, rules.encoding).map(|name| name.trim().to_owned()));
+        let names: Vec<String> = names.collect::<Option<_>>().ok_or("line 1: is not UTF-8")?;
+        let find = |name: &str| {
+            let mut places = names.iter().enumerate().filter(|(_, named)| **named == *name).map(|(place, _)| place);
+            match (places.next(), places.next()) {
+                (Some(place), None) => Ok(place),
+                (None, _) => Err(format!("line 1: has no column `{name}`, but: {}", names.join(", "))),
+                (Some(_), Some(_)) => Err(format!("line 1: has several columns `{name}`")),
+            }
+        };
+        let find_named = |name: &Option<Box<str>>| name.as_deref().map(find).transpose();
+        let columns = &rules.columns;
+        Ok(Self {
+            key: find(&columns.key)?,
+            amount: find(&columns.amount)?,
+            currency: find_named(&columns.currency)?,
+            status: find_named(&columns.status)?,
+            merchant: find_named(&columns.merchant)?,
+            direction: find_named(&columns.direction)?,
+            skip: rules.skip.as_ref().map(|skip| find(&skip.column)).transpose()?,
+            width: names.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1),
+        })
+    }
+}
+
+fn wrong(column: &str, reason: &str) -> String {
+    format!("`{column}` {reason}")
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> CliError {
+    CliError::failed(format!("{}: {error}", path.display()))
+}
+
+fn decoded(bytes: &[u8], encoding: StatementEncoding) -> Option<Cow<'_, str>> {
+    match encoding {
+        StatementEncoding::Utf8 => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+        StatementEncoding::Latin1 => Some(bytes.iter().copied().map(char::from).collect::<String>().into()),
+    }
+}
+
+fn parsed<T>(
+    text: Option<&str>,
+    column: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, InvalidValue>,
+) -> Result<Option<T>, String> {
+    let wrong = |invalid: InvalidValue| wrong(column.unwrap_or_default(), invalid.reason());
+    text.map(|text| parse(text).map_err(wrong)).transpose()
+}
+
+fn key_of(text: &str, key: StatementKey) -> Result<LineKey, InvalidValue> {
+    match key {
+        StatementKey::TransactionId => TransactionId::parse(text).map(LineKey::Transaction),
+        StatementKey::OrderId => OrderId::new(text).map(LineKey::Order),
+    }
+}
+
+fn direction_of(word: &str) -> Result<Direction, InvalidValue> {
+    let known = [Direction::Payin, Direction::Payout].into_iter().find(|direction| direction.as_str() == word);
+    known.ok_or(InvalidValue::new("must be payin or payout"))
+}
+
+/// Returns an amount, and whether it begins with a minus.
+fn amount_of(text: &str, decimal: char) -> Result<(Amount, bool), String> {
+    let (is_negative, digits) = match text.strip_prefix(['-', '\u{2212}']) {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit() || c == decimal) {
+        return Err(format!("must be an amount such as 1234{decimal}50, without a separator of thousands"));
+    }
+    // By its value: zeros behind the hundredths do not count.
+    let amount = Amount::from_json_number(&digits.replace(decimal, "."));
+    amount.map(|amount| (amount, is_negative)).map_err(|invalid| match invalid.reason() {
+        "must be a JSON number" => "must be an amount".to_owned(),
+        reason => reason.to_owned(),
+    })
+}
+
+/// A source that notes where its lines begin, so that a record has the number of its first line.
+struct LineStarts<R> {
+    source: R,
+    /// How much was read.
+    offset: u64,
+    /// The number of the line that is being read.
+    line: u64,
+    /// Whether the line has begun: an empty one never does.
+    is_inside: bool,
+    /// The offsets and the numbers of lines.
+    starts: VecDeque<(u64, u64)>,
+}
+
+impl<R> LineStarts<R> {
+    /// Returns the number of the first line that begins at an offset or behind it. Forgets those before.
+    fn line_at(&mut self, offset: u64) -> u64 {
+        while self.starts.pop_front_if(|(start, _)| *start < offset).is_some() {}
+        self.starts.front().map_or(self.line, |(_, line)| *line)
+    }
+}
+
+impl<R: Read> Read for LineStarts<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.source.read(buffer)?;
+        for byte in buffer.iter().take(length) {
+            match byte {
+                b'\n' => (self.line, self.is_inside) = (self.line + 1, false),
+                b'\r' if !self.is_inside => {}
+                _ if !self.is_inside => {
+                    self.is_inside = true;
+                    self.starts.push_back((self.offset, self.line));
+                }
+                _ => {}
+            }
+            self.offset += 1;
+        }
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;
