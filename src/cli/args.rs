@@ -2,16 +2,16 @@
 
 mod callbacks;
 mod common;
-mod operations;
 mod export;
+mod operations;
 mod readiness;
 mod reconcile;
 mod store;
 
 pub use callbacks::{Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
 pub use common::{Format, InterfaceArg, Rules};
-pub use operations::{ConfirmOperation, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation};
 pub use export::{ExportArgs, ExportFormat, Period};
+pub use operations::{ConfirmOperation, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation};
 pub use readiness::ReadinessArgs;
 pub use reconcile::{ReconcileArgs, ReportFormat};
 pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};

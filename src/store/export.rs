@@ -10,14 +10,16 @@ use std::ops::RangeInclusive;
 use super::backend::{Backend, ReadKind};
 use super::lookups::{BY_ID, ORDER_ROW, OrderRow};
 use super::outbox::list::{SHOP_OF_CALLBACK, record, select_callbacks};
+use super::resolve::read_failure;
 use super::rows::ledger::{account_of, posting_of};
-use super::rows::operation::{StoredRow, select_operations};
+use super::rows::operation::{STORED_COLUMNS, StoredRow, select_operations};
 use super::rows::{CorruptRow, OrCorrupt as _};
 use super::sql::{Columns, Parameter, Sql, Transaction as _, params, sql};
 use super::trail::select_actions;
 use super::{ActionRecord, CallbackRecord, StoreError, StoreFuture, Stored};
 use crate::domain::{
-    Currency, Direction, LedgerAccount, MerchantId, Operation, OrderId, Posting, ShopCode, TransactionId, UnixMillis,
+    Currency, Direction, FailureCause, LedgerAccount, MerchantId, Operation, OrderId, Posting, ProviderReason,
+    ShopCode, TransactionId, UnixMillis,
 };
 
 /// What an export reads.
@@ -97,7 +99,8 @@ pub trait Exports: Send + Sync + 'static {
     fn export_keys(&self, table: ExportTable, query: ExportQuery) -> StoreFuture<'_, Option<ExportKeys>>;
 
     /// Returns the first operations of these keys.
-    fn export_operations(&self, query: ExportQuery, keys: ExportKeys) -> StoreFuture<'_, ExportPage<Stored>>;
+    fn export_operations(&self, query: ExportQuery, keys: ExportKeys)
+    -> StoreFuture<'_, ExportPage<ExportedOperation>>;
 
     /// Returns the first entries of these keys; those of an operation are never in two pages.
     fn export_entries(&self, query: ExportQuery, keys: ExportKeys) -> StoreFuture<'_, ExportPage<ExportedEntry>>;
@@ -118,6 +121,9 @@ pub trait Exports: Send + Sync + 'static {
     /// Returns the operation of each order; `None` where there is none.
     fn operations_by_orders(&self, orders: Vec<OrderName>) -> StoreFuture<'_, Vec<Option<Operation>>>;
 }
+
+/// An operation, and why it FAILED.
+pub type ExportedOperation = (Stored, Option<(FailureCause, ProviderReason)>);
 
 /// What names an order.
 pub type OrderName = (MerchantId, Direction, OrderId);
@@ -142,10 +148,15 @@ impl<B: Backend> Exports for B {
         })
     }
 
-    fn export_operations(&self, query: ExportQuery, keys: ExportKeys) -> StoreFuture<'_, ExportPage<Stored>> {
+    fn export_operations(
+        &self,
+        query: ExportQuery,
+        keys: ExportKeys,
+    ) -> StoreFuture<'_, ExportPage<ExportedOperation>> {
         Box::pin(async move {
-            let ExportPage { rows, rest } = page(self, ExportTable::Operations, query, keys, StoredRow::read).await?;
-            let rows = rows.into_iter().map(|row| row.decode(self.vault()));
+            let read = |row: &dyn Columns| Ok((StoredRow::read(row)?, read_failure(row, STORED_COLUMNS)?));
+            let ExportPage { rows, rest } = page(self, ExportTable::Operations, query, keys, read).await?;
+            let rows = rows.into_iter().map(|(row, failure)| Ok((row.decode(self.vault())?, failure)));
             Ok(ExportPage { rows: rows.collect::<Result<_, _>>()?, rest })
         })
     }
@@ -258,7 +269,7 @@ const OPERATIONS: Walk = walk!(
     "transaction_id",
     6,
     select_operations!(
-        "FROM operations LEFT JOIN contexts ON id = context WHERE transaction_id >= ?1 AND transaction_id <= ?2 \
+        ", cause, cause_code, cause_text FROM operations LEFT JOIN contexts ON id = context WHERE transaction_id >= ?1 AND transaction_id <= ?2 \
      AND created_at >= ?3 AND created_at < ?4 AND (merchant = ?5 OR ?5 IS NULL) AND (shop = ?6 OR ?6 IS NULL) \
      ORDER BY transaction_id"
     )

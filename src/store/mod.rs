@@ -64,9 +64,11 @@ pub use callback_id::{CallbackId, CallbackSubject};
 pub use checks::{CheckClass, CheckCount, CheckCounts};
 pub use copy::CopyError;
 pub use create::OpeningBalances;
+pub use export::{
+    ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, ExportedOperation, Exports, OrderName,
+};
 pub use homes::{FoundHome, HomeClaim, OrderHome, OrderHomes};
 pub use jobs::{AskOutcome, Claim, JobEnd, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
-pub use export::{ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, Exports, OrderName};
 pub use journal::{
     Backlog, EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, Unanswered,

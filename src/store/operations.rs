@@ -8,8 +8,8 @@ use super::rows::operation::NewRow;
 use super::rows::preparation;
 use super::sql::{Sql, Transaction as _, sql};
 use super::{
-    Audit, AuditProgress, AuditTrail, CheckCounts, CompletionOutcome, CreateOutcome, Exports, InsertOutcome, JobEnd, Journal,
-    NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs, Resolutions, ResultSource,
+    Audit, AuditProgress, AuditTrail, CheckCounts, CompletionOutcome, CreateOutcome, Exports, InsertOutcome, JobEnd,
+    Journal, NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs, Resolutions, ResultSource,
     StoreFuture, create, lookups,
 };
 use crate::domain::{

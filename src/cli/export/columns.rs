@@ -4,29 +4,36 @@
 use crate::callback::listing::through;
 use crate::cli::rows::Cell;
 use crate::domain::{Decimals, State, UnixMillis};
-use crate::store::{ActionRecord, CallbackRecord, ExportedEntry, Stored, TryOutcome};
+use crate::store::{ActionRecord, CallbackRecord, ExportedEntry, ExportedOperation, TryOutcome};
 use crate::wire::time::rfc3339;
 
 /// A column: its name, and its value in a row.
 pub(super) type ExportColumn<R> = (&'static str, for<'r> fn(&'r R) -> Cell<'r>);
 
-pub(super) const OPERATIONS: &[ExportColumn<Stored>] = &[
-    ("transaction_id", |row| Cell::own(row.operation.id.to_string())),
-    ("merchant", |row| Cell::foreign(row.operation.merchant.as_str())),
-    ("order_id", |row| Cell::foreign(row.operation.order_id.as_str())),
-    ("direction", |row| Cell::own(row.operation.direction().as_str())),
-    ("through", |row| Cell::own(if row.v1.is_some() { "v1" } else { "v2" })),
-    ("shop", |row| Cell::foreign(row.operation.shop.as_str())),
-    ("status", |row| Cell::own(row.operation.state.status().as_str())),
-    ("amount", |row| Cell::own(row.operation.amount.to_string())),
-    ("currency", |row| Cell::own(row.operation.currency.as_str())),
-    ("created_at", |row| time(row.operation.created_at)),
-    ("finished_at", |row| match row.operation.state {
+pub(super) const OPERATIONS: &[ExportColumn<ExportedOperation>] = &[
+    ("transaction_id", |(row, _)| Cell::own(row.operation.id.to_string())),
+    ("merchant", |(row, _)| Cell::foreign(row.operation.merchant.as_str())),
+    ("order_id", |(row, _)| Cell::foreign(row.operation.order_id.as_str())),
+    ("direction", |(row, _)| Cell::own(row.operation.direction().as_str())),
+    ("through", |(row, _)| Cell::own(if row.v1.is_some() { "v1" } else { "v2" })),
+    ("shop", |(row, _)| Cell::foreign(row.operation.shop.as_str())),
+    ("status", |(row, _)| Cell::own(row.operation.state.status().as_str())),
+    ("amount", |(row, _)| Cell::own(row.operation.amount.to_string())),
+    ("currency", |(row, _)| Cell::own(row.operation.currency.as_str())),
+    ("created_at", |(row, _)| time(row.operation.created_at)),
+    ("finished_at", |(row, _)| match row.operation.state {
         State::Finished { at, .. } => time(at),
         State::Pending => Cell::Empty,
     }),
-    ("account_number", |row| Cell::of(row.operation.shown_account(), Cell::own)),
-    ("customer_account_id", |row| Cell::of(row.operation.customer_account_id, |id| Cell::Number(id.0))),
+    ("account_number", |(row, _)| Cell::of(row.operation.shown_account(), Cell::own)),
+    ("customer_account_id", |(row, _)| Cell::of(row.operation.customer_account_id, |id| Cell::Number(id.0))),
+    ("cause", |(_, failure)| Cell::of(failure.as_ref(), |(cause, _)| Cell::own(cause.as_str()))),
+    ("cause_code", |(_, failure)| {
+        Cell::of(failure.as_ref().and_then(|(_, words)| words.code.as_deref()), Cell::foreign)
+    }),
+    ("cause_text", |(_, failure)| {
+        Cell::of(failure.as_ref().and_then(|(_, words)| words.text.as_deref()), Cell::foreign)
+    }),
 ];
 
 pub(super) const ENTRIES: &[ExportColumn<ExportedEntry>] = &[

@@ -16,9 +16,9 @@ use super::export::check_period;
 use super::outcome::{CliError, ExitOutcome, load, on_runtime, plural};
 use super::progress::Progress;
 use crate::clock::SystemRandomness;
-use crate::domain::{Direction, MerchantId, Operation, State, Status, TransactionId};
+use crate::domain::{Direction, FailureCause, MerchantId, Operation, State, TransactionId};
 use crate::rules::{EngineRules, RuleSet, Shop, StatementKey, StatementRules};
-use crate::store::{ExportQuery, ExportTable, OrderName, Store, open_beside};
+use crate::store::{ExportQuery, ExportTable, OrderName, Store, Stored, open_beside};
 use report::{Difference, DifferenceKind, DifferenceReport};
 use statement::{LineKey, Statement, StatementLine};
 
@@ -243,10 +243,13 @@ impl<'a, 'w> Comparison<'a, 'w> {
         let mut done = 0;
         while let Some(left) = keys {
             let page = self.store.export_operations(query.clone(), left).await?;
-            for operation in page.rows.iter().map(|stored| &stored.operation) {
+            for (Stored { operation, .. }, failure) in &page.rows {
                 done += 1;
                 let id = operation.id.to_stored();
-                if !is_expected(operation, self.reading) || self.matched.contains(&id) || self.ambiguous.contains(&id) {
+                if !is_expected(operation, failure.as_ref().map(|(cause, _)| *cause), self.reading)
+                    || self.matched.contains(&id)
+                    || self.ambiguous.contains(&id)
+                {
                     continue;
                 }
                 let key = match self.reading.key {
@@ -269,17 +272,14 @@ impl<'a, 'w> Comparison<'a, 'w> {
     }
 }
 
-/// Reports whether a statement should list an operation: it has a result that is listed, and reached the provider. One that
-/// was refused is FAILED from its creation.
-fn is_expected(operation: &Operation, reading: &StatementRules) -> bool {
-    match operation.state {
-        State::Pending => false,
-        State::Finished { at, .. } => {
-            let status = operation.state.status();
-            let was_refused = status == Status::Failed && at == operation.created_at;
-            reading.lists(status) && !was_refused
-        }
-    }
+/// Reports whether a statement should list an operation: it has a result that is listed, and reached the provider, which one
+/// that a check refused did not.
+fn is_expected(operation: &Operation, failure: Option<FailureCause>, reading: &StatementRules) -> bool {
+    let was_refused = match failure {
+        Some(FailureCause::Provider | FailureCause::Operator) | None => false,
+        Some(_) => true,
+    };
+    operation.state != State::Pending && reading.lists(operation.state.status()) && !was_refused
 }
 
 const fn directions(line: &StatementLine) -> &'static [Direction] {

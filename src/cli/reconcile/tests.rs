@@ -16,7 +16,7 @@ use crate::domain::{
     Outcome, ProviderKind, RedirectUrl, SchemaFields, ShopCode, UnixMillis, Withdrawal,
 };
 use crate::engine::tests::{START, World};
-use crate::store::{NewOperation, RequestFingerprint};
+use crate::store::{NewOperation, RequestFingerprint, ResultSource};
 
 const SHOP: &str = r#"
 currency = "EUR"
@@ -63,6 +63,7 @@ fn draft(name: &str, number: u64, order_id: &str) -> NewOperation {
         },
         order_key: None,
         api_key: "k".into(),
+        failure: None,
         fields: Fields::default(),
         comparison: RequestFingerprint { fingerprint: Fingerprint([7; 16]), kept: SchemaFields::Everything },
         v1: None,
@@ -80,7 +81,7 @@ async fn stored(world: &World, draft: NewOperation, outcome: Option<Outcome>) {
     let (store, id) = (&world.deps.store, draft.operation.id);
     store.create(draft).await.unwrap();
     if let Some(outcome) = outcome {
-        store.complete(id, outcome, FINISHED).await.unwrap();
+        store.complete(id, outcome, ResultSource::PROVIDER, FINISHED).await.unwrap();
     }
 }
 

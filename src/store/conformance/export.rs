@@ -3,7 +3,8 @@
 use super::*;
 use crate::domain::{CallbackSender, Direction, LedgerAccount, Outcome, Posting};
 use crate::store::{
-    ActionRecord, BeginOutcome, ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, NewAction, StoreError,
+    ActionRecord, BeginOutcome, ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, NewAction,
+    ResultSource, StoreError,
 };
 
 /// More than a page.
@@ -57,7 +58,8 @@ async fn walked<R>(
 
 async fn operations(store: &dyn Store, query: &ExportQuery) -> Vec<Stored> {
     let read = async |keys| store.export_operations(query.clone(), keys).await;
-    walked(store, ExportTable::Operations, query, read, async |_| ()).await
+    let rows = walked(store, ExportTable::Operations, query, read, async |_| ()).await;
+    rows.into_iter().map(|(stored, _)| stored).collect()
 }
 
 async fn entries(store: &dyn Store, query: &ExportQuery) -> Vec<ExportedEntry> {
@@ -78,9 +80,12 @@ pub(in crate::store) async fn an_export_reads_every_operation_once(backend: &dyn
     let exported = walked(&*store, ExportTable::Operations, &all, read, async |page| {
         let number = u64::try_from(page).unwrap();
         created(&*store, numbered(COUNT + number)).await;
-        store.complete(numbered(number * 600).operation.id, Outcome::Failed, later(90_000)).await.unwrap();
+        store
+            .complete(numbered(number * 600).operation.id, Outcome::Failed, ResultSource::PROVIDER, later(90_000))
+            .await
+            .unwrap();
     });
-    let exported: Vec<_> = exported.await.into_iter().map(|row| row.operation.id).collect();
+    let exported: Vec<_> = exported.await.into_iter().map(|(row, _)| row.operation.id).collect();
     let expected: Vec<_> = (0..COUNT).map(|number| numbered(number).operation.id).collect();
     assert_eq!(exported, expected);
 
@@ -116,7 +121,7 @@ pub(in crate::store) async fn entries_are_exported_by_their_posting(backend: &dy
     store.open_ledger(&merchant("acme"), Arc::clone(&euros), later(0)).await.unwrap();
     let id = created(&*store, at(withdrawal("acme", "w"), later(10), 1)).await;
     created(&*store, NewOperation { opening: Some(euros), ..at(deposit("beta", "d"), later(20), 2) }).await;
-    store.complete(id, Outcome::Success { payer: None }, later(5000)).await.unwrap();
+    store.complete(id, Outcome::Success { payer: None }, ResultSource::PROVIDER, later(5000)).await.unwrap();
 
     let all = entries(&*store, &between(0, 5001)).await;
     assert_eq!(all.len(), 12, "{all:?}");
@@ -146,7 +151,7 @@ pub(in crate::store) async fn callbacks_and_actions_are_exported(backend: &dyn T
         let mut draft = at(deposit(name, &format!("o{number}")), later(number), number.unsigned_abs());
         draft.v1 = (number == 3).then_some(CallbackSender::Directly);
         let id = created(&*store, draft).await;
-        store.complete(id, Outcome::Failed, later(100 * number)).await.unwrap();
+        store.complete(id, Outcome::Failed, ResultSource::PROVIDER, later(100 * number)).await.unwrap();
     }
     let callbacks = async |query: ExportQuery| {
         let read = async |keys| store.export_callbacks(query.clone(), keys).await;
@@ -172,7 +177,7 @@ pub(in crate::store) async fn callbacks_and_actions_are_exported(backend: &dyn T
         target: target.into(),
         parameters: of.map(|merchant| ("merchant", merchant.into())).into_iter().collect(),
         rules_version: "0123456789abcdef".into(),
-        form: None,
+        idempotency_key: None,
     };
     for (target, of, offset) in [("acme", None, 1), ("operations", Some("acme"), 2), ("acme-2", Some("beta"), 3)] {
         let begun = store.begin_action(action(target, of, offset)).await.unwrap();

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::*;
 use crate::clock::SystemRandomness;
 use crate::domain::{Amount, CustomerAccountId, FailureCause, Kind, Operation, Preparation, State, Status, UnixDay};
+use crate::store::Resolutions as _;
 use crate::store::conformance::{audited, reported};
 use crate::store::{
     AskOutcome, CallbackSubject, ConfirmOutcome, CreateOutcome, DailyLimit, InsertOutcome, JobEnd, NewResolution,
