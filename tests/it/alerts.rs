@@ -32,7 +32,7 @@ const LABELLED: [&str; 11] = [
     "translations_refused_total",
     "connections_refused_total",
     "provider_requests_total",
-    "provider_jobs_total",
+    "operations_attention",
     "engine_requests_total",
     "creates_by_home_total",
     "legacy_requests_total",
