@@ -150,12 +150,13 @@ impl JobContext {
         Ok("retried")
     }
 
-    /// Ends the job: the operation stays PENDING until its provider reports. A deposit without a preparation is marked
-    /// stopped, so that its customer sees the page for a delayed payment instead of one that prepares for ever.
+    /// Ends the job: the operation stays PENDING until its provider reports, or an operator acts. A deposit without a
+    /// preparation is marked stopped, so that its customer sees the page for a delayed payment instead of one that prepares
+    /// for ever.
     async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
         let (id, shop) = (job.operation.id, &job.operation.shop);
         tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = attempts(job), %cause,
-            "gave up: the provider returned no result; the operation stays PENDING until the provider reports one, or an operator asks again or resolves it");
+            "gave up: the provider returned no result; the operation stays PENDING until it reports one, or an operator acts");
         let unprepared =
             job.operation.direction() == Direction::Payin && self.deps.store.preparation(id).await?.is_none();
         let (end, now) = (JobEnd::GivenUp, self.deps.clock.now());

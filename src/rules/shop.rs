@@ -184,6 +184,7 @@ pub struct HttpProvider {
     pub first_retry: Duration,
     /// The longest wait between requests.
     pub max_retry: Duration,
-    /// How long after its creation an operation is still sent. It then stays PENDING until a report completes it.
+    /// How long after its creation an operation is still sent. It then stays PENDING until a report completes it, or an
+    /// operator does.
     pub give_up_after: Duration,
 }
