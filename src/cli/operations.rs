@@ -11,8 +11,8 @@ use super::trail::{CommandTrail, outcome_of};
 use crate::clock::{Clock, ClockJumps, SystemClock, SystemRandomness};
 use crate::domain::TransactionId;
 use crate::operations::{
-    ActionRefusal, OperationDocument, OperationTimeline, Overdue, asked, confirmed, find, new_resolution, resolved,
-    timeline,
+    ActionRefusal, OperationDocument, OperationTimeline, Overdue, ask_result, confirm_result, find, new_resolution,
+    resolve_result, timeline,
 };
 use crate::rules::{EngineRules, RuleSet};
 use crate::store::{ActionRecord, ResolutionId, Store, open_beside};
@@ -65,7 +65,7 @@ async fn list(
     if args.format == Format::Json {
         return write_json(&found, out);
     }
-    for other in &found.elsewhere {
+    for other in &found.other_homes {
         writeln!(err, "{other}")?;
     }
     if let Some(note) = found.note {
@@ -178,7 +178,7 @@ async fn take_effect(
         Operations::Resolve(ResolveOperation { status, reason, .. }) => {
             let new = new_resolution(id, (status, reason), user, now, &SystemRandomness::default());
             let new = new.map_err(|error| CliError::Usage(error.to_string()))?;
-            resolved(store.resolve(new).await?).map_err(refused)?;
+            resolve_result(store.resolve(new).await?).map_err(refused)?;
             format!("the operation is {status}")
         }
         Operations::Confirm(ConfirmOperation { resolution, .. }) => {
@@ -186,14 +186,14 @@ async fn take_effect(
             let number = TransactionId::parse(resolution.trim()).map_err(|_| unknown())?;
             let lapsed = overdue(rules).lapsed;
             let status = store.confirm(id, ResolutionId(number), user.into(), lapsed, now).await?;
-            format!("the operation is {}", confirmed(status).map_err(refused)?.as_str())
+            format!("the operation is {}", confirm_result(status).map_err(refused)?.as_str())
         }
         Operations::Acknowledge(_) => match store.acknowledge(id, user.into(), now).await? {
             true => "acknowledged".to_owned(),
             false => return Err(CliError::failed("there is no report to acknowledge")),
         },
         Operations::Ask(_) | Operations::List(_) | Operations::Show(_) => {
-            asked(store.ask_again(id, now).await?).map_err(refused)?.to_owned()
+            ask_result(store.ask_again(id, now).await?).map_err(refused)?.to_owned()
         }
     })
 }

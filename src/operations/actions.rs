@@ -26,7 +26,7 @@ impl ActionRefusal {
         match self {
             Self::Unknown => "there is no such operation",
             Self::Conflict(reason) => reason,
-            Self::TooSoon => "its provider was asked less than ten seconds ago",
+            Self::TooSoon => "its provider was called less than ten seconds ago",
             Self::Forbidden(reason) => reason,
         }
     }
@@ -36,14 +36,14 @@ fn finished(status: Status) -> ActionRefusal {
     ActionRefusal::Conflict(format!("the operation has its result: {}", status.as_str()))
 }
 
-/// Returns what came of asking a provider anew.
+/// Returns what came of a provider's new call.
 ///
 /// # Errors
 /// Nothing was done.
-pub fn asked(outcome: AskOutcome) -> Result<&'static str, ActionRefusal> {
+pub fn ask_result(outcome: AskOutcome) -> Result<&'static str, ActionRefusal> {
     match outcome {
-        AskOutcome::Due => Ok("the provider is asked now"),
-        AskOutcome::UnderWay => Ok("the provider is being asked at this moment"),
+        AskOutcome::Due => Ok("the provider is called now"),
+        AskOutcome::UnderWay => Ok("the provider is being called at this moment"),
         AskOutcome::TooSoon => Err(ActionRefusal::TooSoon),
         AskOutcome::Finished(status) => Err(finished(status)),
         AskOutcome::Unknown => Err(ActionRefusal::Unknown),
@@ -54,7 +54,7 @@ pub fn asked(outcome: AskOutcome) -> Result<&'static str, ActionRefusal> {
 ///
 /// # Errors
 /// Nothing was done.
-pub fn resolved(outcome: ResolveOutcome) -> Result<bool, ActionRefusal> {
+pub fn resolve_result(outcome: ResolveOutcome) -> Result<bool, ActionRefusal> {
     match outcome {
         ResolveOutcome::Resolved => Ok(false),
         ResolveOutcome::Waits => Ok(true),
@@ -67,7 +67,7 @@ pub fn resolved(outcome: ResolveOutcome) -> Result<bool, ActionRefusal> {
 ///
 /// # Errors
 /// Nothing was done.
-pub fn confirmed(outcome: ConfirmOutcome) -> Result<Status, ActionRefusal> {
+pub fn confirm_result(outcome: ConfirmOutcome) -> Result<Status, ActionRefusal> {
     match outcome {
         ConfirmOutcome::Resolved(status) => Ok(status),
         ConfirmOutcome::SameOperator => {

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::auth::Interface;
 use crate::domain::{Direction, MerchantId, OrderId, ShopCode, Status, TransactionId, UnixMillis};
 use crate::error::RequestError;
 use crate::store::OperationQuery;
@@ -104,8 +103,10 @@ impl OperationFilter {
             status: read("status", &self.status, "must be PENDING, SUCCESS or FAILED", |text| {
                 [Status::Pending, Status::Success, Status::Failed].into_iter().find(|one| one.as_str() == text)
             })?,
-            through: read("through", &self.through, "must be v1 or v2", |text| {
-                Interface::ALL.into_iter().find(|one| one.as_str() == text)
+            is_v1: read("through", &self.through, "must be v1 or v2", |text| match text {
+                "v1" => Some(true),
+                "v2" => Some(false),
+                _ => None,
             })?,
             created_from: read("created_from", &self.created_from, TIME, time)?,
             created_to: read("created_to", &self.created_to, TIME, time)?,

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::Overdue;
 use super::filter::OperationSearch;
-use crate::auth::Interface;
 use crate::domain::{AccountNumber, Direction, MerchantId, OrderId, State, Status, TransactionId, WaitsFor};
 use crate::rules::{EngineRules, Mode, RuleSet};
 use crate::store::{EntryProgress, FoundHome, JournalEntry, ListedOperation, OperationQuery, Store, StoreError};
@@ -20,8 +19,8 @@ pub struct OperationsDocument {
     /// The place of the next page; `None`: there is none.
     pub next: Option<String>,
     /// Where an order is that is no operation here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub elsewhere: Vec<OtherHome>,
+    #[serde(rename = "elsewhere", skip_serializing_if = "Vec::is_empty")]
+    pub other_homes: Vec<OtherHome>,
     /// Why the list lacks operations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
@@ -201,7 +200,7 @@ async fn local(
 
 async fn remote(store: &dyn Store, search: &OperationSearch) -> Result<OperationsDocument, StoreError> {
     // Nothing of v2 is in the journal, and nothing of it is known to need attention.
-    if search.needs_attention || search.query.through == Some(Interface::V2) {
+    if search.needs_attention || search.query.is_v1 == Some(false) {
         return Ok(OperationsDocument::default());
     }
     let limit = search.query.limit;
@@ -266,7 +265,7 @@ async fn by_order(
                 let entry = store.entry_of_id(id).await?.filter(|entry| matches(query, entry));
                 document.operations.extend(entry.as_ref().map(OperationDocument::of_entry));
             }
-            FoundHome::Other(home, since) => document.elsewhere.push(OtherHome {
+            FoundHome::Other(home, since) => document.other_homes.push(OtherHome {
                 merchant: merchant.to_string(),
                 direction: direction.as_str(),
                 home,
@@ -290,5 +289,5 @@ fn matches(query: &OperationQuery, entry: &JournalEntry) -> bool {
         && query.shop.as_ref().is_none_or(|shop| Some(shop.as_str()) == create.shop.as_deref())
         && query.direction.is_none_or(|direction| direction == create.direction)
         && query.status.is_none_or(|wanted| wanted == status)
-        && query.through.is_none_or(|through| through == Interface::V1)
+        && query.is_v1 != Some(false)
 }

@@ -110,7 +110,7 @@ async fn of_operation(
             .calls
             .map(|(count, at)| event(at, "plain", "The job of the provider ended").with(format!("Calls: {count}."))),
     );
-    events.extend(detail.asked_at.map(|at| event(at, "plain", "An operator had the provider asked again")));
+    events.extend(detail.asked_at.map(|at| event(at, "plain", "An operator had the provider called again")));
     let waits = |record: &ResolutionRecord| {
         let is_waiting = record.state == ResolutionState::Waits && is_pending;
         is_waiting && overdue.lapsed.is_none_or(|lapsed| record.made_at > lapsed)
@@ -182,9 +182,9 @@ impl TimelineEvent {
 fn of_job(job: &ProviderJobState, now: UnixMillis) -> TimelineEvent {
     let calls = format!("Calls so far: {}.", job.attempts);
     match job.end {
-        None if job.is_claimed && job.due > now => event(now, "plain", "The provider is being asked").with(calls),
+        None if job.is_claimed && job.due > now => event(now, "plain", "The provider is being called").with(calls),
         None => {
-            event(job.due, if job.attempts > 1 { "warn" } else { "plain" }, "The provider is asked next").with(calls)
+            event(job.due, if job.attempts > 1 { "warn" } else { "plain" }, "The provider is called next").with(calls)
         }
         Some(JobEnd::ReportAwaited) => event(job.due, "plain", "The provider has it, and is to report").with(calls),
         Some(JobEnd::CustomerAwaited) => event(job.due, "plain", "The customer is to pay").with(calls),

@@ -5,14 +5,41 @@ use super::backend::Backend;
 use super::callbacks::{self, NewCallback};
 use super::rows::callback::origin_of;
 use super::rows::ledger::{LedgerEntry, PostingSource};
-use super::rows::operation::sealed_payer;
+use super::rows::operation::{cause_number, sealed_payer};
 use super::rows::{CorruptRow, bare_state, direction_of, finished_at, status_number, status_of};
 use super::sql::{Sql, Transaction, params, sql};
 use super::tasks;
 use super::transaction::OwnStatements;
 use super::usage::{self, Customer};
-use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome, JobEnd, ResultSource};
-use crate::domain::{Direction, Outcome, Posting, Status, TransactionId, UnixDay, UnixMillis};
+use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome, JobEnd};
+use crate::domain::{
+    Direction, FailureCause, Outcome, Posting, ProviderReason, Status, TransactionId, UnixDay, UnixMillis,
+};
+
+/// The source of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResultSource {
+    /// A report of the provider, with its words about a failure.
+    Provider(ProviderReason),
+    /// An operator.
+    Operator,
+}
+
+impl ResultSource {
+    /// A provider that gives no reasons.
+    pub const PROVIDER: Self = Self::Provider(ProviderReason { code: None, text: None });
+
+    /// Returns the columns `cause`, `cause_code` and `cause_text` of a result.
+    pub(super) fn cause_columns(&self, status: Status) -> (Option<i64>, Option<&str>, Option<&str>) {
+        match self {
+            _ if status != Status::Failed => (None, None, None),
+            Self::Provider(reason) => {
+                (Some(cause_number(FailureCause::Provider)), reason.code.as_deref(), reason.text.as_deref())
+            }
+            Self::Operator => (Some(cause_number(FailureCause::Operator)), None, None),
+        }
+    }
+}
 
 /// A result of an operation.
 #[derive(Debug)]

@@ -13,7 +13,6 @@ use super::rows::{direction_number, direction_of, status_number};
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
 use super::vault::Vault;
 use super::{StoreError, StoreFuture, Stored};
-use crate::auth::Interface;
 use crate::domain::{
     Direction, FailureCause, MerchantId, ProviderKind, ProviderReason, ShopCode, State, Status, TransactionId,
     UnixMillis, WaitsFor,
@@ -30,8 +29,8 @@ pub struct OperationQuery {
     pub direction: Option<Direction>,
     /// Only with this status.
     pub status: Option<Status>,
-    /// Only those created through this API version.
-    pub through: Option<Interface>,
+    /// Only those created through v1, or through v2.
+    pub is_v1: Option<bool>,
     /// Created at or after this time.
     pub created_from: Option<UnixMillis>,
     /// Created before this time.
@@ -54,12 +53,11 @@ impl OperationQuery {
     #[must_use]
     pub fn matches(&self, listed: &ListedOperation) -> bool {
         let Stored { operation, v1, .. } = &listed.stored;
-        let through = if v1.is_some() { Interface::V1 } else { Interface::V2 };
         self.merchant.as_ref().is_none_or(|merchant| *merchant == operation.merchant)
             && self.shop.as_ref().is_none_or(|shop| *shop == operation.shop)
             && self.direction.is_none_or(|direction| direction == operation.direction())
             && self.status.is_none_or(|status| status == operation.state.status())
-            && self.through.is_none_or(|wanted| wanted == through)
+            && self.is_v1.is_none_or(|wanted| wanted == v1.is_some())
             && self.within().contains(&operation.id.to_stored())
     }
 }
@@ -329,7 +327,7 @@ async fn page<T: Transaction>(
         query.merchant.as_ref().map(MerchantId::as_str),
         query.shop.as_ref().map(ShopCode::as_str),
         query.direction.map(direction_number),
-        query.through.map(|through| i64::from(through == Interface::V1)),
+        query.is_v1.map(i64::from),
         limit,
         lapsed.unwrap_or(UnixMillis(i64::MIN)),
     ];
@@ -340,10 +338,9 @@ async fn page<T: Transaction>(
     match (query.status, merchant) {
         (Some(status @ (Status::Pending | Status::Failed)), _) => along(ALONG_STATUS, status_number(status)).await,
         (_, Some(merchant)) => {
-            let wanted = |through| query.through.is_none_or(|only| only == through);
             let mut rows = Vec::new();
-            for through in [Interface::V1, Interface::V2].into_iter().filter(|through| wanted(*through)) {
-                rows.extend(along(ALONG_MERCHANT, listed_as(merchant, through == Interface::V1)).await?);
+            for is_v1 in [true, false].into_iter().filter(|is_v1| query.is_v1.is_none_or(|only| only == *is_v1)) {
+                rows.extend(along(ALONG_MERCHANT, listed_as(merchant, is_v1)).await?);
             }
             rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.stored.id));
             rows.truncate(query.limit);

@@ -62,6 +62,7 @@ use std::sync::Arc;
 pub use audit::{Audit, AuditProgress};
 pub use callback_id::{CallbackId, CallbackSubject};
 pub use checks::{CheckClass, CheckCount, CheckCounts};
+pub use complete::ResultSource;
 pub use copy::CopyError;
 pub use create::OpeningBalances;
 pub use export::{
@@ -85,7 +86,7 @@ pub use outbox::{
 };
 pub use resolve::{
     ConfirmOutcome, ContradictionRecord, NewResolution, OperationDetail, ResolutionId, ResolutionRecord,
-    ResolutionState, Resolutions, ResolveOutcome, ResultSource,
+    ResolutionState, Resolutions, ResolveOutcome,
 };
 pub use rows::task::TaskKind;
 pub use secret_file::secret_file;

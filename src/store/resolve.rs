@@ -8,13 +8,13 @@
 //!     '--------------------------------------------------------------------> took effect
 //! ```
 //!
-//! A resolution takes effect in the commit of the operation's result, by the way of a provider's report. One that still waits
+//! A resolution takes effect in the commit of the operation's result, as a provider's report does. One that still waits
 //! when the operation has its result is void.
 
 use super::backend::{Backend, ReadKind};
-use super::complete::{self, Completion, OperationState};
+use super::complete::{self, Completion, OperationState, ResultSource};
 use super::jobs::ProviderJobState;
-use super::rows::operation::{cause_number, cause_of, status_number, status_of};
+use super::rows::operation::{cause_of, status_number, status_of};
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
 use super::tasks;
 use super::transaction::OwnStatements;
@@ -41,31 +41,6 @@ impl ResolutionId {
 impl std::fmt::Display for ResolutionId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-/// The source of a result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResultSource {
-    /// A report of the provider, with its words about a failure.
-    Provider(ProviderReason),
-    /// An operator.
-    Operator,
-}
-
-impl ResultSource {
-    /// A provider that gives no reasons.
-    pub const PROVIDER: Self = Self::Provider(ProviderReason { code: None, text: None });
-
-    /// Returns the columns `cause`, `cause_code` and `cause_text` of a result.
-    pub(super) fn cause_columns(&self, status: Status) -> (Option<i64>, Option<&str>, Option<&str>) {
-        match self {
-            _ if status != Status::Failed => (None, None, None),
-            Self::Provider(reason) => {
-                (Some(cause_number(FailureCause::Provider)), reason.code.as_deref(), reason.text.as_deref())
-            }
-            Self::Operator => (Some(cause_number(FailureCause::Operator)), None, None),
-        }
     }
 }
 

@@ -187,7 +187,7 @@ impl ActionRecord {
     pub const EXPORT: &str = "export";
     /// The kind of action that loads the rules from disk.
     pub const RELOAD: &str = "rules.reload";
-    /// The kind of action that has a provider asked again.
+    /// The kind of action that has a provider called again.
     pub const ASK: &str = "operations.ask";
     /// The kind of action that sets the result of an operation.
     pub const RESOLVE: &str = "operations.resolve";

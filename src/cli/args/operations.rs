@@ -13,7 +13,7 @@ pub enum Operations {
     List(ListOperations),
     /// Show an operation and its timeline
     Show(ShowOperation),
-    /// Have the provider of a pending operation asked again
+    /// Have the provider of a pending operation called again
     #[command(after_help = ASK_EXAMPLES)]
     Ask(OperationArg),
     /// Set the result of a pending operation
@@ -34,7 +34,7 @@ Examples:
 
 const ASK_EXAMPLES: &str = "\
 A running gateway calls the provider within a second, under the same id. Exits with 1 if the operation has its result, or \
-its provider was asked less than ten seconds ago.
+its provider was called less than ten seconds ago.
 
 Examples:
   paybridge operations ask 4823916530237440";
@@ -114,7 +114,7 @@ impl ListOperations {
 
 const LIST_EXAMPLES: &str = "\
 Reads the store that the rules name, even while a gateway uses it. A search that takes over two seconds \
-ends with 1, and says what to narrow.
+ends with 1, and names what to narrow.
 
 Examples:
   paybridge operations list --status FAILED --created-from 2026-11-24 --created-to 2026-11-25

@@ -13,7 +13,7 @@ use super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::listing::filter_parameters;
 use crate::domain::{Status, TransactionId};
-use crate::operations::{ActionRefusal, asked, confirmed, resolved};
+use crate::operations::{ActionRefusal, ask_result, confirm_result, resolve_result};
 use crate::store::{
     ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, CallbackQuery, NewAction, NewResolution, Resent,
     ResolutionId, StoreError,
@@ -152,11 +152,11 @@ pub(super) async fn resend_failed(
     run(context, requested, work, outcome).await
 }
 
-/// Has the provider of an operation asked again.
+/// Has the provider of an operation called again.
 pub(super) async fn ask(context: &AdminContext<'_>, id: TransactionId) -> Operated<&'static str> {
     let work = move |source: Arc<dyn AdminSource>| async move {
         let outcome = source.store().ask_again(id, source.now()).await?;
-        Ok(asked(outcome)?)
+        Ok(ask_result(outcome)?)
     };
     let requested = (ActionRecord::ASK, &*id.to_string(), Vec::new());
     run(context, requested, work, |done| stated(done, |what| (*what).to_owned())).await
@@ -168,7 +168,7 @@ pub(super) async fn resolve(context: &AdminContext<'_>, new: NewResolution) -> O
     let parameters = vec![("status", status.into()), ("reason", new.reason.clone())];
     let number = new.id;
     let work = move |source: Arc<dyn AdminSource>| async move {
-        let done = resolved(source.store().resolve(new).await?);
+        let done = resolve_result(source.store().resolve(new).await?);
         source.count_resolution(match done {
             Ok(true) => "waits",
             Ok(false) => "resolved",
@@ -194,7 +194,7 @@ pub(super) async fn confirm(
     let user = context.request.user.name.clone();
     let work = move |source: Arc<dyn AdminSource>| async move {
         let (now, lapsed) = (source.now(), source.overdue().lapsed);
-        let done = confirmed(source.store().confirm(id, resolution, user, lapsed, now).await?);
+        let done = confirm_result(source.store().confirm(id, resolution, user, lapsed, now).await?);
         source.count_resolution(if done.is_ok() { "confirmed" } else { "refused" });
         Ok(done?)
     };

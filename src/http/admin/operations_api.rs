@@ -69,7 +69,7 @@ pub(super) async fn resolve(context: &AdminContext<'_>) -> HandlerResult {
     result(context, id).await
 }
 
-/// Makes the resolution that a user asks for.
+/// Makes the resolution that a user requests.
 pub(super) fn resolution(
     context: &AdminContext<'_>,
     id: TransactionId,
@@ -85,7 +85,7 @@ pub(super) fn resolution(
 /// Reports whether a second operator is needed.
 ///
 /// # Errors
-/// The user stands for nobody in particular, so that two operators could be one person.
+/// Two operators with the same user could be one person.
 pub(super) fn may_resolve(context: &AdminContext<'_>) -> Result<bool, Refused> {
     let needs_second = context.source.rule_set().gateway.admin.second_operator;
     if needs_second && ["local", "token"].contains(&&*context.request.user.name) {

@@ -1,8 +1,6 @@
 //! Cases of operations after their creation: the list, attention, asking again, and results by hand.
 
 use super::*;
-use crate::auth::Interface;
-use crate::clock::SystemRandomness;
 use crate::domain::{
     CallbackSender, CustomerAccountId, Direction, FailureCause, Outcome, ProviderReason, Status, UnixDay, WaitsFor,
 };
@@ -45,7 +43,7 @@ fn payout(merchant_name: &str, order: &str) -> NewOperation {
 
 fn resolution(id: TransactionId, outcome: Outcome, user: &str, needs_confirmation: bool) -> NewResolution {
     NewResolution {
-        id: ResolutionId::draw(NOW, &SystemRandomness::default()),
+        id: ResolutionId(fresh_id(&merchant("acme"))),
         transaction_id: id,
         outcome,
         reason: "by the statement".into(),
@@ -74,20 +72,20 @@ pub(in crate::store) async fn operations_are_listed_by_each_filter(backend: &dyn
     all.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
     let among = |wanted: &[TransactionId]| all.iter().copied().filter(|id| wanted.contains(id)).collect::<Vec<_>>();
     let acme = || Some(merchant("acme"));
-    let through = |interface| OperationQuery { through: Some(interface), ..any() };
+    let through = |is_v1| OperationQuery { is_v1: Some(is_v1), ..any() };
     for (query, expected) in [
         (any(), &[first, second, third, fourth][..]),
         (OperationQuery { merchant: acme(), ..any() }, &[first, second]),
-        (OperationQuery { merchant: Some(merchant("nobody")), ..any() }, &[]),
+        (OperationQuery { merchant: Some(merchant("unknown")), ..any() }, &[]),
         (OperationQuery { shop: ShopCode::new("other").ok(), ..any() }, &[third]),
         (OperationQuery { direction: Some(Direction::Payout), ..any() }, &[second]),
         (OperationQuery { status: Some(Status::Pending), ..any() }, &[first, third]),
         (OperationQuery { status: Some(Status::Success), ..any() }, &[second]),
         (OperationQuery { status: Some(Status::Failed), ..any() }, &[fourth]),
-        (through(Interface::V1), &[first]),
-        (through(Interface::V2), &[second, third, fourth]),
-        (OperationQuery { merchant: acme(), ..through(Interface::V1) }, &[first]),
-        (OperationQuery { merchant: acme(), ..through(Interface::V2) }, &[second]),
+        (through(true), &[first]),
+        (through(false), &[second, third, fourth]),
+        (OperationQuery { merchant: acme(), ..through(true) }, &[first]),
+        (OperationQuery { merchant: acme(), ..through(false) }, &[second]),
         (OperationQuery { merchant: acme(), status: Some(Status::Pending), ..any() }, &[first]),
         (OperationQuery { merchant: acme(), status: Some(Status::Success), ..any() }, &[second]),
         (OperationQuery { merchant: acme(), status: Some(Status::Failed), ..any() }, &[]),

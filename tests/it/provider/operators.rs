@@ -12,7 +12,7 @@ const ADA: &str = "ada-is-an-operator-7";
 const BOB: &str = "bob-is-an-operator-8";
 const GIVEN_UP: &str = r#"paybridge_provider_jobs_total{outcome="given_up"}"#;
 
-/// Asks the API, as a user or nobody.
+/// Asks the API, as a user or without one.
 fn api(gateway: &Gateway, line: &str, token: &str, body: &str) -> (u16, Value) {
     let (host, length) = (gateway.admin, body.len());
     let user = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
@@ -61,7 +61,7 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
     assert_eq!(api(&gateway, &ask, "", "").0, 200);
     assert_eq!(api(&gateway, &ask, "", "").0, 429, "a moment ago");
     counted(&gateway, GIVEN_UP, 3).await;
-    assert!(provider.asked(&id).len() > before, "it was asked anew");
+    assert!(provider.asked(&id).len() > before, "it was called anew");
 
     assert_eq!(resolve(&gateway, &id, "", "SUCCESS").0, 200);
     assert_eq!(status(&gateway, &id).await, "SUCCESS");
@@ -116,7 +116,7 @@ async fn another_operator_confirms_a_resolution() {
         (shown(&gateway, &id, ADA)["waits_for"] == "provider_report").then_some(())
     })
     .await;
-    assert_eq!(resolve(&gateway, &id, "token-of-the-process", "FAILED").0, 403, "of nobody in particular");
+    assert_eq!(resolve(&gateway, &id, "token-of-the-process", "FAILED").0, 403, "that is no user of its own");
     let (code, waits) = resolve(&gateway, &id, ADA, "FAILED");
     assert_eq!(code, 202, "{waits}");
     assert_eq!(shown(&gateway, &id, ADA)["waits_for"], "confirmation");

@@ -76,7 +76,8 @@ async fn find_pasted(
     let search = filter.search(after, ROWS)?;
     let found = find(source.store(), &rules, &search, &source.overdue()).await.map_err(narrow)?;
     let trimmed = filter.order_id.trim();
-    if trimmed == filter.order_id || trimmed.is_empty() || !found.operations.is_empty() || !found.elsewhere.is_empty() {
+    if trimmed == filter.order_id || trimmed.is_empty() || !found.operations.is_empty() || !found.other_homes.is_empty()
+    {
         return Ok(found);
     }
     let search = OperationFilter { order_id: trimmed.to_owned(), ..filter.clone() }.search(after, ROWS)?;
@@ -113,7 +114,7 @@ pub(in crate::http::admin) async fn search(context: &AdminContext<'_>) -> Handle
         Err(Refused::Invalid(_)) => OperationsDocument::default(),
         Err(refused) => return Err(refused),
     };
-    let only = found.operations.first().filter(|_| found.operations.len() == 1 && found.elsewhere.is_empty());
+    let only = found.operations.first().filter(|_| found.operations.len() == 1 && found.other_homes.is_empty());
     let to = match only.and_then(|only| only.transaction_id.as_deref()) {
         Some(id) => format!("/operations/{}", console::percent_encoded(id)),
         None => console::address("/operations", &[("order_id", &*text)]),

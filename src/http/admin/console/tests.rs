@@ -101,7 +101,7 @@ fn empty_pages() -> Vec<(&'static str, String)> {
     let new = MerchantDocument { id: "new", ..MerchantDocument::default() };
     let other_home = OperationsPage {
         list: OperationsDocument {
-            elsewhere: ["legacy", "reserved", "engine", "lost"].map(OtherHome::example).into(),
+            other_homes: ["legacy", "reserved", "engine", "lost"].map(OtherHome::example).into(),
             note: Some("the list lacks operations"),
             ..OperationsDocument::default()
         },

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::*;
-use crate::clock::SystemRandomness;
 use crate::domain::{Amount, CustomerAccountId, FailureCause, Kind, Operation, Preparation, State, Status, UnixDay};
 use crate::store::Resolutions as _;
-use crate::store::conformance::{audited, reported};
+use crate::store::conformance::{audited, fresh_id, reported};
 use crate::store::{
     AskOutcome, CallbackSubject, ConfirmOutcome, CreateOutcome, DailyLimit, InsertOutcome, JobEnd, NewResolution,
     Reservations, ResolutionId, ResolveOutcome, ResultSource,
@@ -300,7 +299,7 @@ impl History {
         let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
         let outcome = if self.chance.one_in(2) { Outcome::Failed } else { Outcome::Success { payer: None } };
         let (user, needs_confirmation) = (self.chance.of(&OPERATORS), self.chance.one_in(2));
-        let number = ResolutionId::draw(NOW, &SystemRandomness::default());
+        let number = ResolutionId(fresh_id(&merchant(MERCHANTS[0])));
         let new = NewResolution {
             id: number,
             transaction_id: id,
