@@ -9,7 +9,7 @@
 //! | [`cli`] | one file a subcommand |
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain, notifications to systemd |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
-//! | [`callback`] | callbacks of the outbox: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
+//! | [`callback`] | callbacks of the outbox: claim, compose, sign, send, back off, resend; the relay of a v2 engine's callbacks; samples |
 //! | [`console`] | the console's pages as pure rendering: templates show the documents that the admin API serializes, too; plots; its stylesheet and script |
 //! | [`pages`] | customers' pages of a deposit: entry link, return link, the sandbox's hosted page |
 //! | [`homes`] | where a v1 request goes: by the home of its order, and by the merchant's mode |

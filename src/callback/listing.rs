@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::message;
 use super::sample::Sampled;
 use crate::domain::{MerchantId, OrderId, UnixMillis};
-use crate::rules::read_span;
+use crate::rules::{RuleSet, read_span};
 use crate::store::{
-    CallbackCursor, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, Outbox, StoreError,
-    TryOutcome,
+    CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, NextAttempt, Outbox,
+    StoreError, TryOutcome,
 };
+use crate::telemetry::without_cards;
 use crate::wire::time::{read_date, read_rfc3339, rfc3339};
 
 /// How many callbacks a list shows by default.
@@ -107,14 +109,14 @@ pub fn filter_parameters(query: &CallbackQuery) -> Vec<(&'static str, Box<str>)>
 /// Writes a position in the list as text, for requesting the next slice.
 #[must_use]
 pub fn write_cursor(place: CallbackCursor) -> String {
-    format!("{}.{}", place.queued_at.0, place.key)
+    format!("{}.{}", place.at.0, place.key)
 }
 
 /// Parses a position; returns `None` unless [`write_cursor`] would write the same text.
 #[must_use]
 pub fn read_cursor(text: &str) -> Option<CallbackCursor> {
-    let (queued_at, key) = text.split_once('.')?;
-    let place = CallbackCursor { queued_at: UnixMillis(queued_at.parse().ok()?), key: key.parse().ok()? };
+    let (at, key) = text.split_once('.')?;
+    let place = CallbackCursor { at: UnixMillis(at.parse().ok()?), key: key.parse().ok()? };
     (write_cursor(place) == text).then_some(place)
 }
 
@@ -167,14 +169,50 @@ pub async fn pasted_order_id(
     Ok(if outbox.callbacks(exact).await?.is_empty() { trimmed } else { order_id })
 }
 
-/// Returns a callback with its attempts as a JSON document, as of `now`.
-#[must_use]
-pub fn document<'a>(
-    callback: &'a CallbackRecord,
-    tries: &'a [CallbackTry],
-    now: UnixMillis,
-) -> CallbackDocument<'a, Vec<TryDocument<'a>>> {
-    CallbackDocument::of(callback, now, tries.iter().map(TryDocument::of).collect())
+/// One callback, with its attempts and its body.
+#[derive(Debug)]
+pub struct CallbackDetail {
+    /// The callback.
+    pub record: CallbackRecord,
+    /// Its attempts, oldest first.
+    pub tries: Vec<CallbackTry>,
+    /// Its body as the rules in force have it, with card numbers masked; or why there is none.
+    pub body: Result<String, String>,
+}
+
+impl CallbackDetail {
+    /// Reads a callback, and composes its body.
+    ///
+    /// # Errors
+    /// The store is unavailable.
+    pub async fn find(
+        outbox: &dyn Outbox,
+        rules: &RuleSet,
+        id: CallbackId,
+        now: UnixMillis,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some((record, tries)) = outbox.callback(id).await? else { return Ok(None) };
+        let body = match outbox.result_of_callback(id).await {
+            Ok(Some(change)) => match message::compose(rules, &id.to_string(), &change, now) {
+                Ok(message) => Ok(without_cards(&String::from_utf8_lossy(&message.body)).into_owned()),
+                Err(unsendable) => Err(unsendable.reason()),
+            },
+            Ok(None) | Err(StoreError::Corrupt(_)) => Err("its result cannot be read".to_owned()),
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Self { record, tries, body }))
+    }
+
+    /// Returns the callback as a JSON document, as of `now`.
+    #[must_use]
+    pub fn document(&self, now: UnixMillis) -> DetailDocument<'_> {
+        let tries = self.tries.iter().map(TryDocument::of).collect();
+        DetailDocument {
+            callback: CallbackDocument::of(&self.record, now, tries),
+            body: self.body.as_deref().ok(),
+            no_body: self.body.as_ref().err().map(String::as_str),
+        }
+    }
 }
 
 /// Returns a sample and its outcome as a JSON document, with the body exactly as sent.
@@ -205,7 +243,7 @@ pub struct ListDocument<'a> {
 
 /// A callback, with the number of its attempts or with the attempts themselves.
 #[derive(Serialize)]
-pub struct CallbackDocument<'a, Tries> {
+struct CallbackDocument<'a, Tries> {
     id: String,
     state: &'static str,
     merchant: &'a str,
@@ -229,6 +267,16 @@ pub struct CallbackDocument<'a, Tries> {
     /// Why the last attempt did not deliver it.
     last_error: Option<Cow<'a, str>>,
     tries: Tries,
+}
+
+/// One callback, with its attempts and its body.
+#[derive(Serialize)]
+pub struct DetailDocument<'a> {
+    #[serde(flatten)]
+    callback: CallbackDocument<'a, Vec<TryDocument<'a>>>,
+    body: Option<&'a str>,
+    /// Why there is no body.
+    no_body: Option<&'a str>,
 }
 
 /// An attempt to send a callback.
@@ -349,8 +397,8 @@ pub(crate) mod tests {
 
     #[test]
     fn places_are_read_as_they_are_written() {
-        for (queued_at, key) in [(1_767_323_045_678, 7), (0, -1), (1, i64::MIN)] {
-            let place = CallbackCursor { queued_at: UnixMillis(queued_at), key };
+        for (at, key) in [(1_767_323_045_678, 7), (0, -1), (1, i64::MIN)] {
+            let place = CallbackCursor { at: UnixMillis(at), key };
             assert_eq!(read_cursor(&write_cursor(place)), Some(place));
         }
         for wrong in ["", "1", "1.", ".1", "1.2.3", "+1.2", "01.2", "1.x", "99999999999999999999.1"] {
@@ -423,19 +471,23 @@ pub(crate) mod tests {
         ];
         let expected = concat!(
             r#"[{"at":"2026-01-02T03:04:05.678Z","duration_ms":12,"status":null,"error":"no connection"},"#,
-            r#"{"at":"2026-01-02T03:04:10.678Z","duration_ms":1,"status":503,"error":null}]}"#
+            r#"{"at":"2026-01-02T03:04:10.678Z","duration_ms":1,"status":503,"error":null}],"body":"{}","no_body":null}"#
         );
-        assert_eq!(json(&document(&pending.callbacks[0], &tries, now)), format!("{shown}{expected}"));
+        let detail =
+            CallbackDetail { record: pending.callbacks[0].clone(), tries: tries.into(), body: Ok("{}".into()) };
+        assert_eq!(json(&detail.document(now)), format!("{shown}{expected}"));
         let given_up = CallbackRecord {
             last: Some(TryOutcome::Error("given up".into())),
             is_v1: true,
             ..record(7, CallbackState::Failed)
         };
-        let reported = json(&document(&given_up, &[], now));
+        let detail = CallbackDetail { record: given_up, tries: Vec::new(), body: Err("no merchant".to_owned()) };
+        let reported = json(&detail.document(now));
         for part in [
             r#""next_try_at":null,"waits_for":null"#,
             r#""last_status":null,"last_error":"given up""#,
             r#""kind":"v1""#,
+            r#""body":null,"no_body":"no merchant""#,
         ] {
             assert!(reported.contains(part), "{part}: {reported}");
         }

@@ -49,6 +49,14 @@ pub enum Unsendable {
     NoResult,
 }
 
+impl Unsendable {
+    /// Returns why alone, for a callback that may have been sent before.
+    pub(super) fn reason(&self) -> String {
+        let text = self.to_string();
+        text.strip_prefix("not sent: ").unwrap_or(&text).to_owned()
+    }
+}
+
 /// What all callback formats need of a callback.
 pub(super) struct MessageContext<'a> {
     /// The callback's id, the same at every attempt.

@@ -17,6 +17,7 @@ pub mod listing;
 mod message;
 mod queues;
 pub mod relay;
+pub mod resend;
 mod sample;
 mod send;
 mod targets;

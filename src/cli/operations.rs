@@ -37,7 +37,9 @@ pub fn run(args: &Operations, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         let outcome = match args {
             Operations::List(args) => list(&*store, &rules, args, out, err).await,
             Operations::Show(args) => show(&*store, &rules, args, out).await,
-            _ => act(&*store, &rules, args, out, err).await,
+            Operations::Ask(_) | Operations::Resolve(_) | Operations::Confirm(_) | Operations::Acknowledge(_) => {
+                act(&*store, &rules, args, out, err).await
+            }
         };
         let closed = store.close().await.map_err(CliError::failed);
         outcome.and(closed)
@@ -188,10 +190,8 @@ async fn take_effect(
             let status = store.confirm(id, ResolutionId(number), user.into(), lapsed, now).await?;
             format!("the operation is {}", confirm_result(status).map_err(refused)?.as_str())
         }
-        Operations::Acknowledge(_) => match store.acknowledge(id, user.into(), now).await? {
-            true => "acknowledged".to_owned(),
-            false => return Err(CliError::failed("there is no report to acknowledge")),
-        },
+        Operations::Acknowledge(_) if store.acknowledge(id, user.into(), now).await? => "acknowledged".to_owned(),
+        Operations::Acknowledge(_) => return Err(CliError::failed("there is no report to acknowledge")),
         Operations::Ask(_) | Operations::List(_) | Operations::Show(_) => {
             ask_result(store.ask_again(id, now).await?).map_err(refused)?.to_owned()
         }

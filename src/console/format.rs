@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, HtmlEscape, Output, State, escape_formatter};
 
-use crate::domain::{CallbackUrl, UnixMillis, escaped_where, is_deceptive, visible};
+use crate::domain::{CallbackUrl, UnixMillis, escaped_where, is_deceptive, visible, wide};
+use crate::telemetry::without_cards;
 use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// Adds all filters to the templates' environment.
@@ -30,6 +31,7 @@ pub(super) fn add_filters(templates: &mut Environment<'_>) {
     templates.add_filter("origin", |url: &str| {
         CallbackUrl::new_allowing_http(url).map_or_else(|_| String::new(), |url| url.origin())
     });
+    templates.add_filter("address", |url: &str| Value::from_safe_string(address_without_query(url)));
     templates.add_filter("shortened", shortened);
     templates.add_filter("capitalized", capitalized);
     templates
@@ -104,6 +106,18 @@ fn outcome(attempt: &Value) -> Result<Value, Error> {
     let tone = if error.is_none() && status.as_i64().is_some_and(|status| status / 100 == 2) { "good" } else { "bad" };
     let text = error.as_str().map_or_else(|| format!("HTTP {status}"), str::to_owned);
     Ok(Value::from_safe_string(format!("<span class=\"dot {tone}\">{}</span>", escaped(&text))))
+}
+
+/// Writes the address of a callback without its query, which may hold a token, but with the query's length.
+fn address_without_query(url: &str) -> String {
+    let url = url.split('#').next().unwrap_or_default();
+    let (shown, query) = url.split_once('?').unwrap_or((url, ""));
+    let code = format!("<code>{}</code>", escaped(&without_cards(shown)));
+    match wide(query.chars().count()) {
+        0 => code,
+        1 => format!("{code} <small>and a query of 1 character</small>"),
+        length => format!("{code} <small>and a query of {} characters</small>", count(length)),
+    }
 }
 
 /// Returns the beginning of a text that others choose, which ends with `…`: a page has a bound.
@@ -242,6 +256,23 @@ mod tests {
         let filter = minijinja::context! { state => "failed", order_id => "a&b=ü/<", since => "" };
         assert_eq!(query(&filter, None).unwrap(), "?state=failed&order_id=a%26b%3D%C3%BC%2F%3C");
         assert_eq!(query(&minijinja::context! { user => "" }, Some("1.2")).unwrap(), "?after=1.2");
+    }
+
+    #[test]
+    fn addresses_have_no_query() {
+        for (url, html) in [
+            ("https://shop.example/a<", "<code>https:&#x2f;&#x2f;shop.example&#x2f;a&lt;</code>"),
+            (
+                "https://shop.example/4111111111111111?token=hush#part",
+                "<code>https:&#x2f;&#x2f;shop.example&#x2f;411111******1111</code> <small>and a query of 10 characters</small>",
+            ),
+            (
+                "https://shop.example?a",
+                "<code>https:&#x2f;&#x2f;shop.example</code> <small>and a query of 1 character</small>",
+            ),
+        ] {
+            assert_eq!(address_without_query(url), html);
+        }
     }
 
     #[test]

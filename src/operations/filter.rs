@@ -52,8 +52,8 @@ pub struct OperationSearch {
 }
 
 impl OperationFilter {
-    /// The names of the members.
-    pub const NAMES: [&str; 10] = [
+    /// The names of the members, and of those that choose a page.
+    pub const PARAMETERS: [&str; 12] = [
         "merchant",
         "shop",
         "direction",
@@ -64,7 +64,15 @@ impl OperationFilter {
         "created_from",
         "created_to",
         "attention",
+        "limit",
+        "after",
     ];
+
+    /// The names of the members.
+    pub const NAMES: [&str; 10] = {
+        let [names @ .., _, _] = Self::PARAMETERS;
+        names
+    };
 
     /// Makes the filter of the values of [`OperationFilter::NAMES`].
     #[must_use]

@@ -110,7 +110,7 @@ async fn of_operation(
             .calls
             .map(|(count, at)| event(at, "plain", "The job of the provider ended").with(format!("Calls: {count}."))),
     );
-    events.extend(detail.asked_at.map(|at| event(at, "plain", "An operator had the provider called again")));
+    events.extend(detail.queried_at.map(|at| event(at, "plain", "An operator had the provider called again")));
     let waits = |record: &ResolutionRecord| {
         let is_waiting = record.state == ResolutionState::Waits && is_pending;
         is_waiting && overdue.lapsed.is_none_or(|lapsed| record.made_at > lapsed)

@@ -111,24 +111,24 @@ impl ProviderJobState {
 }
 
 const ASKED: Sql = sql!(
-    "SELECT o.status, o.asked_at, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
+    "SELECT o.status, o.queried_at, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
      WHERE o.transaction_id = ?1",
     postgres adds "FOR UPDATE OF o"
 );
 
-const SET_ASKED: Sql = sql!("UPDATE operations SET asked_at = ?2 WHERE transaction_id = ?1");
+const SET_ASKED: Sql = sql!("UPDATE operations SET queried_at = ?2 WHERE transaction_id = ?1");
 
 async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Result<AskOutcome, T::Error> {
     type Asked = (i64, Option<i64>, Box<str>);
     let read = |row: &dyn Columns| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let found: Option<Asked> = tx.query_opt(ASKED, &params![id], read).await?;
-    let Some((status, asked_at, shop)) = found else { return Ok(AskOutcome::Unknown) };
+    let Some((status, queried_at, shop)) = found else { return Ok(AskOutcome::Unknown) };
     let status = status_of(status).ok_or(CorruptRow::new("status"))?;
     if status != Status::Pending {
         return Ok(AskOutcome::Finished(status));
     }
     // The same time is that of an earlier attempt of this transaction, whose confirmation was lost.
-    if asked_at.is_some_and(|asked_at| (1..AskOutcome::PAUSE_MILLIS).contains(&at.0.abs_diff(asked_at))) {
+    if queried_at.is_some_and(|queried_at| (1..AskOutcome::PAUSE_MILLIS).contains(&at.0.abs_diff(queried_at))) {
         return Ok(AskOutcome::TooSoon);
     }
     let (kind, key) = (TaskKind::ProviderJob, id.to_stored());

@@ -82,7 +82,7 @@ pub use operations::Store;
 pub use outbox::{
     CallbackClaim, CallbackCursor, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
     CallbackRecord, CallbackState, CallbackTarget, CallbackTry, ExpireRequest, NextAttempt, Outbox, OutboxSize,
-    RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
+    PendingQuery, RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use resolve::{
     ConfirmOutcome, ContradictionRecord, NewResolution, OperationDetail, ResolutionId, ResolutionRecord,

@@ -17,6 +17,7 @@
 
 mod api;
 pub(super) mod list;
+pub(super) mod pending;
 mod subjects;
 
 pub use api::Outbox;
@@ -315,7 +316,7 @@ impl CallbackRecord {
     /// Returns its position in the list.
     #[must_use]
     pub const fn place(&self) -> CallbackCursor {
-        CallbackCursor { queued_at: self.queued_at, key: self.id.subject().key() }
+        CallbackCursor { at: self.queued_at, key: self.id.subject().key() }
     }
 }
 
@@ -332,11 +333,11 @@ pub enum NextAttempt {
     At(UnixMillis),
 }
 
-/// A position in the list of callbacks.
+/// A position in the list of callbacks, or among the pending ones of some targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallbackCursor {
-    /// When the callback was queued or last resent.
-    pub queued_at: UnixMillis,
+    /// When the callback was queued or last resent; among pending ones, when it is due.
+    pub at: UnixMillis,
     /// The subject's number, see [`CallbackSubject::key`].
     pub key: i64,
 }
@@ -372,8 +373,8 @@ impl CallbackQuery {
 impl CallbackQuery {
     /// Returns the position before which all results are.
     pub(super) fn end(&self) -> CallbackCursor {
-        let until = self.until.map_or(CallbackCursor { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
-            CallbackCursor { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
+        let until = self.until.map_or(CallbackCursor { at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
+            CallbackCursor { at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
         });
         self.after.map_or(until, |after| after.min(until))
     }
@@ -382,6 +383,17 @@ impl CallbackQuery {
     pub(super) fn begin(&self) -> UnixMillis {
         self.since.unwrap_or(UnixMillis(i64::MIN))
     }
+}
+
+/// Selects pending callbacks that are not being sent, the earliest due first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingQuery {
+    /// The targets in whose queues they wait.
+    pub targets: Vec<CallbackTarget>,
+    /// Only callbacks after this position: due later.
+    pub after: Option<CallbackCursor>,
+    /// The most callbacks.
+    pub limit: usize,
 }
 
 /// The outcome of resending a callback.

@@ -153,7 +153,7 @@ pub struct OperationDetail {
     /// How often the provider was called and when it last answered, once the operation has its result.
     pub calls: Option<(u32, UnixMillis)>,
     /// When an operator last had the provider called anew.
-    pub asked_at: Option<UnixMillis>,
+    pub queried_at: Option<UnixMillis>,
     /// Its resolutions, the first first.
     pub resolutions: Vec<ResolutionRecord>,
     /// The report that contradicts its result.
@@ -324,7 +324,9 @@ async fn confirm<T: OwnStatements>(
 async fn finish<T: OwnStatements>(tx: &T, completion: &Completion) -> Result<(), T::Error> {
     match complete::complete(tx, completion).await? {
         CompletionOutcome::Completed => Ok(()),
-        _ => Err(CorruptRow::new("status").into()),
+        CompletionOutcome::AlreadyCompleted | CompletionOutcome::Contradicts(_) | CompletionOutcome::Unknown => {
+            Err(CorruptRow::new("status").into())
+        }
     }
 }
 
@@ -357,7 +359,7 @@ const CONTRADICTION: Sql =
     sql!("SELECT status, reported_at, acknowledged_by, acknowledged_at FROM contradictions WHERE transaction_id = ?1");
 
 const DETAIL: Sql = sql!(
-    "SELECT cause, cause_code, cause_text, job_attempts, job_ended_at, asked_at FROM operations WHERE transaction_id = ?1"
+    "SELECT cause, cause_code, cause_text, job_attempts, job_ended_at, queried_at FROM operations WHERE transaction_id = ?1"
 );
 
 async fn detail<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<OperationDetail>, T::Error> {
@@ -379,7 +381,7 @@ async fn detail<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<Oper
 impl OperationDetail {
     fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
         let calls = row.get::<Option<u32>>(3)?.zip(row.get(4)?);
-        Ok(Self { failure: read_failure(row, 0)?, calls, asked_at: row.get(5)?, ..Self::default() })
+        Ok(Self { failure: read_failure(row, 0)?, calls, queried_at: row.get(5)?, ..Self::default() })
     }
 }
 

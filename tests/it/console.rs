@@ -77,7 +77,7 @@ async fn every_link_leads_to_a_page() {
     client.send(&Request::payin(&ACME, &payin(" order-3 "))).await.expect(200);
     for (order, is_found) in [("+order-3+", true), ("order-3", false)] {
         let found = page(&gateway, &format!("/operations?merchant=acme&order_id={order}"));
-        assert_eq!(found.contains("PENDING"), is_found, "{order}: {found}");
+        assert_eq!(found.contains("warn\">PENDING"), is_found, "{order}: {found}");
     }
     let members: Vec<String> = (0..3000).map(|number| format!("\"m{number}\":\"{}\"", "1".repeat(20))).collect();
     let form = format!("merchant=acme&kind=payin&body={{{}}}", members.join(","));

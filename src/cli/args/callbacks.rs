@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::common::{Format, InterfaceArg, Rules, merchant_id};
 use crate::callback::listing::{self, Moment, SpanEnd};
+use crate::callback::resend::{RECEIVER, read_receiver};
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;
 use crate::store::{CallbackCursor, CallbackId, CallbackState};
@@ -115,23 +116,29 @@ pub struct ResendCallbacks {
     /// The rules directory.
     #[command(flatten)]
     pub rules: Rules,
-    /// The callbacks' ids; or use --failed
-    #[arg(value_name = "ID", value_parser = callback_id, required_unless_present = "failed", conflicts_with = "failed")]
+    /// The callbacks' ids; or use --failed or --pending
+    #[arg(value_name = "ID", value_parser = callback_id, required_unless_present_any = ["failed", "pending"])]
     pub ids: Vec<String>,
     /// All failed callbacks
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ids")]
     pub failed: bool,
-    /// With --failed: only of this merchant
+    /// All pending callbacks of a receiver
+    #[arg(long, conflicts_with_all = ["ids", "failed"], requires = "receiver")]
+    pub pending: bool,
+    /// With --pending: the receiver: scheme, host and port of its address
+    #[arg(long, value_name = "ORIGIN", requires = "pending", value_parser = receiver)]
+    pub receiver: Option<Box<str>>,
+    /// With --failed or --pending: only of this merchant
     #[arg(long, value_name = "ID", conflicts_with = "ids", value_parser = merchant_id)]
     pub merchant: Option<MerchantId>,
     /// With --failed: queued or resent since this time: an age (30m, 2h, 3d), a date (from its first instant, in UTC) or a time (RFC 3339)
-    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = since)]
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["ids", "pending"], value_parser = since)]
     pub since: Option<Moment>,
     /// With --failed: queued or resent until this time: an age, a date (to its last instant, in UTC) or a time
-    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = until)]
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["ids", "pending"], value_parser = until)]
     pub until: Option<Moment>,
     /// With ids: wait at most this long until each was attempted, and show the results
-    #[arg(long, value_name = "SPAN", conflicts_with = "failed", value_parser = span)]
+    #[arg(long, value_name = "SPAN", conflicts_with_all = ["failed", "pending"], value_parser = span)]
     pub wait: Option<Duration>,
 }
 
@@ -143,10 +150,14 @@ while is probed at least once a minute, and callbacks for it wait until it repli
 The command may be repeated: queued callbacks stay queued. A callback that is being sent at that moment \
 is not queued, and the exit code is 1. With --wait, exits with 0 if all were delivered.
 
+With --pending, the callbacks that wait for their next attempt at a receiver are due now. They keep their \
+attempts and the time at which they are given up.
+
 Examples:
   paybridge callbacks resend cb_0123456789abcdef00000000000000ff --wait 30s
   paybridge callbacks resend --failed --since 2h
-  paybridge callbacks resend --failed --merchant demo --since 2026-01-02T03:00:00Z --until 30m";
+  paybridge callbacks resend --failed --merchant demo --since 2026-01-02T03:00:00Z --until 30m
+  paybridge callbacks resend --pending --receiver https://shop.example:443";
 
 /// `paybridge callbacks sample`.
 #[derive(Debug, Args)]
@@ -222,6 +233,10 @@ fn until(text: &str) -> Result<Moment, String> {
 
 fn span(text: &str) -> Result<Duration, String> {
     read_span(text).ok_or_else(|| "must be a duration such as 500ms, 30s or 2m".to_owned())
+}
+
+fn receiver(text: &str) -> Result<Box<str>, String> {
+    read_receiver(text).ok_or_else(|| RECEIVER.to_owned())
 }
 
 fn place(text: &str) -> Result<CallbackCursor, String> {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
 use super::outcome::{CliError, ExitOutcome, load, on_runtime, write_json};
 use super::trail::CommandTrail;
-use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, pasted_order_id, write_cursor};
+use crate::callback::listing::{CallbackDetail, DEFAULT_STATES, Moment, Slice, pasted_order_id, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{MerchantId, UnixMillis};
+use crate::rules::RuleSet;
 use crate::store::{CallbackId, CallbackQuery, Outbox, Store, open_beside};
 use crate::store_settings::StoreSettings;
 
@@ -40,10 +41,10 @@ pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOu
         let store = open(&rules.gateway.store)?;
         let outcome = match args {
             Callbacks::List(args) => list(&*store, args, SystemClock.now(), out, err).await,
-            Callbacks::Show(args) => show(&*store, args, SystemClock.now(), out).await,
+            Callbacks::Show(args) => show(&*store, &rules, args, SystemClock.now(), out).await,
             Callbacks::Resend(args) => {
                 let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
-                resend::run(&*store, &trail, args, out, err).await
+                resend::run(&*store, &rules, &trail, args, out, err).await
             }
             Callbacks::Sample(_) => Ok(()),
         };
@@ -107,17 +108,21 @@ fn query(which: &Which, now: UnixMillis) -> CallbackQuery {
     }
 }
 
-async fn show(outbox: &dyn Outbox, args: &ShowCallback, now: UnixMillis, out: &mut dyn Write) -> ExitOutcome {
+async fn show(
+    outbox: &dyn Outbox,
+    rules: &RuleSet,
+    args: &ShowCallback,
+    now: UnixMillis,
+    out: &mut dyn Write,
+) -> ExitOutcome {
     let found = match CallbackId::parse(&args.id) {
-        Some(id) => outbox.callback(id).await?,
+        Some(id) => CallbackDetail::find(outbox, rules, id, now).await?,
         None => None,
     };
-    let Some((callback, tries)) = found else {
-        return Err(CliError::Failed(table::unknown(&args.id)));
-    };
+    let detail = found.ok_or_else(|| CliError::Failed(table::unknown(&args.id)))?;
     match args.format {
-        Format::Json => write_json(&document(&callback, &tries, now), out)?,
-        Format::Text => table::detail(&callback, &tries, now, out)?,
+        Format::Json => write_json(&detail.document(now), out)?,
+        Format::Text => table::detail(&detail.record, &detail.tries, now, out)?,
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! `paybridge callbacks resend`: queues callbacks again, in small commits. Leaves a row in the audit trail for each id,
-//! or one for all failed callbacks.
+//! or one for all failed callbacks, or all pending ones of a receiver.
 
 use std::io::Write;
 use std::time::Duration;
@@ -12,14 +12,16 @@ use super::super::outcome::{CliError, ExitOutcome, ok_if, plural};
 use super::super::progress::Progress;
 use super::super::trail::{CommandTrail, outcome_of};
 use super::table::{self, unknown};
-use crate::callback::listing::{Moment, filter_parameters};
+use crate::callback::listing::Moment;
+use crate::callback::resend::{PendingOfReceiver, Resending};
 use crate::clock::Clock;
 use crate::domain::wide;
+use crate::rules::RuleSet;
 use crate::store::{
     ActionRecord, CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, OutboxSize, Resent,
 };
 
-/// How many failed callbacks one commit queues.
+/// How many callbacks one commit queues.
 const SLICE: usize = 500;
 
 /// How often `--wait` checks whether a callback was attempted.
@@ -27,6 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(
     outbox: &dyn Outbox,
+    rules: &RuleSet,
     trail: &CommandTrail<'_>,
     args: &ResendCallbacks,
     out: &mut dyn Write,
@@ -34,6 +37,11 @@ pub(super) async fn run(
 ) -> ExitOutcome {
     if args.failed {
         return failed(outbox, trail, args, out, err).await;
+    }
+    if let Some(receiver) = args.receiver.clone().filter(|_| args.pending) {
+        let pending = PendingOfReceiver { receiver, merchant: args.merchant.clone() };
+        let query = pending.query(rules, SLICE);
+        return all_of(outbox, Resending::Pending(pending, query), None, trail, out, err).await;
     }
     let mut waiting = Vec::new();
     let mut done = true;
@@ -108,9 +116,21 @@ async fn failed(
     let all = args.merchant.is_none() && args.since.is_none() && args.until.is_none();
     let counted = if all { Some(outbox.outbox_size().await?.failed) } else { None };
     let total = counted.filter(|failed| *failed < u64::from(OutboxSize::MAX_COUNTED));
-    let action = trail.action(ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
-    let action = trail.begin(action).await?;
-    let resent = all_of(outbox, query, total, trail.clock, err).await;
+    all_of(outbox, Resending::Failed(query), total, trail, out, err).await
+}
+
+/// Queues the callbacks of all slices, and leaves a row.
+async fn all_of(
+    outbox: &dyn Outbox,
+    resending: Resending,
+    total: Option<u64>,
+    trail: &CommandTrail<'_>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> ExitOutcome {
+    let (kind, target, parameters) = resending.action();
+    let action = trail.begin(trail.action(kind, &target, parameters)).await?;
+    let resent = in_slices(outbox, resending, total, trail.clock, err).await;
     trail.end(action, &outcome_of(&resent, |resent| queued(*resent)), err).await?;
     Ok(writeln!(out, "{}", queued(resent?))?)
 }
@@ -119,10 +139,10 @@ fn queued(count: u64) -> String {
     format!("{count} callback{} queued", plural(usize::try_from(count).unwrap_or(usize::MAX)))
 }
 
-/// Queues the failed callbacks that match in slices, and returns how many.
-async fn all_of(
+/// Queues callbacks in slices, and returns how many.
+async fn in_slices(
     outbox: &dyn Outbox,
-    mut query: CallbackQuery,
+    mut resending: Resending,
     total: Option<u64>,
     clock: &dyn Clock,
     err: &mut dyn Write,
@@ -130,14 +150,13 @@ async fn all_of(
     let mut progress = Progress::start("resending", "callbacks", total);
     let mut resent: u64 = 0;
     loop {
-        let (count, last) = outbox.resend_failed(query.clone(), clock.now()).await.map_err(|error| {
+        let (count, last) = resending.next_slice(outbox, clock.now()).await.map_err(|error| {
             CliError::failed(format!(
                 "{error}\nso far: {resent} queued; run the command again to continue: queued callbacks stay queued"
             ))
         })?;
         resent += wide(count);
         progress.at(resent, err);
-        query.after = last;
         if last.is_none() {
             return Ok(resent);
         }
@@ -213,7 +232,7 @@ mod tests {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let store = &**world.engine.store();
         let trail = CommandTrail { trail: store, rules_version: "v", clock: &*world.clock };
-        let done = run(store, &trail, &args, &mut out, &mut err).await.is_ok();
+        let done = run(store, &world.rules(), &trail, &args, &mut out, &mut err).await.is_ok();
         (done, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
@@ -287,6 +306,40 @@ mod tests {
             assert!(rows.iter().any(|row| row[2].starts_with(parameters) && row[3] == outcome), "{rows:?}");
         }
         assert_eq!(attempt_due(&world, 204, CallbackNext::Delivered).await, 3);
+    }
+
+    #[tokio::test]
+    async fn pending_callbacks_of_a_receiver_are_due_now() {
+        let world = World::new();
+        for order in ["o1", "o2"] {
+            world.failed_callback(order).await;
+        }
+        assert_eq!(ran(&world, "--failed").await.1, "2 callbacks queued\n");
+        let later = CallbackNext::RetryAt(world.clock.now().plus(Duration::from_hours(1)));
+        assert_eq!(attempt_due(&world, 503, later).await, 2);
+        assert_eq!(attempt_due(&world, 503, later).await, 0, "both wait");
+        for (line, count) in [
+            ("--pending --receiver https://b.example", 0),
+            ("--pending --receiver https://a.example --merchant other", 0),
+            ("--pending --receiver https://A.example/ --merchant acme", 2),
+            ("--pending --receiver https://a.example:443", 2),
+        ] {
+            assert_eq!(ran(&world, line).await.1, format!("{count} callbacks queued\n"), "{line}");
+        }
+        let rows = trail(&world).await;
+        let row = |receiver: &str, parameters: &str, count| {
+            let outcome = format!("{count} callbacks queued");
+            ["callbacks.resend_pending".to_owned(), receiver.to_owned(), parameters.to_owned(), outcome]
+        };
+        for row in [
+            row("https://b.example:443", "{}", 0),
+            row("https://a.example:443", r#"{"merchant":"other"}"#, 0),
+            row("https://a.example:443", r#"{"merchant":"acme"}"#, 2),
+            row("https://a.example:443", "{}", 2),
+        ] {
+            assert!(rows.contains(&row), "{row:?}: {rows:?}");
+        }
+        assert_eq!(attempt_due(&world, 204, CallbackNext::Delivered).await, 2);
     }
 
     #[tokio::test]

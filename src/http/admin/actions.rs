@@ -11,19 +11,19 @@ use super::refused::Refused;
 use super::rules::RulesInfo;
 use super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
-use crate::callback::listing::filter_parameters;
+use crate::callback::resend::Resending;
 use crate::domain::{Status, TransactionId};
 use crate::operations::{ActionRefusal, ask_result, confirm_result, resolve_result};
 use crate::store::{
-    ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, CallbackQuery, NewAction, NewResolution, Resent,
-    ResolutionId, StoreError,
+    ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, NewAction, NewResolution, Resent, ResolutionId,
+    StoreError,
 };
 
 /// How long a request waits for its action, which continues without it: less than its page may take.
 const MAX_ACTION_WAIT: Duration = Duration::from_secs(11);
 
 /// How many callbacks are queued again in one commit.
-const SLICE: usize = 500;
+pub(super) const SLICE: usize = 500;
 
 /// An action with its row.
 pub(super) struct Audited<T> {
@@ -120,10 +120,10 @@ pub(super) async fn resend(context: &AdminContext<'_>, id: CallbackId) -> Acted<
 /// How many callbacks were queued again, and the place at which it ended, or why it ended early.
 type Requeued = (usize, Result<Option<CallbackCursor>, StoreError>);
 
-/// Queues the failed callbacks again that match: all of them, or for the API a slice.
-pub(super) async fn resend_failed(
+/// Queues callbacks again: all of them, or for the API a slice.
+pub(super) async fn resend_matching(
     context: &AdminContext<'_>,
-    mut query: CallbackQuery,
+    mut resending: Resending,
     is_slice: bool,
 ) -> Acted<Requeued> {
     let outcome = move |(count, ended): &Requeued| match ended {
@@ -131,25 +131,26 @@ pub(super) async fn resend_failed(
         Err(error) if is_slice => format!("failed: {error}"),
         Err(error) => format!("failed: {error}; {count} queued before"),
     };
-    let requested = (ActionRecord::RESEND_FAILED, "failed callbacks", filter_parameters(&query));
+    let (kind, target, parameters) = resending.action();
     let work = move |source: Arc<dyn AdminSource>| async move {
         let (now, mut all) = (source.now(), 0);
-        if !is_slice {
+        if let (Resending::Failed(query), false) = (&mut resending, is_slice) {
             // What fails again meanwhile is not sent a third time.
             query.until = Some(query.until.map_or(now, |until| until.min(now)));
-            query.limit = SLICE;
         }
         loop {
-            match source.store().resend_failed(query.clone(), now).await {
-                Ok((count, next)) => (all, query.after) = (all + count, next),
+            match resending.next_slice(source.store(), now).await {
+                Ok((count, end)) => {
+                    all += count;
+                    if is_slice || end.is_none() {
+                        return (all, Ok(end));
+                    }
+                }
                 Err(error) => return (all, Err(error)),
-            }
-            if is_slice || query.after.is_none() {
-                return (all, Ok(query.after));
             }
         }
     };
-    run(context, requested, work, outcome).await
+    run(context, (kind, &target, parameters), work, outcome).await
 }
 
 /// Has the provider of an operation called again.
@@ -177,9 +178,12 @@ pub(super) async fn resolve(context: &AdminContext<'_>, new: NewResolution) -> O
         Ok(done?)
     };
     let outcome = move |done: &Result<bool, Refused>| {
-        stated(done, |waits| match waits {
-            true => format!("{status} waits for the confirmation of another operator, as {number}"),
-            false => format!("the operation is {status}"),
+        stated(done, |waits| {
+            if *waits {
+                format!("{status} waits for the confirmation of another operator, as {number}")
+            } else {
+                format!("the operation is {status}")
+            }
         })
     };
     run(context, (ActionRecord::RESOLVE, &id, parameters), work, outcome).await
@@ -208,10 +212,10 @@ pub(super) async fn acknowledge(context: &AdminContext<'_>, id: TransactionId) -
     let user = context.request.user.name.clone();
     let work = move |source: Arc<dyn AdminSource>| async move {
         let now = source.now();
-        match source.store().acknowledge(id, user, now).await? {
-            true => Ok(()),
-            false => Err(ActionRefusal::Conflict("there is no report to acknowledge".to_owned()).into()),
+        if source.store().acknowledge(id, user, now).await? {
+            return Ok(());
         }
+        Err(ActionRefusal::Conflict("there is no report to acknowledge".to_owned()).into())
     };
     let requested = (ActionRecord::ACKNOWLEDGE, &*id.to_string(), Vec::new());
     run(context, requested, work, |done| stated(done, |()| "acknowledged".to_owned())).await

@@ -4,25 +4,24 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::actions::{self, Audited};
+use super::actions::{self, Audited, SLICE};
 use super::console::requests::RequestFilter;
 use super::context::{AdminContext, HandlerResult};
-use super::parameters::{CallbackFilter, FilterWords, given, read, sample_request};
+use super::parameters::{CallbackFilter, FilterWords, given, pending_of, read, sample_request};
 use super::refused::Refused;
 use super::reply;
 use super::source::AdminSource;
 use crate::callback::listing::{
-    DEFAULT_LIMIT, MAX_CALLBACKS, Slice, document, pasted_order_id, sample_document, write_cursor,
+    CallbackDetail, DEFAULT_LIMIT, MAX_CALLBACKS, Slice, pasted_order_id, read_cursor, read_state, sample_document,
+    write_cursor,
 };
+use crate::callback::resend::Resending;
 use crate::domain::{Direction, MerchantId};
 use crate::error::RequestError;
 use crate::shadow::reported_merchants;
-use crate::store::{CallbackId, CallbackQuery, CallbackState, Resent};
+use crate::store::{CallbackId, CallbackQuery, CallbackState, PendingQuery, Resent};
 use crate::telemetry::RefusedRequest;
 use crate::v1::query::parameters;
-
-/// How many failed callbacks one request requeues without a `limit`.
-const RESEND_LIMIT: usize = 500;
 
 const WORDS: FilterWords = FilterWords {
     states: "must be a list of `pending`, `delivered` and `failed`, separated by commas",
@@ -102,10 +101,11 @@ async fn check_merchant(source: &dyn AdminSource, merchant: Option<&MerchantId>)
     Err(Refused::NotFound(Some(rules.no_such_merchant(unknown.as_str()))))
 }
 
-/// Answers `GET /api/callbacks/{id}`: one callback with its tries.
+/// Answers `GET /api/callbacks/{id}`: one callback with its tries and its body.
 pub(super) async fn callback(context: &AdminContext<'_>) -> HandlerResult {
-    let (callback, tries) = context.source.store().callback(id(context)?).await?.ok_or_else(no_callback)?;
-    Ok(reply::document(&document(&callback, &tries, context.source.now())))
+    let (source, now) = (&**context.source, context.source.now());
+    let detail = CallbackDetail::find(source.store(), &source.rule_set(), id(context)?, now).await?;
+    Ok(reply::document(&detail.ok_or_else(no_callback)?.document(now)))
 }
 
 fn id(context: &AdminContext<'_>) -> Result<CallbackId, Refused> {
@@ -126,21 +126,39 @@ pub(super) async fn resend(context: &AdminContext<'_>) -> HandlerResult {
     }
 }
 
-/// Answers `POST /api/callbacks/resend`: requeues failed callbacks, a slice for each request.
-pub(super) async fn resend_failed(context: &AdminContext<'_>) -> HandlerResult {
-    let names = ["state", "merchant", "since", "until", "limit", "after"];
-    let [state, merchant, since, until, limit, after] = given(context.request.query, names)?;
+/// Answers `POST /api/callbacks/resend`: requeues failed callbacks, or pending ones of a receiver, a slice for each request.
+pub(super) async fn resend_matching(context: &AdminContext<'_>) -> HandlerResult {
+    let [state] = context.parameters(["state"])?;
     // Required, so that a request without parameters does not resend everything.
-    if state != CallbackState::Failed.as_str() {
-        return Err(RequestError::member("state", "is required and must be `failed`").into());
-    }
-    let filter = CallbackFilter::of([state, merchant, String::new(), since, until]);
-    let limit = read_limit(&limit)?.unwrap_or(RESEND_LIMIT);
-    let query = filter.query(&WORDS, &after, limit, context.source.now())?;
-    check_merchant(&**context.source, query.merchant.as_ref()).await?;
-    let (resent, ended) = done(actions::resend_failed(context, query, true).await?)?;
+    let resending = match read_state(&state) {
+        Some(CallbackState::Failed) => failed(context).await?,
+        Some(CallbackState::Pending) => pending(context).await?,
+        _ => return Err(RequestError::member("state", "is required and must be `failed` or `pending`").into()),
+    };
+    let (resent, ended) = done(actions::resend_matching(context, resending, true).await?)?;
     let next = ended?.map(write_cursor);
     Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))
+}
+
+/// Reads a slice of the failed callbacks.
+async fn failed(context: &AdminContext<'_>) -> Result<Resending, Refused> {
+    let names = ["state", "merchant", "since", "until", "limit", "after"];
+    let [state, merchant, since, until, limit, after] = given(context.request.query, names)?;
+    let filter = CallbackFilter::of([state, merchant, String::new(), since, until]);
+    let query = filter.query(&WORDS, &after, read_limit(&limit)?.unwrap_or(SLICE), context.source.now())?;
+    check_merchant(&**context.source, query.merchant.as_ref()).await?;
+    Ok(Resending::Failed(query))
+}
+
+/// Reads a slice of the pending callbacks of a receiver.
+async fn pending(context: &AdminContext<'_>) -> Result<Resending, Refused> {
+    let names = ["state", "receiver", "merchant", "limit", "after"];
+    let [_, receiver, merchant, limit, after] = given(context.request.query, names)?;
+    let pending = pending_of(&receiver, &merchant)?;
+    let (limit, after) = (read_limit(&limit)?.unwrap_or(SLICE), read("after", &after, WORDS.after, read_cursor)?);
+    check_merchant(&**context.source, pending.merchant.as_ref()).await?;
+    let query = pending.query(&context.source.rule_set(), limit);
+    Ok(Resending::Pending(pending, PendingQuery { after, ..query }))
 }
 
 /// Answers `POST /api/callbacks/sample`: sends a sample to a merchant's receiver, and returns the outcome.

@@ -152,7 +152,7 @@ impl AdminContext<'_> {
         match (page, &*row.action) {
             (ConsolePage::Rules, ActionRecord::RELOAD) => true,
             // Its times were those of then.
-            (ConsolePage::Callbacks, ActionRecord::RESEND_FAILED) => {
+            (ConsolePage::Callbacks, ActionRecord::RESEND_FAILED | ActionRecord::RESEND_PENDING) => {
                 let parameters: serde_json::Value = serde_json::from_str(&row.parameters).unwrap_or_default();
                 let had = |name: &str| parameters.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
                 had("merchant").trim() == merchant && had("order_id").trim() == order_id.trim()
@@ -165,7 +165,6 @@ impl AdminContext<'_> {
                 ConsolePage::Operation,
                 ActionRecord::ASK | ActionRecord::RESOLVE | ActionRecord::CONFIRM | ActionRecord::ACKNOWLEDGE,
             ) => *row.target == *self.request.id,
-            (ConsolePage::Callbacks, ActionRecord::RESEND_PENDING) => true,
             (ConsolePage::Sample, ActionRecord::SAMPLE) => *row.target == *merchant,
             _ => false,
         }

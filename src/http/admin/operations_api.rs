@@ -14,21 +14,17 @@ use crate::operations::{
     ActionRefusal, DEFAULT_LIMIT, MAX_OPERATIONS, OperationFilter, find, new_resolution, timeline,
 };
 use crate::rules::EngineRules;
-use crate::store::{NewResolution, ResolutionId};
+use crate::store::{NewResolution, ResolutionId, StoreError};
 use crate::v1::query::{decoded, parameters};
 use crate::wire::members::{read_object, required_parsed};
 
 /// Answers `GET /api/operations`.
 pub(super) async fn list(context: &AdminContext<'_>) -> HandlerResult {
-    const NAMES: [&str; 12] = {
-        let [a, b, c, d, e, f, g, h, i, j] = OperationFilter::NAMES;
-        [a, b, c, d, e, f, g, h, i, j, "limit", "after"]
-    };
-    let [a, b, c, d, e, f, g, h, i, j, limit, after] = given(context.request.query, NAMES)?;
+    let [filter @ .., limit, after] = given(context.request.query, OperationFilter::PARAMETERS)?;
     let limit = read("limit", &limit, "must be a number from 1 to 200", |text| {
         text.parse().ok().filter(|limit| (1..=MAX_OPERATIONS).contains(limit))
     })?;
-    let filter = OperationFilter::of([a, b, c, d, e, f, g, h, i, j]);
+    let filter = OperationFilter::of(filter);
     let search = filter.search(&after, limit.unwrap_or(DEFAULT_LIMIT))?;
     let rules = context.source.rule_set();
     let found = find(context.source.store(), &rules, &search, &context.source.overdue()).await;
@@ -36,7 +32,7 @@ pub(super) async fn list(context: &AdminContext<'_>) -> HandlerResult {
 }
 
 /// Adds what to narrow to the error of a search that takes too long.
-pub(super) fn narrow(error: crate::store::StoreError) -> Refused {
+pub(super) fn narrow(error: StoreError) -> Refused {
     Refused::Unavailable(format!("{error}; narrow the search: name a merchant, a day, or a status"))
 }
 

@@ -6,6 +6,7 @@ use super::form::cleaned;
 use super::source::{AdminSource, SampleRequest};
 use crate::auth::Interface;
 use crate::callback::listing::{DEFAULT_STATES, Moment, SpanEnd, pasted_order_id, read_cursor, read_states};
+use crate::callback::resend::{PendingOfReceiver, RECEIVER, read_receiver};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::error::RequestError;
 use crate::store::{CallbackQuery, StoreError};
@@ -127,6 +128,15 @@ impl CallbackFilter {
         }
         Ok(())
     }
+}
+
+/// Reads whose pending callbacks are to be sent.
+///
+/// # Errors
+/// A parameter is malformed, or there is no receiver.
+pub(super) fn pending_of(receiver: &str, merchant_id: &str) -> Result<PendingOfReceiver, RequestError> {
+    let receiver = read_receiver(receiver).ok_or_else(|| RequestError::member("receiver", RECEIVER))?;
+    Ok(PendingOfReceiver { receiver, merchant: merchant(merchant_id)? })
 }
 
 /// Reads the request of a sample.

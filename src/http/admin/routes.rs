@@ -110,7 +110,7 @@ pub(super) const ROUTES: &[AdminRoute] = &[
     json("/api/operations/{id}/confirm", |context| Box::pin(operations_api::confirm(context))),
     api(Post, "/api/operations/{id}/acknowledge", Operator, |context| Box::pin(operations_api::acknowledge(context))),
     api(Get, "/api/callbacks", Viewer, |context| Box::pin(api::callbacks(context))),
-    api(Post, "/api/callbacks/resend", Operator, |context| Box::pin(api::resend_failed(context))),
+    api(Post, "/api/callbacks/resend", Operator, |context| Box::pin(api::resend_matching(context))),
     api(Post, "/api/callbacks/sample", Operator, |context| Box::pin(api::sample(context))),
     api(Get, "/api/callbacks/{id}", Viewer, |context| Box::pin(api::callback(context))),
     api(Post, "/api/callbacks/{id}/resend", Operator, |context| Box::pin(api::resend(context))),

@@ -185,10 +185,12 @@ impl Server {
         connection: &ConnectionState,
     ) -> Result<AdminReply, Rejection> {
         let has_form = route.verb == Verb::Post && route.kind == RouteKind::Page;
-        let (form, body) = match route.takes_json {
-            true => (Form::default(), read_body(body).await?),
-            false if has_form => (read_form(head.headers, body, user.is_some()).await?, Bytes::new()),
-            false => (Form::default(), Bytes::new()),
+        let (form, body) = if route.takes_json {
+            (Form::default(), read_body(body).await?)
+        } else if has_form {
+            (read_form(head.headers, body, user.is_some()).await?, Bytes::new())
+        } else {
+            (Form::default(), Bytes::new())
         };
         if !connection.authenticate() {
             // It was evicted a moment ago and ends here: nothing is done whose reply could not be sent.

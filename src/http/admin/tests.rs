@@ -24,7 +24,7 @@ use crate::engine::tests::World;
 use crate::operations::Overdue;
 use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, Merchant, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
-use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
+use crate::store::{CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
 use crate::telemetry::{History, HistorySnapshot, RefusedRequests, metrics, prometheus_text};
 
 struct Source {
@@ -583,7 +583,12 @@ async fn wrong_parameters_are_named() {
         ("GET /api/callbacks?limit=1001", "limit"),
         ("GET /api/callbacks?after=1", "after"),
         ("POST /api/callbacks/resend", "state"),
-        ("POST /api/callbacks/resend?state=pending", "state"),
+        ("POST /api/callbacks/resend?state=delivered", "state"),
+        ("POST /api/callbacks/resend?state=pending", "receiver"),
+        ("POST /api/callbacks/resend?state=pending&receiver=https%3A%2F%2Fa.example%2Fcb", "receiver"),
+        ("POST /api/callbacks/resend?state=pending&receiver=https%3A%2F%2Fa.example&since=1h", "since"),
+        ("POST /api/callbacks/resend?state=pending&receiver=https%3A%2F%2Fa.example&after=x", "after"),
+        ("POST /api/callbacks/resend?state=failed&receiver=https%3A%2F%2Fa.example", "receiver"),
         ("POST /api/callbacks/resend?state=failed&order_id=o", "order_id"),
         ("POST /api/callbacks/sample", "merchant"),
         ("POST /api/callbacks/sample?merchant=acme&kind=v3", "kind"),

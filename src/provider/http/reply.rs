@@ -101,7 +101,8 @@ fn reason(object: &Object<'_>) -> ProviderReason {
     let words = |name, most| {
         let text = without_cards(present(object, name)?.as_str()?);
         let kept: String = text.chars().map(|one| if one.is_control() { ' ' } else { one }).take(most).collect();
-        Some(kept.trim().into()).filter(|kept: &Box<str>| !kept.is_empty())
+        let kept = kept.trim();
+        (!kept.is_empty()).then(|| kept.into())
     };
     ProviderReason { code: words("code", ProviderReason::MAX_CODE), text: words("message", ProviderReason::MAX_TEXT) }
 }

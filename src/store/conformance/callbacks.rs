@@ -10,7 +10,7 @@ use super::*;
 use crate::domain::{Direction, FailureCause, Outcome};
 use crate::store::{
     CallbackCursor, CallbackId, CallbackNext, CallbackQuery, CallbackRecord, CallbackState, CallbackTarget,
-    CallbackTry, OutboxSize, Relayed, Resent, StoreError, TryOutcome,
+    CallbackTry, OutboxSize, PendingQuery, Relayed, Resent, ResultChange, StoreError, TryOutcome,
 };
 
 const STATES: [CallbackState; 3] = [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed];
@@ -220,6 +220,73 @@ pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn
     audited(&*store).await;
 }
 
+pub(in crate::store) async fn pending_callbacks_of_receivers_are_made_due(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let texts = ["first", "later", "leased", "lease over", "delivered", "failed"];
+    for text in texts {
+        created(&*store, failed(text, 0)).await;
+    }
+    let jobs = claimed(&*store, 0, 40).await;
+    for (place, due) in [(0, 900), (1, 90_000), (2, 10)] {
+        store.callback_tried(jobs[place].lease(), unanswered(1), CallbackNext::RetryAt(at(due))).await.unwrap();
+    }
+    store.callback_tried(jobs[4].lease(), answered_with(200, 2), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(jobs[5].lease(), answered_with(410, 3), CallbackNext::Failed).await.unwrap();
+    let leased = claimed(&*store, 10, 500).await;
+    assert_eq!(leased[0].id, jobs[2].id);
+    created(&*store, failed("due", 20)).await;
+    let mut bolt = deposit("bolt", "of bolt");
+    bolt.operation.state = State::Finished { outcome: Outcome::Failed, at: at(0) };
+    bolt.failure = Some(FailureCause::Provider);
+    created(&*store, bolt).await;
+    let of_bolt = CallbackTarget::new(&merchant("bolt"), acme().origin());
+    let job = store.claim_callbacks(claim(&[(of_bolt.clone(), 1)], 0, 40)).await.unwrap().remove(0);
+    store.callback_tried(job.lease(), unanswered(1), CallbackNext::RetryAt(at(700))).await.unwrap();
+    while was_notified(&*store).await {}
+
+    let before = reported(&*store).await;
+    let query = |targets: &[&CallbackTarget], after, limit| {
+        let targets = targets.iter().copied().cloned().collect();
+        PendingQuery { targets, after, limit }
+    };
+    for (targets, count) in
+        [(&[&acme()][..], 4), (&[&of_bolt], 1), (&[&acme(), &of_bolt], 5), (&[&engine()], 0), (&[], 0)]
+    {
+        assert_eq!(store.count_pending(query(targets, None, 9), at(50)).await.unwrap(), count, "{targets:?}");
+    }
+    assert_eq!(store.count_pending(query(&[&acme()], None, 3), at(50)).await.unwrap(), 3);
+    assert_eq!(store.resend_pending(query(&[&engine()], None, 9), at(50)).await.unwrap(), (0, None));
+    assert_eq!(reported(&*store).await, before);
+    assert!(!was_notified(&*store).await);
+
+    // The earliest first: two that are due already, then those that wait.
+    let (mut after, mut counts) = (None, Vec::new());
+    loop {
+        let (count, end) = store.resend_pending(query(&[&of_bolt, &acme()], after, 2), at(50)).await.unwrap();
+        counts.push((count, was_notified(&*store).await));
+        after = end;
+        if end.is_none() {
+            break;
+        }
+    }
+    assert_eq!(counts, [(2, false), (2, true), (1, true)]);
+    for (before, after) in before.into_iter().zip(reported(&*store).await) {
+        let is_changed = [jobs[0].id, jobs[1].id, job.id].contains(&before.id);
+        let due = if is_changed { at(50) } else { before.due };
+        assert_eq!(after, CallbackRecord { due, ..before }, "nothing else is changed");
+    }
+    let again = claimed(&*store, 50, 200).await;
+    assert!(again.iter().all(|job| job.id != leased[0].id), "it is being sent");
+    let mut attempts = orders(&again);
+    attempts.sort_unstable();
+    assert_eq!(attempts, [("due", 0), ("first", 1), ("later", 1), ("lease over", 1)], "they keep their attempts");
+    let result = store.result_of_callback(job.id).await.unwrap();
+    assert!(matches!(result, Some(ResultChange::Operation(stored)) if stored.operation.order_id.as_str() == "of bolt"));
+    let stranger = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
+    assert!(store.result_of_callback(stranger).await.unwrap().is_none());
+    audited(&*store).await;
+}
+
 pub(in crate::store) async fn the_outbox_reports_its_size(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.outbox_size().await.unwrap(), OutboxSize::default());
@@ -266,6 +333,9 @@ pub(in crate::store) async fn a_closed_outbox_is_unavailable(backend: &dyn TestB
         store.callbacks(everything()).await.err(),
         store.resend_callback(id, NOW).await.err(),
         store.resend_failed(everything(), NOW).await.err(),
+        store.result_of_callback(id).await.err(),
+        store.count_pending(PendingQuery { targets: vec![acme()], after: None, limit: 1 }, NOW).await.err(),
+        store.resend_pending(PendingQuery { targets: vec![acme()], after: None, limit: 1 }, NOW).await.err(),
         store.outbox_size().await.err(),
     ];
     for error in closed {

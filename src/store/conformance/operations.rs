@@ -178,7 +178,7 @@ pub(in crate::store) async fn a_pending_operation_says_what_it_waits_for(backend
     assert!(audited(&*store).await.problems.is_empty());
 }
 
-pub(in crate::store) async fn a_provider_is_asked_again(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.ask_again(fresh_id(&merchant("acme")), NOW).await.unwrap(), AskOutcome::Unknown);
     let id = created(&*store, payout("acme", "order")).await;
@@ -273,7 +273,7 @@ pub(in crate::store) async fn attention_finds_what_hangs(backend: &dyn TestBacke
     let store = backend.open().await;
     let given_up = created(&*store, payout("acme", "given up")).await;
     let late = created(&*store, payout("acme", "late")).await;
-    let asked = created(&*store, payout("acme", "asked")).await;
+    let called = created(&*store, payout("acme", "called")).await;
     let other_shop = {
         let mut draft = payout("acme", "other shop");
         draft.operation.shop = ShopCode::new("other").unwrap();
@@ -308,7 +308,7 @@ pub(in crate::store) async fn attention_finds_what_hangs(backend: &dyn TestBacke
     for direction in [Direction::Payin, Direction::Payout] {
         rule.created_until.insert((shop(), direction), at(3600));
     }
-    let expected = sorted(vec![given_up, late, asked, contradicted]);
+    let expected = sorted(vec![given_up, late, called, contradicted]);
     assert_eq!(found(rule.clone(), any()).await, expected);
     assert_eq!(counted(rule.clone()).await, [1, 3, 1], "one given up is late, too");
     let early: LateRule = LateRule {
@@ -317,7 +317,7 @@ pub(in crate::store) async fn attention_finds_what_hangs(backend: &dyn TestBacke
     };
     assert_eq!(counted(early).await, [1, 0, 1]);
     rule.customers_too.push(shop());
-    let expected = sorted(vec![given_up, late, asked, customer, contradicted]);
+    let expected = sorted(vec![given_up, late, called, customer, contradicted]);
     assert_eq!(found(rule.clone(), any()).await, expected);
     assert!(!expected.contains(&other_shop));
     let bolt = OperationQuery { merchant: Some(merchant("bolt")), ..any() };

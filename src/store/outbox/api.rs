@@ -5,11 +5,12 @@ use std::cell::Cell;
 use tokio::sync::Notify;
 
 use super::list::{self, Scope};
+use super::pending;
 use super::subjects::{self, Subject};
 use super::{
     CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
     CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, OutboxSize,
-    RelayTarget, Relayed, Resent, ResultChange,
+    PendingQuery, RelayTarget, Relayed, Resent, ResultChange,
 };
 use crate::domain::{Direction, Fingerprint, MerchantId, State, UnixMillis};
 use crate::store::backend::{Backend, ReadKind};
@@ -64,18 +65,22 @@ fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Res
         || StoreError::Corrupt(format!("callback {}: the operation or entry that it belongs to is missing", task.key));
     let (nonce, subject_row) = subject.ok_or_else(missing)?;
     let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
-    let change = match subject_row {
+    let change = change_of(vault, id, subject_row)?;
+    let ClaimedTask { queue, queued_at, attempts, .. } = task;
+    Ok(CallbackJob { id, target: CallbackTarget::of_queue(queue), attempts, queued_at, change })
+}
+
+fn change_of(vault: &Vault, id: CallbackId, subject: Subject) -> Result<ResultChange, StoreError> {
+    match subject {
         Subject::Operation(row) => {
             let stored = row.decode(vault)?;
             if stored.operation.state == State::Pending {
                 return Err(StoreError::Corrupt(format!("callback {id}: its operation has no result")));
             }
-            ResultChange::Operation(Box::new(stored))
+            Ok(ResultChange::Operation(Box::new(stored)))
         }
-        Subject::Entry(row) => ResultChange::Entry(Box::new(row.decode(vault)?)),
-    };
-    let ClaimedTask { queue, queued_at, attempts, .. } = task;
-    Ok(CallbackJob { id, target: CallbackTarget::of_queue(queue), attempts, queued_at, change })
+        Subject::Entry(row) => Ok(ResultChange::Entry(Box::new(row.decode(vault)?))),
+    }
 }
 
 /// Runs a change in a transaction, and wakes the worker if it queued a callback, or may have in a run before the last.
@@ -174,6 +179,9 @@ pub trait Outbox: Send + Sync + 'static {
     /// Returns the callback of an operation or an entry with its tries, oldest first. As cheap as [`Outbox::callback`].
     fn callback_of(&self, subject: CallbackSubject) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
 
+    /// Returns the result that a callback delivers.
+    fn result_of_callback(&self, id: CallbackId) -> StoreFuture<'_, Option<ResultChange>>;
+
     /// Counts the callbacks that match `query`, up to `query.limit`: a count of the limit means "that many or more".
     /// Costs as much as a slice of the list without its rows.
     fn count_callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, usize>;
@@ -189,6 +197,14 @@ pub trait Outbox: Send + Sync + 'static {
     /// the newest `query.limit`. The `states` of `query` are ignored. Returns how many, and where the next slice
     /// begins; `None` when there is none.
     fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)>;
+
+    /// Counts pending callbacks that are not being sent, up to `query.limit`.
+    fn count_pending(&self, query: PendingQuery, now: UnixMillis) -> StoreFuture<'_, usize>;
+
+    /// Makes pending callbacks due now that are not being sent. They keep their attempts and the time at which they are
+    /// given up. Returns how many they are, those included that were due already, and where the next slice begins; `None`
+    /// when there is none.
+    fn resend_pending(&self, query: PendingQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)>;
 
     /// Returns how many callbacks are in the outbox, and how old the oldest pending one is.
     fn outbox_size(&self) -> StoreFuture<'_, OutboxSize>;
@@ -272,6 +288,15 @@ impl<B: Backend> Outbox for B {
         Box::pin(callback_of(self, subject))
     }
 
+    fn result_of_callback(&self, id: CallbackId) -> StoreFuture<'_, Option<ResultChange>> {
+        Box::pin(async move {
+            let key = id.subject().key();
+            let mut found = self.read(ReadKind::Page, async move |tx| subjects::of_all(tx, &[key]).await).await?;
+            let found = found.remove(&key).filter(|(nonce, _)| *nonce == id.nonce().cast_signed());
+            found.map(|(_, subject)| change_of(self.vault(), id, subject)).transpose()
+        })
+    }
+
     fn count_callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             let scope = scope(self, &query);
@@ -324,6 +349,23 @@ impl<B: Backend> Outbox for B {
             let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
             let resend = async move |tx: &B::Tx<'_>| callbacks::queue_failed(tx, &keys, now).await;
             let count = transact_and_notify(self, resend, |count| *count > 0).await?;
+            Ok((count, next))
+        })
+    }
+
+    fn count_pending(&self, query: PendingQuery, now: UnixMillis) -> StoreFuture<'_, usize> {
+        let places = async move |tx: &B::Tx<'_>| pending::places(tx, &query, now).await;
+        Box::pin(async move { Ok(self.read(ReadKind::Page, places).await?.len()) })
+    }
+
+    fn resend_pending(&self, query: PendingQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)> {
+        Box::pin(async move {
+            let limit = query.limit;
+            let places = async move |tx: &B::Tx<'_>| pending::places(tx, &query, now).await;
+            let places = self.read(ReadKind::Page, places).await?;
+            let (count, next) = (places.len(), places.last().copied().filter(|_| places.len() == limit));
+            let make_due = async move |tx: &B::Tx<'_>| pending::make_due(tx, &places, now).await;
+            transact_and_notify(self, make_due, |changed| *changed > 0).await?;
             Ok((count, next))
         })
     }

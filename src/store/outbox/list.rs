@@ -99,11 +99,11 @@ async fn along<T: Transaction>(
     let mut places = Vec::new();
     for state in &query.states {
         let state = state_number(*state);
-        if end.queued_at >= begin {
-            let parameters = with(params![state, end.queued_at, end.key, limit], merchant);
+        if end.at >= begin {
+            let parameters = with(params![state, end.at, end.key, limit], merchant);
             places.extend(tx.query(at_its_time, &parameters, place).await?);
         }
-        let parameters = with(params![state, end.queued_at, begin, limit], merchant);
+        let parameters = with(params![state, end.at, begin, limit], merchant);
         places.extend(tx.query(before_its_time, &parameters, place).await?);
     }
     Ok(places)
@@ -114,7 +114,7 @@ fn with<'a>(parameters: [Parameter<'a>; 4], merchant: Option<&'a MerchantId>) ->
 }
 
 fn place(row: &dyn Columns) -> Result<CallbackCursor, CorruptRow> {
-    Ok(CallbackCursor { queued_at: row.get(0)?, key: row.get(1)? })
+    Ok(CallbackCursor { at: row.get(0)?, key: row.get(1)? })
 }
 
 pub(in crate::store) const OF_ORDER: Sql = sql!(
@@ -133,7 +133,7 @@ async fn of_orders<T: Transaction>(
     let found = tx.query_each(OF_ORDER, &sets, |row| Ok((place(row)?, state_of(row.get(2)?)))).await?;
     let is_wanted = |(place, state): &(CallbackCursor, _)| {
         let has_state = matches!(state, Some(state) if query.states.contains(state));
-        has_state && *place < end && place.queued_at >= begin
+        has_state && *place < end && place.at >= begin
     };
     Ok(found.into_iter().flatten().filter(is_wanted).map(|(place, _)| place).collect())
 }

@@ -73,7 +73,7 @@ CREATE TABLE operations (
   cause_text          text COLLATE "C",
   job_attempts        integer,                -- how often its provider was called; NULL: never, or PENDING
   job_ended_at        bigint,                 -- when the provider last answered, or was given up
-  asked_at            bigint,                 -- when an operator last had its provider called anew
+  queried_at          bigint,                 -- when an operator last had its provider called anew
   CONSTRAINT operations_state CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
     WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
     WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL AND cause IS NOT NULL ELSE false END),

@@ -63,7 +63,7 @@ CREATE TABLE operations (
   cause_text          TEXT,
   job_attempts        INTEGER,                -- how often its provider was called; NULL: never, or PENDING
   job_ended_at        INTEGER,                -- when the provider last answered, or was given up
-  asked_at            INTEGER,                -- when an operator last had its provider called anew
+  queried_at          INTEGER,                -- when an operator last had its provider called anew
   CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
     WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
     WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL AND cause IS NOT NULL ELSE 0 END),

@@ -10,10 +10,11 @@ use paybridge::store::CallbackState;
 
 use crate::callbacks::book::Book;
 use crate::callbacks::verify::assert_v2;
-use crate::callbacks::{a_while, assert_all, path, quick, withdraw};
+use crate::callbacks::{a_while, assert_all, path, quick, rules, withdraw};
+use crate::console::{encoded, page};
 use crate::support::receiver::{Play, Received, Receiver};
 use crate::support::request::ACME;
-use crate::support::{Gateway, text};
+use crate::support::{Gateway, eventually, text};
 
 fn paybridge(gateway: &Gateway, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_paybridge"))
@@ -90,6 +91,52 @@ async fn the_command_line_resends_under_the_same_id() {
     assert!(ids(&list()).is_empty());
     let unknown = paybridge(&gateway, &["resend", "cb_00000000000000010000000000000000"]);
     assert_eq!(unknown.status.code(), Some(1));
+}
+
+/// A receiver is back: its callbacks do not wait out their times.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pending_callbacks_of_a_receiver_are_sent_now() {
+    let (says, receiver) = moody();
+    says.store(503, Ordering::Relaxed);
+    let keys = "first_retry = \"30m\"\nmax_retry = \"30m\"\ntimeout = \"2s\"";
+    let gateway = Gateway::start(&rules(&[&receiver], keys));
+    let book = Book::of(&gateway);
+    let orders = ["one", "two", "three"];
+    for order_id in orders {
+        withdraw(&gateway, &receiver, order_id).await;
+        let call = receiver.got(&path(order_id), 1).await.remove(0);
+        eventually("it was tried", async || (book.received(&call).await.0.tries == 1).then_some(())).await;
+    }
+    let origin = receiver.url("");
+    let ask = |members: &str| {
+        let target = format!("/api/callbacks/resend?state=pending&receiver={}{members}", encoded(&origin));
+        let request = format!("POST {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin);
+        let (status, body) = gateway.admin_request(&request).expect("an answer");
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str::<Value>(&body).unwrap()
+    };
+    says.store(200, Ordering::Relaxed);
+    assert_eq!(ask("&merchant=beta")["resent"], 0);
+    let first = ask("&merchant=acme&limit=1");
+    assert_eq!(first["resent"], 1);
+    eventually("one is sent", async || (receiver.count() == 4).then_some(())).await;
+    let count = page(&gateway, &format!("/callbacks/resend?state=pending&receiver={}", encoded(&origin)));
+    assert!(count.contains("<b>2</b> pending callbacks wait"), "{count}");
+    let list = page(&gateway, "/callbacks?state=pending&merchant=acme");
+    assert!(list.contains("Send all pending of this receiver now"), "{list}");
+    let form = format!("state=pending&receiver={}&merchant=acme", encoded(&origin));
+    let (status, refused) = gateway.console_post("/callbacks/resend", "", "state=pending&merchant=acme");
+    assert!(status == 400 && refused.contains("Receiver"), "{refused}");
+    let done = gateway.console_act("/callbacks/resend", &form);
+    assert!(done.starts_with("/callbacks?state=pending&merchant=acme&result="), "{done}");
+    for order_id in orders {
+        reported_again(&receiver, order_id).await;
+    }
+    eventually("the outcome is shown", async || page(&gateway, &done).contains("2 queued (local, ").then_some(()))
+        .await;
+    let of_action = |row: &String| row.contains("callbacks.resend_pending") && row.contains(&origin);
+    assert_eq!(gateway.actions().iter().filter(|row| of_action(row)).count(), 3);
+    assert_eq!(prints(&gateway, &["resend", "--pending", "--receiver", &origin]), "0 callbacks queued\n");
 }
 
 #[tokio::test]

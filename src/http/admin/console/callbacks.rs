@@ -1,19 +1,22 @@
 //! Callbacks: lists, attempts, and sending again.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use crate::callback::listing::{CallbackDocument, ListDocument, Slice, TryDocument, document, sample_document};
+use crate::callback::listing::{CallbackDetail, DetailDocument, ListDocument, Slice, sample_document};
+use crate::callback::resend::Resending;
 use crate::console::ConsolePage;
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
-use crate::http::admin::actions::{self, Audited};
+use crate::http::admin::actions::{self, Audited, SLICE};
 use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled, see_result, sentence};
-use crate::http::admin::parameters::{CallbackFilter, FilterWords, order_id, sample_request};
+use crate::http::admin::parameters::{CallbackFilter, FilterWords, order_id, pending_of, sample_request};
 use crate::http::admin::refused::Refused;
-use crate::store::{CallbackId, CallbackQuery, CallbackState};
+use crate::store::{CallbackId, CallbackQuery, CallbackState, CallbackTarget};
 use crate::wire::time::rfc3339;
 
-/// How many failed callbacks are counted before they are sent again.
+/// How many callbacks are counted before they are sent again.
 const MOST_COUNTED: usize = 10_000;
 
 /// The labels of fields of the filter and of the form of a sample. The end of a page is no field.
@@ -36,6 +39,8 @@ pub(super) struct CallbacksPage<'a> {
     #[serde(flatten)]
     pub list: ListDocument<'a>,
     pub is_continued: bool,
+    /// The receivers of these callbacks, if the filter is for pending ones alone.
+    pub receivers: Vec<String>,
     /// How many receivers' circuits are open, and the first of them.
     pub open_circuits: (usize, Vec<String>),
 }
@@ -43,18 +48,21 @@ pub(super) struct CallbacksPage<'a> {
 /// One callback. Its form has no field but `form`.
 #[derive(Serialize)]
 pub(super) struct CallbackPage<'a> {
-    pub callback: CallbackDocument<'a, Vec<TryDocument<'a>>>,
+    pub callback: DetailDocument<'a>,
     /// How many attempts were made, those that are no longer stored included.
     pub attempts: u32,
 }
 
-/// The count of the failed callbacks that a filter matches, before they are resent. Its form sends the filter again.
+/// The count of the failed callbacks that a filter matches, or of the pending ones of a receiver, before they are resent. Its
+/// form sends the filter again.
 #[derive(Default, Serialize)]
 pub(super) struct ResendPage {
     pub filter: CallbackFilter,
+    /// The receiver whose pending callbacks are to be sent; empty: failed ones that match the filter.
+    pub receiver: String,
     /// What is wrong with the filter, so that nothing was counted.
     pub problem: Option<String>,
-    /// How many failed callbacks match.
+    /// How many callbacks match.
     pub count: usize,
     /// Whether there are more than were counted.
     pub has_more: bool,
@@ -85,6 +93,7 @@ pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerR
         Err(error) => (Slice::default(), Some(problem(&error, unknown.as_deref()))),
     };
     let view = CallbacksPage {
+        receivers: pending_receivers(&filter, &slice),
         filter: &filter,
         note: unknown.filter(|_| problem.is_none()).as_deref().map(sentence),
         list: slice.document(context.source.now()),
@@ -93,6 +102,13 @@ pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerR
         problem,
     };
     context.form_page(ConsolePage::Callbacks, &view, view.problem.is_some()).await
+}
+
+/// Returns the receivers of a list of pending callbacks, without remote engines.
+fn pending_receivers(filter: &CallbackFilter, slice: &Slice) -> Vec<String> {
+    let targets = slice.callbacks.iter().map(|callback| &callback.target);
+    let of_merchants = targets.filter(|target| filter.state == CallbackState::Pending.as_str() && !target.is_engine());
+    of_merchants.map(CallbackTarget::origin).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn problem(error: &RequestError, unknown: Option<&str>) -> String {
@@ -108,8 +124,10 @@ fn query(filter: &CallbackFilter, after: &str, limit: usize, now: UnixMillis) ->
 /// Answers `GET /callbacks/{id}`.
 pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
     let id = CallbackId::parse(context.request.id).ok_or(Refused::NotFound(None))?;
-    let (callback, tries) = context.source.store().callback(id).await?.ok_or(Refused::NotFound(None))?;
-    let view = CallbackPage { callback: document(&callback, &tries, context.source.now()), attempts: callback.tries };
+    let (source, now) = (&**context.source, context.source.now());
+    let detail = CallbackDetail::find(source.store(), &source.rule_set(), id, now).await?;
+    let detail = detail.ok_or(Refused::NotFound(None))?;
+    let view = CallbackPage { callback: detail.document(now), attempts: detail.record.tries };
     context.page(ConsolePage::Callback, &view).await
 }
 
@@ -120,9 +138,13 @@ pub(in crate::http::admin) async fn resend_one(context: &AdminContext<'_>) -> Ha
     Ok(see_result(&format!("/callbacks/{id}"), &[], resent.id))
 }
 
-/// Answers `GET /callbacks/resend`: how many failed callbacks the filter matches.
+/// Answers `GET /callbacks/resend`: how many failed callbacks the filter matches, or how many are pending for a receiver.
 pub(in crate::http::admin) async fn confirm(context: &AdminContext<'_>) -> HandlerResult {
     let mut filter = CallbackFilter::of(context.parameters(CallbackFilter::NAMES)?);
+    let [receiver] = context.parameters(["receiver"])?;
+    if !receiver.is_empty() {
+        return confirm_pending(context, filter, receiver).await;
+    }
     filter.trim(&**context.source).await?;
     let (now, unknown) = (context.source.now(), context.unknown_merchant(&filter.merchant));
     let query = match failed(&filter, MOST_COUNTED, now) {
@@ -137,7 +159,24 @@ pub(in crate::http::admin) async fn confirm(context: &AdminContext<'_>) -> Handl
     // What fails after the count was shown is not resent: the form has the times, and no ages.
     let (since, until) = (since.map(rfc3339).unwrap_or_default(), rfc3339(until));
     let filter = CallbackFilter { since, until, ..filter };
-    let view = ResendPage { filter, problem: None, count, has_more: count == MOST_COUNTED };
+    let has_more = count == MOST_COUNTED;
+    let view = ResendPage { filter, receiver, problem: None, count, has_more };
+    context.page(ConsolePage::ResendAll, &view).await
+}
+
+async fn confirm_pending(context: &AdminContext<'_>, filter: CallbackFilter, receiver: String) -> HandlerResult {
+    let unknown = context.unknown_merchant(&filter.merchant);
+    let pending = match pending_of(&receiver, &filter.merchant) {
+        Ok(pending) => pending,
+        Err(error) => return not_counted(context, filter, problem(&error, unknown.as_deref())).await,
+    };
+    let query = pending.query(&context.source.rule_set(), MOST_COUNTED);
+    let count = context.source.store().count_pending(query, context.source.now()).await?;
+    if let Some(unknown) = unknown.filter(|_| count == 0) {
+        return not_counted(context, filter, sentence(&unknown)).await;
+    }
+    let has_more = count == MOST_COUNTED;
+    let view = ResendPage { filter, receiver: pending.receiver.into(), problem: None, count, has_more };
     context.page(ConsolePage::ResendAll, &view).await
 }
 
@@ -152,20 +191,26 @@ fn failed(filter: &CallbackFilter, limit: usize, now: UnixMillis) -> Result<Call
     query(&CallbackFilter { state: CallbackState::Failed.as_str().to_owned(), ..filter.clone() }, "", limit, now)
 }
 
-/// Answers `POST /callbacks/resend`: sends all failed callbacks again that the filter matches.
+/// Answers `POST /callbacks/resend`: sends all failed callbacks again that the filter matches, or all pending ones of a receiver
+/// now.
 pub(in crate::http::admin) async fn resend_matching(context: &AdminContext<'_>) -> HandlerResult {
     let sent = CallbackFilter::NAMES.map(|name| context.field(name));
     let members: Vec<_> = CallbackFilter::NAMES.into_iter().zip(sent.iter().map(String::as_str)).collect();
     let filter = CallbackFilter::of(sent.clone());
-    if filter.state != CallbackState::Failed.as_str() {
+    let read = match &*filter.state {
+        "failed" => failed(&filter, SLICE, context.source.now()).map(Resending::Failed),
+        "pending" => pending_of(&context.field("receiver"), &filter.merchant).map(|pending| {
+            let query = pending.query(&context.source.rule_set(), SLICE);
+            Resending::Pending(pending, query)
+        }),
         // Required, so that a form without fields does not resend everything.
-        return Err(RequestError::member("state", "is required and must be `failed`").into());
-    }
-    let query = match failed(&filter, ROWS, context.source.now()) {
-        Ok(query) => query,
+        _ => return Err(RequestError::member("state", "is required and must be `failed` or `pending`").into()),
+    };
+    let resending = match read {
+        Ok(resending) => resending,
         Err(error) => return not_counted(context, filter, labelled(&error, &LABELS)).await,
     };
-    let resent = actions::resend_failed(context, query, false).await?;
+    let resent = actions::resend_matching(context, resending, false).await?;
     Ok(see_result("/callbacks", &members, resent.id))
 }
 

@@ -44,10 +44,10 @@ pub(super) struct OperationPage {
 
 /// Answers `GET /operations`.
 pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerResult {
-    let filter = OperationFilter::of(context.parameters(OperationFilter::NAMES)?);
+    let mut filter = OperationFilter::of(context.parameters(OperationFilter::NAMES)?);
     let [after] = context.parameters(["after"])?;
     let unknown = context.unknown_merchant(&filter.merchant);
-    let (list, problem) = match find_pasted(context, &filter, &after).await {
+    let (list, problem) = match find_pasted(context, &mut filter, &after).await {
         Ok(found) => (found, None),
         Err(Refused::Invalid(error)) => {
             let problem = unknown.as_deref().map_or_else(|| labelled(&error, &LABELS), sentence);
@@ -69,18 +69,19 @@ const LABELS: [(&str, &str); 3] =
 /// nothing: it may be a part of the id.
 async fn find_pasted(
     context: &AdminContext<'_>,
-    filter: &OperationFilter,
+    filter: &mut OperationFilter,
     after: &str,
 ) -> Result<OperationsDocument, Refused> {
     let (source, rules) = (&**context.source, context.source.rule_set());
     let search = filter.search(after, ROWS)?;
     let found = find(source.store(), &rules, &search, &source.overdue()).await.map_err(narrow)?;
-    let trimmed = filter.order_id.trim();
+    let trimmed = filter.order_id.trim().to_owned();
     if trimmed == filter.order_id || trimmed.is_empty() || !found.operations.is_empty() || !found.other_homes.is_empty()
     {
         return Ok(found);
     }
-    let search = OperationFilter { order_id: trimmed.to_owned(), ..filter.clone() }.search(after, ROWS)?;
+    filter.order_id = trimmed;
+    let search = filter.search(after, ROWS)?;
     find(source.store(), &rules, &search, &source.overdue()).await.map_err(narrow)
 }
 
@@ -107,10 +108,10 @@ pub(in crate::http::admin) async fn search(context: &AdminContext<'_>) -> Handle
     if !source.refused().find(&refused).is_empty() {
         return Ok(reply::see_other(&console::address("/requests", &[("request_id", &*text)])));
     }
-    let filter = OperationFilter { order_id: text.clone(), ..OperationFilter::default() };
-    let found = match find_pasted(context, &filter, "").await {
+    let mut filter = OperationFilter { order_id: text.clone(), ..OperationFilter::default() };
+    let found = match find_pasted(context, &mut filter, "").await {
         Ok(found) => found,
-        // A text that is no order id is none of the others either: the list says so.
+        // A text that is no order id is none of the others either: the list shows it.
         Err(Refused::Invalid(_)) => OperationsDocument::default(),
         Err(refused) => return Err(refused),
     };

@@ -15,7 +15,7 @@ use super::operations::OperationsPage;
 use super::overview::OverviewPage;
 use super::requests::{RequestFilter, RequestsPage};
 use super::rules::RulesPage;
-use crate::callback::listing::{Slice, document, sample_document, write_cursor};
+use crate::callback::listing::{CallbackDetail, Slice, sample_document, write_cursor};
 use crate::console::{ASSET_PATHS, ConsolePage, Plot, PlotSeries, PlotUnit, SCRIPT, asset, render};
 use crate::http::admin::access::SignInPage;
 use crate::http::admin::chrome::Chrome;
@@ -38,13 +38,13 @@ const ERRORS: [ConsoleError; 7] = [
     ConsoleError::Unavailable,
 ];
 
-fn callback_page(make: Fixtures, record: &CallbackRecord, chrome: &Chrome<'_>) -> String {
-    let tries = if record.tries == 0 { Vec::new() } else { make.tries() };
-    render(
-        ConsolePage::Callback,
-        &CallbackPage { callback: document(record, &tries, NOW), attempts: record.tries },
-        chrome,
-    )
+/// Renders a callback; one without an attempt cannot be composed.
+fn callback_page(make: Fixtures, record: CallbackRecord, chrome: &Chrome<'_>) -> String {
+    let (attempts, is_tried) = (record.tries, record.tries > 0);
+    let tries = if is_tried { make.tries() } else { Vec::new() };
+    let body = if is_tried { Ok(make.text("{\"order_id\":\"o\"}")) } else { Err(make.text("no such merchant")) };
+    let detail = CallbackDetail { record, tries, body };
+    render(ConsolePage::Callback, &CallbackPage { callback: detail.document(NOW), attempts }, chrome)
 }
 
 /// Renders all pages full of values, with their names.
@@ -67,8 +67,9 @@ fn full_pages(make: Fixtures, chrome: &Chrome<'_>) -> Vec<(&'static str, String)
         ("operation", render(ConsolePage::Operation, &make.operation("PENDING"), chrome)),
         ("contradicted", render(ConsolePage::Operation, &make.operation("FAILED"), chrome)),
         ("callbacks", render(ConsolePage::Callbacks, &make.callbacks(50), chrome)),
-        ("callback", callback_page(make, &make.record(7, CallbackState::Failed), chrome)),
+        ("callback", callback_page(make, make.record(7, CallbackState::Failed), chrome)),
         ("resend", render(ConsolePage::ResendAll, &make.resend_all(), chrome)),
+        ("resend-pending", render(ConsolePage::ResendAll, &make.resend_pending(), chrome)),
         ("sample", render(ConsolePage::Sample, &sample, chrome)),
         ("requests", render(ConsolePage::Requests, &make.requests(50), chrome)),
         ("explain", render(ConsolePage::Explain, &make.explain(), chrome)),
@@ -91,6 +92,7 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         note: None,
         list: none.document(NOW),
         is_continued: false,
+        receivers: Vec::new(),
         open_circuits: (0, Vec::new()),
     };
     let plot = Plot::of(("Requests", ""), PlotUnit::PerSecond, (NOW, POINT_INTERVAL), &[]);
@@ -130,8 +132,12 @@ fn empty_pages() -> Vec<(&'static str, String)> {
         ("empty-callbacks", render(ConsolePage::Callbacks, &callbacks(&CallbackFilter::default(), None), chrome)),
         ("wrong-callbacks", render(ConsolePage::Callbacks, &callbacks(&PLAIN.callback_filter(), problem()), chrome)),
         ("no-callbacks", render(ConsolePage::Callbacks, &PLAIN.callbacks(0), chrome)),
-        ("empty-callback", callback_page(PLAIN, &pending, chrome)),
+        ("empty-callback", callback_page(PLAIN, pending, chrome)),
         ("empty-resend", render(ConsolePage::ResendAll, &ResendPage::default(), chrome)),
+        (
+            "empty-resend-pending",
+            render(ConsolePage::ResendAll, &ResendPage { count: 0, ..PLAIN.resend_pending() }, chrome),
+        ),
         (
             "wrong-resend",
             render(ConsolePage::ResendAll, &ResendPage { problem: problem(), ..ResendPage::default() }, chrome),
@@ -228,7 +234,21 @@ fn every_text_of_a_view_is_shown() {
             "operation",
             vec!["411111••••••1111", "paid by statement", "10.0 s", "Of 1137 attempts, the last 20 are kept"],
         ),
-        ("callback", vec!["https://shop.example:443", "804120000017", "HTTP 503", "10.0 s", "12 attempts"]),
+        (
+            "callback",
+            vec![
+                "https://shop.example/",
+                "and a query of",
+                "{\"order_id\":\"o\"}",
+                "804120000017",
+                "HTTP 503",
+                "12 attempts",
+            ],
+        ),
+        (
+            "resend-pending",
+            vec!["<b>1,137+</b> pending callbacks wait", "https://shop.example:443", "1,137 callbacks and more now"],
+        ),
         ("sample", vec!["sample_5f3a", "no key with a v1 secret", "https://acme.example:443", "no answer"]),
         (
             "explain",

@@ -3,6 +3,7 @@
 use super::*;
 use crate::store::conformance::recorded;
 use crate::store::journal::entries;
+use crate::store::outbox::pending::WAITING_BEHIND;
 use crate::store::pages::V1_PAGE;
 use crate::store::postgres::ledger::fold;
 use crate::store::postgres::tasks;
@@ -84,6 +85,9 @@ fn queues_go_by_what_is_due() {
     let claim = plan(&place, tasks::CLAIM);
     assert!(claim.contains("Index Cond: ((kind = $6) AND (queue = share.queue) AND (due_at <= $3))"), "{claim}");
     assert!(claim.contains("LockRows") && !claim.contains("Sort Key: tasks.due_at"), "{claim}");
+    let waiting = plan(&place, WAITING_BEHIND.postgres);
+    let range = "Index Cond: ((kind = $1) AND (queue = $2) AND (ROW(due_at, key) > ROW($3, $4)))";
+    assert!(waiting.contains(range) && !waiting.contains("Sort"), "{waiting}");
     let queues = plan(&place, tasks::QUEUES);
     for condition in [
         "(queue > (groups_1.name || '!'::text))",

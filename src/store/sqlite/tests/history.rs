@@ -349,8 +349,8 @@ impl History {
         let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
         let state = &self.model.operations[&id].0.state;
         match self.store().ask_again(id, NOW).await {
-            Ok(asked) if *state != State::Pending => assert_eq!(asked, AskOutcome::Finished(state.status())),
-            Ok(asked) => assert_eq!(asked, AskOutcome::Due),
+            Ok(called) if *state != State::Pending => assert_eq!(called, AskOutcome::Finished(state.status())),
+            Ok(called) => assert_eq!(called, AskOutcome::Due),
             Err(error) => assert!(fails, "{error}"),
         }
     }

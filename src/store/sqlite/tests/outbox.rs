@@ -8,6 +8,7 @@ use crate::store::conformance::{audited, expiry, merchant, reported};
 use crate::store::outbox::list::{
     AT_ITS_TIME, AT_ITS_TIME_OF_MERCHANT, BEFORE_ITS_TIME, BEFORE_ITS_TIME_OF_MERCHANT, OF_ORDER, SIZE,
 };
+use crate::store::outbox::pending::WAITING_BEHIND;
 use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE};
 use crate::store::tasks::OVERLONG;
 use crate::store::{
@@ -186,6 +187,7 @@ async fn plans_of_the_outbox_search_one_index() {
     let plans = [
         (NEXT_QUEUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue>?)\n"),
         (OVERLONG, "SEARCH tasks USING COVERING INDEX tasks_by_due (kind=? AND queue=? AND due_at>?)\n"),
+        (WAITING_BEHIND, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue=? AND (due_at,key)>(?,?))\n"),
         (DUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue=? AND due_at<?)\n"),
         (
             LATE,

@@ -471,12 +471,17 @@ impl Fixtures {
             note: Some(self.text("There is no merchant of this id.")),
             list: found.document(NOW),
             is_continued: true,
+            receivers: vec![self.text("https://shop.example:443")],
             open_circuits: (213, vec![self.text("https://shop.example:443")]),
         }
     }
 
     pub(super) fn resend_all(self) -> ResendPage {
-        ResendPage { filter: self.callback_filter(), problem: None, count: 1137, has_more: true }
+        ResendPage { filter: self.callback_filter(), count: 1137, has_more: true, ..ResendPage::default() }
+    }
+
+    pub(super) fn resend_pending(self) -> ResendPage {
+        ResendPage { receiver: self.text("https://shop.example:443"), ..self.resend_all() }
     }
 
     pub(super) fn sampled(self) -> Sampled {
