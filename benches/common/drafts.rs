@@ -44,6 +44,7 @@ impl Drafts {
             operation: self.operation(id, order_id, now),
             order_key: None,
             api_key: "acme-live".into(),
+            failure: None,
             fields: Fields {
                 sent: r#"{"email":"ann@example.com","merchant_user_ip":"203.0.113.9"}"#.into(),
                 defaults: r#"{"channel":"web"}"#.into(),

@@ -104,7 +104,7 @@ pub fn new_resolution(
     if !(1..=MAX_REASON).contains(&length) || reason.trim().is_empty() {
         return Err(RequestError::member("reason", "must be 1 to 500 characters"));
     }
-    if reason.chars().any(|one| one.is_control() && one != '\n') {
+    if reason.chars().any(char::is_control) {
         return Err(RequestError::member("reason", "must not contain control characters"));
     }
     Ok(NewResolution {

@@ -121,6 +121,9 @@ impl OperationFilter {
             after,
             limit,
         };
+        if !self.attention.is_empty() && (!self.order_id.is_empty() || !self.transaction_id.is_empty()) {
+            return Err(RequestError::member("attention", "cannot be combined with an id"));
+        }
         Ok(OperationSearch {
             query,
             order_id: read("order_id", &self.order_id, "must be 1 to 255 characters", |text| OrderId::new(text).ok())?,

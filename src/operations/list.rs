@@ -274,7 +274,10 @@ async fn by_order(
         }
     }
     document.operations.sort_by(|one, other| other.created_at.cmp(&one.created_at));
-    document.operations.truncate(query.limit);
+    if document.operations.len() > query.limit {
+        document.operations.truncate(query.limit);
+        document.next = document.operations.last().and_then(|last| last.transaction_id.clone());
+    }
     Ok(document)
 }
 

@@ -9,7 +9,7 @@ use super::withdrawal_result;
 use crate::backoff;
 use crate::clock::ClockJumps;
 use crate::deps::Deps;
-use crate::domain::{Direction, Operation, Preparation, ProviderKind, ProviderReason, RedirectUrl, ShopCode};
+use crate::domain::{Direction, Operation, Preparation, ProviderKind, ProviderReason, RedirectUrl, ShopCode, State};
 use crate::engine::{Engine, Report, Reported};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::store::{JobEnd, ProviderJob, StoreError};
@@ -85,6 +85,11 @@ impl JobContext {
         let public_url = &rules.gateway.server.public_url;
         let return_url = self.return_url(&rules, operation);
         let body = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
+        // Since the claim an operator may have set the result, or a report may have come: then nothing is requested.
+        let current = self.deps.store.by_id(operation.id).await?;
+        if current.is_none_or(|stored| stored.operation.state != State::Pending) {
+            return Ok("repeated");
+        }
         let watch = Stopwatch::start();
         let answer = http::send(&self.deps.outbound, provider, body, self.deps.clock.now()).await;
         self.deps.metrics.provider_request(shop.as_str(), answer.outcome(), watch.elapsed());

@@ -132,6 +132,8 @@ async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Res
         return Ok(AskOutcome::TooSoon);
     }
     let (kind, key) = (TaskKind::ProviderJob, id.to_stored());
+    // Locked, so that no node claims it meanwhile.
+    tasks::locked(tx, kind, key).await?;
     let outcome = match tasks::job(tx, id).await? {
         Some(JobState { kind: TaskKind::ProviderJob, task }) if task.is_leased && task.due_at > tx.due(at) => {
             AskOutcome::UnderWay

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::backend::{Backend, ReadKind};
 use super::resolve::read_failure;
@@ -156,7 +159,7 @@ impl<B: Backend> OperationList for B {
         let merchant = query.merchant.as_ref().map(|id| merchant_number(self.vault().fingerprint_key(), id));
         let page = async move |tx: &B::Tx<'_>| page(tx, &query, merchant, lapsed).await;
         Box::pin(async move {
-            let rows = self.read(ReadKind::History, page).await?;
+            let rows = self.read(ReadKind::Page, page).await?;
             rows.into_iter().map(|row| row.decode(self.vault())).collect()
         })
     }
@@ -174,7 +177,7 @@ impl<B: Backend> OperationList for B {
         late: LateRule,
         lapsed: Option<UnixMillis>,
     ) -> StoreFuture<'_, Vec<ListedOperation>> {
-        Box::pin(async move {
+        Box::pin(within_bound(async move {
             let (mut query, mut found) = (query, Vec::new());
             let limit = query.limit;
             // Candidates that another filter refuses are replaced by the next ones.
@@ -184,7 +187,7 @@ impl<B: Backend> OperationList for B {
                     let ids = attention_ids(tx, &slice, &late).await?;
                     by_ids(tx, &ids, lapsed).await
                 };
-                let rows = self.read(ReadKind::History, read).await?;
+                let rows = self.read(ReadKind::Page, read).await?;
                 let (count, last) = (rows.len(), rows.last().map(|row| row.stored.id));
                 for row in rows {
                     let listed = row.decode(self.vault())?;
@@ -197,11 +200,11 @@ impl<B: Backend> OperationList for B {
                     return Ok(found);
                 }
             }
-        })
+        }))
     }
 
     fn attention(&self, late: LateRule) -> StoreFuture<'_, AttentionCounts> {
-        Box::pin(self.read(ReadKind::History, async move |tx| {
+        Box::pin(within_bound(self.read(ReadKind::Page, async move |tx| {
             let most = i64::from(AttentionCounts::MAX_COUNTED);
             let mut counts = BTreeMap::new();
             counts.insert(AttentionReason::GivenUp, tx.query_value(COUNT_GIVEN_UP, &params![most]).await?);
@@ -210,8 +213,17 @@ impl<B: Backend> OperationList for B {
             let found = late_ids(tx, &late, 0..=i64::MAX, most).await?;
             counts.insert(AttentionReason::Late, crate::domain::wide(found.len()));
             Ok(AttentionCounts { counts })
-        }))
+        })))
     }
+}
+
+/// How long a search of several statements may take.
+const MAX_SEARCH: Duration = Duration::from_secs(2);
+
+/// Ends a search that takes longer than [`MAX_SEARCH`].
+async fn within_bound<T>(search: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let too_slow = || StoreError::Unavailable("the search takes over two seconds".to_owned());
+    timeout(MAX_SEARCH, search).await.unwrap_or_else(|_| Err(too_slow()))
 }
 
 /// How many candidates are read at once.
@@ -268,22 +280,19 @@ impl ListRow {
     }
 }
 
-/// A page of operations along an index. Parameters: 1 and 2 the first and the last id; 3 to 7 status, merchant, shop, direction
-/// and whether created through v1, each NULL for all; 8 the limit; 9 the time until which resolutions lapsed; 10 of the index.
+/// The ids of a page of operations along an index. Parameters: 1 and 2 the first and the last id; 3 to 7 status, merchant, shop,
+/// direction and whether created through v1, each NULL for all; 8 the limit; 9 of the index. Contexts are few, and are looked
+/// up once.
 macro_rules! page_along {
     ($index:literal, $order:literal) => {
-        select_listed!(
-            "?9",
-            concat!(
-                "FROM (SELECT transaction_id AS found_id FROM operations ",
-                $index,
-                " AND (status = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE (merchant = ?4 OR ?4 IS NULL) \
-                 AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
-                 AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL))) IS TRUE ORDER BY ",
-                $order,
-                " LIMIT ?8) AS page CROSS JOIN operations CROSS JOIN contexts WHERE transaction_id = found_id \
-                 AND id = context ORDER BY found_id DESC"
-            )
+        concat!(
+            "SELECT transaction_id FROM operations ",
+            $index,
+            " AND (status = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE (merchant = ?4 OR ?4 IS NULL) \
+             AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
+             AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL))) IS TRUE ORDER BY ",
+            $order,
+            " LIMIT ?8"
         )
     };
 }
@@ -292,22 +301,22 @@ pub(super) const ALONG_TIME: Sql = sql!(page_along!("WHERE transaction_id BETWEE
 
 pub(super) const ALONG_STATUS: Sql = sql!(
     sqlite: page_along!(
-        "INDEXED BY operations_by_status WHERE status <> 1 AND status = ?10 AND transaction_id BETWEEN ?1 AND ?2",
+        "INDEXED BY operations_by_status WHERE status <> 1 AND status = ?9 AND transaction_id BETWEEN ?1 AND ?2",
         "transaction_id DESC"
     ),
     postgres: page_along!(
-        "WHERE status <> 1 AND (status, transaction_id) >= (?10, ?1) AND (status, transaction_id) <= (?10, ?2)",
+        "WHERE status <> 1 AND (status, transaction_id) >= (?9, ?1) AND (status, transaction_id) <= (?9, ?2)",
         "status DESC, transaction_id DESC"
     ),
 );
 
 pub(super) const ALONG_MERCHANT: Sql = sql!(
     sqlite: page_along!(
-        "INDEXED BY operations_by_merchant WHERE listed = ?10 AND transaction_id BETWEEN ?1 AND ?2",
+        "INDEXED BY operations_by_merchant WHERE listed = ?9 AND transaction_id BETWEEN ?1 AND ?2",
         "transaction_id DESC"
     ),
     postgres: page_along!(
-        "WHERE (listed, transaction_id) >= (?10, ?1) AND (listed, transaction_id) <= (?10, ?2)",
+        "WHERE (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)",
         "listed DESC, transaction_id DESC"
     ),
 );
@@ -329,25 +338,25 @@ async fn page<T: Transaction>(
         query.direction.map(direction_number),
         query.is_v1.map(i64::from),
         limit,
-        lapsed.unwrap_or(UnixMillis(i64::MIN)),
     ];
     let along = async |sql: Sql, index: i64| {
         let parameters: Vec<_> = parameters.iter().copied().chain([index.into()]).collect();
-        tx.query(sql, &parameters, ListRow::read).await
+        tx.query(sql, &parameters, |row| row.get::<i64>(0)).await
     };
-    match (query.status, merchant) {
-        (Some(status @ (Status::Pending | Status::Failed)), _) => along(ALONG_STATUS, status_number(status)).await,
+    let mut ids = match (query.status, merchant) {
+        (Some(status @ (Status::Pending | Status::Failed)), _) => along(ALONG_STATUS, status_number(status)).await?,
         (_, Some(merchant)) => {
-            let mut rows = Vec::new();
+            let mut ids = Vec::new();
             for is_v1 in [true, false].into_iter().filter(|is_v1| query.is_v1.is_none_or(|only| only == *is_v1)) {
-                rows.extend(along(ALONG_MERCHANT, listed_as(merchant, is_v1)).await?);
+                ids.extend(along(ALONG_MERCHANT, listed_as(merchant, is_v1)).await?);
             }
-            rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.stored.id));
-            rows.truncate(query.limit);
-            Ok(rows)
+            ids
         }
-        (_, None) => tx.query(ALONG_TIME, &parameters, ListRow::read).await,
-    }
+        (_, None) => tx.query(ALONG_TIME, &parameters, |row| row.get(0)).await?,
+    };
+    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    ids.truncate(query.limit);
+    by_ids(tx, &ids, lapsed).await
 }
 
 pub(super) const LISTED: Sql =
@@ -359,8 +368,9 @@ async fn by_ids<T: Transaction>(tx: &T, ids: &[i64], lapsed: Option<UnixMillis>)
     Ok(tx.query_each(LISTED, &sets, ListRow::read).await?.into_iter().flatten().collect())
 }
 
-pub(super) const GIVEN_UP: Sql =
-    sql!("SELECT key FROM tasks WHERE kind = 3 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3");
+/// The ids of operations with a job of a kind. Parameters: the first and the last id, the limit, the kind.
+pub(super) const JOBS: Sql =
+    sql!("SELECT key FROM tasks WHERE kind = ?4 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3");
 const COUNT_GIVEN_UP: Sql = sql!("SELECT count(*) FROM (SELECT 1 FROM tasks WHERE kind = 3 LIMIT ?1) AS found");
 
 pub(super) const CONTRADICTED: Sql = sql!(
@@ -376,7 +386,8 @@ const COUNT_CONTRADICTED: Sql = sql!(
 async fn attention_ids<T: Transaction>(tx: &T, query: &OperationQuery, late: &LateRule) -> Result<Vec<i64>, T::Error> {
     let within = query.within();
     let bounds = params![*within.start(), *within.end(), i64::try_from(query.limit).unwrap_or(i64::MAX)];
-    let mut ids = tx.query(GIVEN_UP, &bounds, |row| row.get(0)).await?;
+    let jobs: Vec<_> = bounds.iter().copied().chain([TaskKind::GivenUp.number().into()]).collect();
+    let mut ids = tx.query(JOBS, &jobs, |row| row.get(0)).await?;
     ids.extend(tx.query(CONTRADICTED, &bounds, |row| row.get::<i64>(0)).await?);
     ids.extend(late_ids(tx, late, within, query.limit).await?);
     ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
@@ -386,6 +397,7 @@ async fn attention_ids<T: Transaction>(tx: &T, query: &OperationQuery, late: &La
 }
 
 /// A pending operation that may be late.
+#[derive(Clone)]
 struct Candidate {
     id: i64,
     shop: ShopCode,
@@ -393,39 +405,20 @@ struct Candidate {
     waits_for_customer: bool,
 }
 
-/// Jobs of a kind, which is never that of customers that are to pay. Parameters: the first and the last id, the limit, the kind.
-pub(super) const JOBS: Sql = sql!(
-    "SELECT key, shop, direction, 0 FROM (SELECT key FROM tasks WHERE kind = ?4 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC \
-     LIMIT ?3) AS page CROSS JOIN operations CROSS JOIN contexts WHERE transaction_id = key AND id = context \
-     ORDER BY key DESC"
+/// The ids of pending operations. Parameters: the first and the last id, the limit.
+pub(super) const PENDING: Sql = sql!(
+    sqlite: "SELECT transaction_id FROM operations INDEXED BY operations_by_status WHERE status <> 1 AND status = 0 \
+        AND transaction_id BETWEEN ?1 AND ?2 ORDER BY transaction_id DESC LIMIT ?3",
+    postgres: "SELECT transaction_id FROM operations WHERE status <> 1 AND (status, transaction_id) >= (0, ?1) \
+        AND (status, transaction_id) <= (0, ?2) ORDER BY status DESC, transaction_id DESC LIMIT ?3",
 );
 
-/// Pending operations along an index. Parameters: the first and the last id, the limit.
-macro_rules! pending {
-    ($index:literal, $order:literal) => {
-        concat!(
-            "SELECT found_id, shop, direction, CASE WHEN EXISTS (SELECT 1 FROM tasks WHERE kind = 4 AND key = found_id) THEN 1 \
-             WHEN EXISTS (SELECT 1 FROM tasks WHERE kind IN (0, 2, 3) AND key = found_id) THEN 0 \
-             WHEN direction = 0 AND provider = 0 THEN 1 ELSE 0 END \
-             FROM (SELECT transaction_id AS found_id FROM operations ",
-            $index,
-            " ORDER BY ",
-            $order,
-            " LIMIT ?3) AS page CROSS JOIN operations CROSS JOIN contexts WHERE transaction_id = found_id AND id = context \
-             ORDER BY found_id DESC"
-        )
-    };
-}
-
-pub(super) const PENDING: Sql = sql!(
-    sqlite: pending!(
-        "INDEXED BY operations_by_status WHERE status <> 1 AND status = 0 AND transaction_id BETWEEN ?1 AND ?2",
-        "transaction_id DESC"
-    ),
-    postgres: pending!(
-        "WHERE status <> 1 AND (status, transaction_id) >= (0, ?1) AND (status, transaction_id) <= (0, ?2)",
-        "status DESC, transaction_id DESC"
-    ),
+/// What decides whether an operation is late: whether it waits for its customer, too.
+pub(super) const CANDIDATE: Sql = sql!(
+    "SELECT transaction_id, shop, direction, CASE WHEN EXISTS (SELECT 1 FROM tasks WHERE kind = 4 AND key = ?1) THEN 1 \
+     WHEN EXISTS (SELECT 1 FROM tasks WHERE kind IN (0, 2, 3) AND key = ?1) THEN 0 \
+     WHEN direction = 0 AND provider = 0 THEN 1 ELSE 0 END \
+     FROM operations JOIN contexts ON id = context WHERE transaction_id = ?1"
 );
 
 /// Returns the ids of late operations, the newest first.
@@ -450,13 +443,15 @@ async fn late_ids<T: Transaction>(
             let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
             let bounds = params![*within.start(), last, slice];
             let parameters: Vec<_> = bounds.into_iter().chain(kind.map(|kind| kind.number().into())).collect();
-            let candidates = tx.query(*sql, &parameters, Candidate::read).await?;
+            let found_ids: Vec<i64> = tx.query(*sql, &parameters, |row| row.get(0)).await?;
+            let sets: Vec<_> = found_ids.iter().map(|id| params![*id]).collect();
+            let candidates = tx.query_each(CANDIDATE, &sets, Candidate::read).await?.concat();
             let late = candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id);
             let before = ids.len();
             ids.extend(late);
             found += ids.len() - before;
-            match candidates.last() {
-                Some(candidate) if candidates.len() == CANDIDATES => last = candidate.id - 1,
+            match found_ids.last() {
+                Some(id) if found_ids.len() == CANDIDATES => last = *id - 1,
                 _ => break,
             }
         }

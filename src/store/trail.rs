@@ -121,7 +121,7 @@ impl NewAction {
         let parameters = self.parameters.iter().take(ActionRecord::MAX_PARAMETERS);
         let value = |name: &str, value: &str| match name {
             // Ids are kept whole, so that operators can search for them.
-            "order_id" | "transaction_id" => bounded(value, ActionRecord::MAX_ID),
+            "order_id" | "transaction_id" | "resolution" => bounded(value, ActionRecord::MAX_ID),
             _ => text(&without_cards(value)),
         };
         let parameters = parameters.map(|(name, given)| ((*name).to_owned(), String::from(value(name, given)).into()));

@@ -249,7 +249,7 @@ async fn a_copied_store_serves_as_before() {
     assert!(callbacks_before.len() >= 8, "{callbacks_before:?}");
     assert_eq!(callbacks(&gateway), callbacks_before);
     assert_eq!(gateway.actions(), trail);
-    assert_eq!(database.sql("SELECT form FROM actions WHERE id = 9"), "\\x00112233445566778899aabbccddeeff");
+    assert_eq!(database.sql("SELECT idempotency_key FROM actions WHERE id = 9"), "\\x00112233445566778899aabbccddeeff");
     assert_eq!(gateway.store_check().status.code(), Some(0));
     gateway.restart();
     let client = gateway.client();

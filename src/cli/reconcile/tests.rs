@@ -12,8 +12,8 @@ use super::*;
 use crate::cli::args::{Period, ReportFormat, Rules};
 use crate::cli::outcome::exit_code;
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Fields, Fingerprint, Kind, OrderId,
-    Outcome, ProviderKind, RedirectUrl, SchemaFields, ShopCode, UnixMillis, Withdrawal,
+    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, FailureCause, Fields, Fingerprint, Kind,
+    OrderId, Outcome, ProviderKind, RedirectUrl, SchemaFields, ShopCode, UnixMillis, Withdrawal,
 };
 use crate::engine::tests::{START, World};
 use crate::store::{NewOperation, RequestFingerprint, ResultSource};
@@ -133,6 +133,7 @@ async fn every_kind_of_difference_is_found() {
     // Refused before the provider received it; in another shop; after the period.
     let mut refused = draft("acme", 100, "refused");
     refused.operation.state = State::Finished { outcome: Outcome::Failed, at: refused.operation.created_at };
+    refused.failure = Some(FailureCause::DailyLimit);
     stored(&world, refused, None).await;
     let mut spare_one = draft("acme", 101, "spare_one");
     spare_one.operation.shop = ShopCode::new("spare").unwrap();

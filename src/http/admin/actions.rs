@@ -166,8 +166,8 @@ pub(super) async fn ask(context: &AdminContext<'_>, id: TransactionId) -> Operat
 /// Sets the result of an operation; returns whether it waits for another operator.
 pub(super) async fn resolve(context: &AdminContext<'_>, new: NewResolution) -> Operated<bool> {
     let (status, id) = (new.status().as_str(), new.transaction_id.to_string());
-    let parameters = vec![("status", status.into()), ("reason", new.reason.clone())];
-    let number = new.id;
+    let parameters =
+        vec![("status", status.into()), ("reason", new.reason.clone()), ("resolution", new.id.to_string().into())];
     let work = move |source: Arc<dyn AdminSource>| async move {
         let done = resolve_result(source.store().resolve(new).await?);
         source.count_resolution(match done {
@@ -180,7 +180,7 @@ pub(super) async fn resolve(context: &AdminContext<'_>, new: NewResolution) -> O
     let outcome = move |done: &Result<bool, Refused>| {
         stated(done, |waits| {
             if *waits {
-                format!("{status} waits for the confirmation of another operator, as {number}")
+                format!("{status} waits for the confirmation of another operator")
             } else {
                 format!("the operation is {status}")
             }
@@ -225,6 +225,8 @@ pub(super) async fn acknowledge(context: &AdminContext<'_>, id: TransactionId) -
 fn stated<T>(done: &Result<T, Refused>, text: impl FnOnce(&T) -> String) -> String {
     match done {
         Ok(done) => text(done),
+        // The commit may have been made, though its confirmation was lost.
+        Err(Refused::Unavailable(reason)) => format!("failed, or its outcome is not known: {reason}"),
         Err(refused) => format!("not done: {}", refused.reason()),
     }
 }

@@ -7,6 +7,7 @@ use super::context::{AdminContext, HandlerResult};
 use super::parameters::{given, read};
 use super::refused::Refused;
 use super::reply;
+use super::request::AdminRequest;
 use crate::domain::TransactionId;
 use crate::error::RequestError;
 use crate::json::Object;
@@ -28,11 +29,11 @@ pub(super) async fn list(context: &AdminContext<'_>) -> HandlerResult {
     let search = filter.search(&after, limit.unwrap_or(DEFAULT_LIMIT))?;
     let rules = context.source.rule_set();
     let found = find(context.source.store(), &rules, &search, &context.source.overdue()).await;
-    Ok(reply::document(&found.map_err(narrow)?))
+    Ok(reply::document(&found.map_err(|error| narrow(&error))?))
 }
 
 /// Adds what to narrow to the error of a search that takes too long.
-pub(super) fn narrow(error: StoreError) -> Refused {
+pub(super) fn narrow(error: &StoreError) -> Refused {
     Refused::Unavailable(format!("{error}; narrow the search: name a merchant, a day, or a status"))
 }
 
@@ -84,7 +85,10 @@ pub(super) fn resolution(
 /// Two operators with the same user could be one person.
 pub(super) fn may_resolve(context: &AdminContext<'_>) -> Result<bool, Refused> {
     let needs_second = context.source.rule_set().gateway.admin.second_operator;
-    if needs_second && ["local", "token"].contains(&&*context.request.user.name) {
+    let AdminRequest { user, address, request_id, .. } = context.request;
+    if needs_second && ["local", "token"].contains(&&*user.name) {
+        let user = &*user.name;
+        tracing::warn!(user, %address, request_id, refused = "second_operator", "refused an action");
         let reason = "a user of [[admin.users]] has to resolve and to confirm, since admin.second_operator is set";
         return Err(ActionRefusal::Forbidden(reason).into());
     }

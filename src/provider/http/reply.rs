@@ -99,8 +99,8 @@ fn status_word(text: &str) -> Result<StatusWord, InvalidValue> {
 /// Returns why the provider refused. Its words decide nothing, so those of another type are ignored, and long ones are cut.
 fn reason(object: &Object<'_>) -> ProviderReason {
     let words = |name, most| {
-        let text = without_cards(present(object, name)?.as_str()?);
-        let kept: String = text.chars().map(|one| if one.is_control() { ' ' } else { one }).take(most).collect();
+        let plain = present(object, name)?.as_str()?.replace(char::is_control, " ");
+        let kept: String = without_cards(&plain).chars().take(most).collect();
         let kept = kept.trim();
         (!kept.is_empty()).then(|| kept.into())
     };

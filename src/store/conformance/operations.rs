@@ -68,7 +68,7 @@ pub(in crate::store) async fn operations_are_listed_by_each_filter(backend: &dyn
     let fourth = created(&*store, refused).await;
     store.complete(second, SUCCESS, ResultSource::PROVIDER, at(1)).await.unwrap();
 
-    let mut all = vec![first, second, third, fourth];
+    let mut all = [first, second, third, fourth];
     all.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
     let among = |wanted: &[TransactionId]| all.iter().copied().filter(|id| wanted.contains(id)).collect::<Vec<_>>();
     let acme = || Some(merchant("acme"));

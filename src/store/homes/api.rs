@@ -92,7 +92,7 @@ impl<B: Backend> OrderHomes for B {
             self.vault().fingerprint_key().order_key(merchant, *direction, order_id)
         };
         let keys: Vec<_> = orders.iter().map(key).collect();
-        Box::pin(self.read(ReadKind::History, async move |tx| {
+        Box::pin(self.read(ReadKind::Page, async move |tx| {
             let homes = homes_of(tx, &keys).await?.into_iter().enumerate();
             Ok(homes.filter_map(|(place, home)| Some((place, FoundHome::of(home?.ok()?)))).collect())
         }))

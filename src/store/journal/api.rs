@@ -212,7 +212,7 @@ impl<B: Backend> Journal for B {
     fn newest_entries(&self, query: OperationQuery) -> StoreFuture<'_, Vec<JournalEntry>> {
         Box::pin(async move {
             let page = async move |tx: &B::Tx<'_>| entries::newest(tx, &query).await;
-            let rows = self.read(ReadKind::History, page).await?;
+            let rows = self.read(ReadKind::Page, page).await?;
             rows.into_iter().map(|row| row.decode(self.vault())).collect()
         })
     }

@@ -74,7 +74,7 @@ async fn find_pasted(
 ) -> Result<OperationsDocument, Refused> {
     let (source, rules) = (&**context.source, context.source.rule_set());
     let search = filter.search(after, ROWS)?;
-    let found = find(source.store(), &rules, &search, &source.overdue()).await.map_err(narrow)?;
+    let found = find(source.store(), &rules, &search, &source.overdue()).await.map_err(|error| narrow(&error))?;
     let trimmed = filter.order_id.trim().to_owned();
     if trimmed == filter.order_id || trimmed.is_empty() || !found.operations.is_empty() || !found.other_homes.is_empty()
     {
@@ -82,7 +82,7 @@ async fn find_pasted(
     }
     filter.order_id = trimmed;
     let search = filter.search(after, ROWS)?;
-    find(source.store(), &rules, &search, &source.overdue()).await.map_err(narrow)
+    find(source.store(), &rules, &search, &source.overdue()).await.map_err(|error| narrow(&error))
 }
 
 /// Answers `GET /search`: leads to the page of what an id names, of an operation, an order, a callback or a request.
