@@ -280,7 +280,7 @@ async fn without_the_store_the_console_says_so() {
     eventually("the banner", async || page(&gateway, "/rules").contains(banner).then_some(())).await;
     for path in PAGES {
         let (status, html) = gateway.admin_get(path).expect("a reply");
-        let needs_the_store = path == "/audit" || path == "/callbacks";
+        let needs_the_store = ["/audit", "/callbacks", "/operations"].contains(&path);
         assert_eq!(status, if needs_the_store { 503 } else { 200 }, "{path}: {html}");
         assert!(html.contains(banner) && html.contains(">Rules</a>"), "{path}: {html}");
     }
