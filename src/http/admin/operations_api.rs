@@ -74,25 +74,26 @@ pub(super) fn resolution(
     reason: &str,
 ) -> Result<NewResolution, Refused> {
     let (source, user) = (context.source, &context.request.user.name);
-    let needs_confirmation = may_resolve(context)?;
+    check_resolver(context)?;
+    let needs_confirmation = source.rule_set().gateway.admin.second_operator;
     let new = new_resolution(id, (status, reason), user, source.now(), source.random())?;
     Ok(NewResolution { needs_confirmation, ..new })
 }
 
-/// Reports whether a second operator is needed.
-///
-/// # Errors
-/// Two operators with the same user could be one person.
-pub(super) fn may_resolve(context: &AdminContext<'_>) -> Result<bool, Refused> {
-    let needs_second = context.source.rule_set().gateway.admin.second_operator;
+/// Returns why the user of a request cannot resolve and confirm: two operators with the same user could be one person.
+pub(super) fn cannot_resolve(context: &AdminContext<'_>) -> Option<ActionRefusal> {
+    let reason = "a user of [[admin.users]] has to resolve and to confirm, since admin.second_operator is set";
+    let is_shared = ["local", "token"].contains(&&*context.request.user.name);
+    (is_shared && context.source.rule_set().gateway.admin.second_operator).then_some(ActionRefusal::Forbidden(reason))
+}
+
+/// Refuses and logs an action of a user that cannot resolve and confirm.
+pub(super) fn check_resolver(context: &AdminContext<'_>) -> Result<(), Refused> {
+    let Some(refusal) = cannot_resolve(context) else { return Ok(()) };
     let AdminRequest { user, address, request_id, .. } = context.request;
-    if needs_second && ["local", "token"].contains(&&*user.name) {
-        let user = &*user.name;
-        tracing::warn!(user, %address, request_id, refused = "second_operator", "refused an action");
-        let reason = "a user of [[admin.users]] has to resolve and to confirm, since admin.second_operator is set";
-        return Err(ActionRefusal::Forbidden(reason).into());
-    }
-    Ok(needs_second)
+    let user = &*user.name;
+    tracing::warn!(user, %address, request_id, refused = "second_operator", "refused an action");
+    Err(refusal.into())
 }
 
 /// Answers `POST /api/operations/{id}/confirm`.
@@ -100,7 +101,7 @@ pub(super) async fn confirm(context: &AdminContext<'_>) -> HandlerResult {
     let id = id(context)?;
     let body = body(context, &["resolution"])?;
     let number = required_parsed("resolution", body.get("resolution"), |text| Ok(text.to_owned()))?;
-    may_resolve(context)?;
+    check_resolver(context)?;
     done(actions::confirm(context, id, resolution_id(&number)).await?)?;
     result(context, id).await
 }

@@ -7,7 +7,7 @@ use crate::domain::TransactionId;
 use crate::error::RequestError;
 use crate::http::admin::actions;
 use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled, see_result, sentence};
-use crate::http::admin::operations_api::{id, may_resolve, narrow, resolution, resolution_id};
+use crate::http::admin::operations_api::{cannot_resolve, check_resolver, id, narrow, resolution, resolution_id};
 use crate::http::admin::refused::Refused;
 use crate::http::admin::reply;
 use crate::operations::{OperationFilter, OperationTimeline, OperationsDocument, find, timeline};
@@ -134,11 +134,10 @@ async fn page(context: &AdminContext<'_>, reason: String, problem: Option<String
     let id = decoded(context.request.id).ok_or(Refused::NotFound(None))?;
     let found = timeline(source.store(), &source.rule_set(), &id, &source.overdue(), source.now()).await?;
     let document = found.ok_or(Refused::NotFound(None))?;
-    let may = may_resolve(context);
     let view = OperationPage {
         document,
         needs_second: source.rule_set().gateway.admin.second_operator,
-        cannot_resolve: may.err().map(|refused| sentence(&refused.reason())),
+        cannot_resolve: cannot_resolve(context).map(|refusal| sentence(refusal.reason())),
         reason,
         problem,
     };
@@ -165,7 +164,7 @@ pub(in crate::http::admin) async fn resolve(context: &AdminContext<'_>) -> Handl
 /// Answers `POST /operations/{transaction_id}/confirm`.
 pub(in crate::http::admin) async fn confirm(context: &AdminContext<'_>) -> HandlerResult {
     let id = id(context)?;
-    may_resolve(context)?;
+    check_resolver(context)?;
     let number = context.field("resolution");
     if number.is_empty() {
         return Err(RequestError::member("resolution", "is required").into());
