@@ -1,8 +1,8 @@
 // The operators' console: what operators do with scripts and without, what viewers see, and every page in every look.
 
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { accessible, arrives, doing, eventually, fits, launch, open, plan, quiet, reachable, whole } from "./browser.mjs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { accessible, arrives, doing, eventually, fits, launch, open, picture, plan, quiet, reachable, whole } from "./browser.mjs";
 
 const WINDOWS = {
   phone: { width: 390, height: 844 },
@@ -13,7 +13,6 @@ const LOOKS = process.env.PAYBRIDGE_LONG
   ? Object.keys(WINDOWS).flatMap((window) => [[window, "light"], [window, "dark"]])
   : [["phone", "dark"], ["wide", "light"]];
 const PAGE_LIMIT = 40 * 1024;
-const pictures = process.env.BROWSER_PICTURES;
 const at = (path) => plan.origin + path;
 
 const button = (page, name) => page.getByRole("button", { name });
@@ -210,8 +209,7 @@ async function looks(browser, ways) {
       await fits(page, where);
       await whole(page, where);
       await accessible(page, where);
-      const path = `${pictures}/${name}-${window}-${colorScheme}.png`;
-      await page.screenshot({ path, fullPage: true, animations: "disabled" });
+      await picture(page, `${name}-${window}-${colorScheme}`);
     }
     await reachable(page, name, 0);
   }
@@ -258,8 +256,6 @@ async function breaks(page) {
   await says(page, "Failed: the files were refused; problems: ");
 }
 
-rmSync(pictures, { recursive: true, force: true });
-mkdirSync(pictures, { recursive: true });
 const browser = await launch();
 await Promise.all([withoutScripts(browser), withScripts(browser)]);
 const { page } = await enter(browser, "ada", "/", { javaScriptEnabled: false });

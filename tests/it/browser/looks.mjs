@@ -1,15 +1,13 @@
 // Every state in every look: languages, windows, colours; by axe, by measure, by keyboard, and as pictures for people.
 
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync } from "node:fs";
-import { accessible, eventually, fits, launch, open, plan, quiet, reachable, shows, state } from "./browser.mjs";
+import { accessible, eventually, fits, launch, open, picture, plan, quiet, reachable, shows, state } from "./browser.mjs";
 
 const LOCALES = { en: "en-GB", de: "de-AT", fr: "fr-CA", es: "es-MX", ar: "ar-EG" };
 const WINDOWS = { phone: [390, 844], small: [320, 640], desktop: [1280, 800] };
 // One language for each direction has every window looked at whole; the others, whose texts alone differ, a phone by day.
 const WHOLE = process.env.PAYBRIDGE_LONG ? Object.keys(LOCALES) : ["en", "ar"];
 const PAGE_LIMIT = 12 * 1024;
-const pictures = process.env.BROWSER_PICTURES;
 
 // Leads a page to a state.
 const ways = {
@@ -85,17 +83,16 @@ async function look(page, name, tag) {
       await fits(page, where);
       if (!WHOLE.includes(tag) && (window !== "phone" || colorScheme === "dark")) continue;
       await accessible(page, where);
-      const path = `${pictures}/${name}-${window}-${colorScheme}-${tag}.png`;
-      await page.screenshot({ path, fullPage: true, animations: "disabled" });
+      await picture(page, `${name}-${window}-${colorScheme}-${tag}`);
     }
   }
   await page.emulateMedia({ colorScheme: "light" });
   await reachable(page, what);
-  await crowded(page, what, `${pictures}/${name}-crowded-${tag}.png`);
+  await crowded(page, what, `${name}-crowded-${tag}`);
 }
 
 // The smallest window holds the longest texts that anybody may have sent, and text of twice the size.
-async function crowded(page, what, path) {
+async function crowded(page, what, name) {
   await page.setViewportSize({ width: 320, height: 640 });
   for (const size of ["200%", "100%"]) {
     await page.evaluate((size) => (document.documentElement.style.fontSize = size), size);
@@ -105,11 +102,9 @@ async function crowded(page, what, path) {
     for (const each of document.querySelectorAll("dd > bdi, dt > bdi")) each.textContent = "W".repeat(300);
   });
   await fits(page, `${what}, crowded`);
-  await page.screenshot({ path, fullPage: true, animations: "disabled" });
+  await picture(page, name);
 }
 
-rmSync(pictures, { recursive: true, force: true });
-mkdirSync(pictures, { recursive: true });
 const browser = await launch();
 for (const [tag, locale] of Object.entries(LOCALES)) {
   const { context, noted, page } = await open(browser, { locale });

@@ -2,9 +2,9 @@
 //! axe-core.
 //!
 //! The programs beside this file read a plan (links, and where they have to lead) from their environment and fail where
-//! the browser shows anything else. `looks.mjs` and `console.mjs` leave a picture of every page in every look in
-//! `target/browser/screenshots`, for people. `.ci/run browser` installs everything; where something is missing these tests
-//! say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
+//! the browser shows anything else. With `PAYBRIDGE_LONG=1`, `looks.mjs` and `console.mjs` leave a picture of every page in
+//! every look in `target/browser/screenshots`, for people. `.ci/run browser` installs everything; where something is missing
+//! these tests say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
 
 mod console;
 mod merchant;
@@ -21,7 +21,7 @@ use merchant::Merchant;
 use serde_json::{Value, json};
 
 /// How long the browser may take for a program.
-const PATIENCE: Duration = Duration::from_mins(8);
+const PATIENCE: Duration = Duration::from_mins(16);
 /// What installs everything.
 const INSTALLER: &str = ".ci/run browser";
 /// A query whose every byte counts.
@@ -54,6 +54,9 @@ impl Browser {
         std::fs::write(&trusted, authorities.collect::<String>()).unwrap();
         let home = tools::root();
         let pictures = home.join("target/browser/screenshots").join(program.trim_end_matches(".mjs"));
+        if std::env::var_os("PAYBRIDGE_LONG").is_some() {
+            let _ = std::fs::remove_dir_all(&pictures);
+        }
         let mut command = Command::new(&self.node);
         command
             .arg(home.join("tests/it/browser").join(program))
