@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +14,7 @@ use paybridge::store::open_beside;
 use serde_json::{Value, json};
 
 use crate::support::bodies::with;
+use crate::support::gateway::admin_reply;
 use crate::support::request::ACME;
 use crate::support::stored::{CREATES, Create};
 use crate::support::{self, Client, Gateway, Rules, eventually, text};
@@ -60,7 +62,7 @@ async fn nothing_acknowledged_is_lost_to_kill_9() {
     let mut before: Vec<Order> = Vec::new();
     let mut transactions: HashMap<String, (bool, String)> = HashMap::new();
     for round in 0..rounds {
-        let orders = load_and_kill(&mut gateway, MIXED, round, 1 + chance.next(800)).await;
+        let (orders, _) = load_and_kill(&mut gateway, MIXED, round, 1 + chance.next(800)).await;
         let acknowledged = orders.iter().filter(|order| order.acknowledged.is_some()).count();
         assert!(acknowledged > 0, "seed {seed}, round {round}: the load never got going");
         gateway.restart();
@@ -102,14 +104,64 @@ struct Load {
     kinds: &'static [Create],
     /// The amount of a caller's nth create, in hundredths.
     amount: fn(u64) -> u64,
+    /// How many operators resolve withdrawals meanwhile.
+    operators: u64,
 }
 
-const MIXED: Load = Load { kinds: &CREATES, amount: |number| 1000 + number * 5 % 90_000 };
+const MIXED: Load = Load { kinds: &CREATES, amount: |number| 1000 + number * 5 % 90_000, operators: 0 };
 
-/// Lets 16 callers create without pause and kills the gateway after so many replies.
-async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, replies: u64) -> Vec<Order> {
+/// What an operator knows of one resolution.
+#[derive(Debug)]
+struct Resolution {
+    transaction_id: String,
+    wanted: &'static str,
+    /// The status of the reply, when one came.
+    answered: Option<u16>,
+}
+
+/// Resolves withdrawals that were acknowledged, one way or the other, until the gateway is gone.
+fn resolve_until_killed(admin: SocketAddr, orders: &Mutex<Vec<Order>>, mut chance: Chance) -> Vec<Resolution> {
+    let mut resolutions = Vec::new();
+    loop {
+        let transaction_id = {
+            let orders = orders.lock().unwrap();
+            let order =
+                usize::try_from(chance.next(orders.len().max(1) as u64)).ok().and_then(|place| orders.get(place));
+            let order = order.filter(|order| is_withdrawal(order.kind));
+            order.and_then(|order| Some(text(order.acknowledged.as_ref()?, "transaction_id").to_owned()))
+        };
+        let Some(transaction_id) = transaction_id else {
+            if admin_reply(admin, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").is_none() {
+                return resolutions;
+            }
+            continue;
+        };
+        let wanted = if chance.next(2) == 0 { "SUCCESS" } else { "FAILED" };
+        let body = json!({ "status": wanted, "reason": "by the statement" }).to_string();
+        let request = format!(
+            "POST /api/operations/{transaction_id}/resolve HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answered = admin_reply(admin, &request).map(|(status, ..)| status);
+        assert!(matches!(answered, None | Some(200 | 409)), "{answered:?}");
+        resolutions.push(Resolution { transaction_id, wanted, answered });
+        if answered.is_none() {
+            return resolutions;
+        }
+    }
+}
+
+/// Lets 16 callers create without pause, and operators resolve, and kills the gateway after so many replies to creates.
+async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, replies: u64) -> (Vec<Order>, Vec<Resolution>) {
     let orders = Arc::new(Mutex::new(Vec::new()));
     let answered = Arc::new(AtomicU64::new(0));
+    let operators: Vec<_> = (0..load.operators)
+        .map(|operator| {
+            let (admin, orders, chance) = (gateway.admin, Arc::clone(&orders), Chance::new(round << 8 | operator));
+            std::thread::spawn(move || resolve_until_killed(admin, &orders, chance))
+        })
+        .collect();
     let callers: Vec<_> = (0..16)
         .map(|caller| {
             let (client, orders, answered) = (gateway.client(), orders.clone(), answered.clone());
@@ -136,7 +188,8 @@ async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, replies: u
     for caller in callers {
         caller.await.unwrap();
     }
-    Arc::into_inner(orders).unwrap().into_inner().unwrap()
+    let resolutions = operators.into_iter().flat_map(|operator| operator.join().unwrap()).collect();
+    (Arc::into_inner(orders).unwrap().into_inner().unwrap(), resolutions)
 }
 
 fn body(kind: Create, id: &str, cents: u64) -> Value {
@@ -191,6 +244,7 @@ const OPENING: u64 = 2_000_000;
 const MONEY: Load = Load {
     kinds: &[Create::Withdrawal, Create::Payout, Create::Withdrawal, Create::Deposit],
     amount: |number| (1 + number * 7 % 90) * 100 + number % 6,
+    operators: 2,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -206,11 +260,15 @@ async fn the_books_are_right_after_kill_9() {
         balance,
     );
     let mut gateway = Gateway::start(&rules);
-    let mut orders = Vec::new();
+    let (mut orders, mut resolutions) = (Vec::new(), Vec::new());
     for round in 0..rounds {
-        orders.extend(load_and_kill(&mut gateway, MONEY, round, 1 + chance.next(400)).await);
+        let (created, resolved) = load_and_kill(&mut gateway, MONEY, round, 1 + chance.next(400)).await;
+        orders.extend(created);
+        resolutions.extend(resolved);
         gateway.restart();
     }
+    let ended = |resolution: &&Resolution| resolution.answered == Some(200);
+    assert!(resolutions.iter().any(|resolution| ended(&resolution)), "seed {seed}: {resolutions:?}");
     let client = gateway.client();
     let uncovered = Create::Withdrawal;
     orders.push(Order { kind: uncovered, body: body(uncovered, "uncovered", OPENING + 5), acknowledged: None });
@@ -219,7 +277,17 @@ async fn the_books_are_right_after_kill_9() {
         let reply = found(&client, order).await;
         let status = settled(&client, order, &reply).await;
         let amount = cents(&order.body["amount"]);
+        let id = text(&reply, "transaction_id");
+        let of_operators: Vec<_> = resolutions.iter().filter(|resolution| resolution.transaction_id == id).collect();
+        let resolved: Vec<_> = of_operators.iter().copied().filter(ended).collect();
+        assert!(resolved.len() <= 1, "seed {seed}: it ended twice: {resolved:?}");
+        // What was not answered may have taken effect.
+        let unknown = |wanted| of_operators.iter().any(|one| one.answered.is_none() && one.wanted == wanted);
         match (status.as_str(), amount % 100) {
+            (status, _) if resolved.iter().any(|resolution| resolution.wanted == status) || unknown(status) => {
+                paid += if status == "SUCCESS" { amount } else { 0 };
+            }
+            _ if !resolved.is_empty() => panic!("seed {seed}: {status} after {resolved:?}"),
             ("SUCCESS", 0 | 3 | 5) if is_withdrawal(order.kind) => paid += amount,
             ("PENDING", 2) if is_withdrawal(order.kind) => held += amount,
             ("PENDING", _) => assert_eq!((order.kind, amount % 100 == 1), (Create::Deposit, false), "seed {seed}"),
@@ -229,6 +297,11 @@ async fn the_books_are_right_after_kill_9() {
     }
     assert!(paid > 0 && paid + held <= OPENING, "seed {seed}: {paid} paid, {held} held");
     gateway.kill();
+    let trail = gateway.actions();
+    for resolution in resolutions.iter().filter(ended) {
+        let id = &resolution.transaction_id;
+        assert!(trail.iter().any(|row| row.contains("operations.resolve") && row.contains(id)), "seed {seed}: {id}");
+    }
     assert_books(&gateway, i64::try_from(OPENING - paid - held).unwrap(), i64::try_from(held).unwrap()).await;
 }
 

@@ -244,25 +244,13 @@ impl Gateway {
 
     /// Sends a whole request to the admin listener.
     pub fn admin_request(&self, request: &str) -> Option<(u16, String)> {
-        let (status, _, body) = self.admin_reply(request)?;
+        let (status, _, body) = admin_reply(self.admin, request)?;
         Some((status, body))
     }
 
     /// Sends a whole request to the admin listener: the `Location` of the reply.
     pub fn admin_head(&self, request: &str) -> Option<String> {
-        self.admin_reply(request)?.1
-    }
-
-    /// Sends a whole request to the admin listener: status, `Location` and body.
-    fn admin_reply(&self, request: &str) -> Option<(u16, Option<String>, String)> {
-        let mut socket = TcpStream::connect(self.admin).ok()?;
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.write_all(request.as_bytes()).ok()?;
-        let mut reply = String::new();
-        socket.read_to_string(&mut reply).ok()?;
-        let (head, body) = reply.split_once("\r\n\r\n")?;
-        let location = head.lines().find_map(|line| line.strip_prefix("Location: "));
-        Some((head.split(' ').nth(1)?.parse().ok()?, location.map(str::to_owned), body.to_owned()))
+        admin_reply(self.admin, request)?.1
     }
 
     /// Sends a form of the console, with a session's `Cookie` or none: status and body.
@@ -288,7 +276,7 @@ impl Gateway {
             "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n{cookie}Connection: close\r\n\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{form}"
         );
-        self.admin_reply(&head).expect("a reply")
+        admin_reply(self.admin, &head).expect("a reply")
     }
 
     /// Has the rules loaded now: status and body.
@@ -362,6 +350,18 @@ impl Drop for Gateway {
             let _ = writeln!(std::io::stderr(), "--- the gateway's last words ---\n{}", &log[tail..]);
         }
     }
+}
+
+/// Sends a whole request to an admin listener: status, `Location` and body, or `None` if it is not there.
+pub fn admin_reply(admin: SocketAddr, request: &str) -> Option<(u16, Option<String>, String)> {
+    let mut socket = TcpStream::connect(admin).ok()?;
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.write_all(request.as_bytes()).ok()?;
+    let mut reply = String::new();
+    socket.read_to_string(&mut reply).ok()?;
+    let (head, body) = reply.split_once("\r\n\r\n")?;
+    let location = head.lines().find_map(|line| line.strip_prefix("Location: "));
+    Some((head.split(' ').nth(1)?.parse().ok()?, location.map(str::to_owned), body.to_owned()))
 }
 
 /// Writes the URL of the store's database where the rules find it, and the keys: several nodes have the same, so that none of
