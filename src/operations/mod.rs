@@ -8,7 +8,7 @@ mod timeline;
 
 use std::time::Duration;
 
-pub use actions::{ActionRefusal, ask_result, confirm_result, new_resolution, resolve_result};
+pub use actions::{ActionRefusal, ask_result, confirm_result, new_resolution, own_id, resolve_result};
 pub use filter::{DEFAULT_LIMIT, MAX_OPERATIONS, OperationFilter, OperationSearch};
 pub use list::{OperationDocument, OperationsDocument, OtherHome, find};
 pub use timeline::{OperationTimeline, TimelineEvent, WaitingResolution, timeline};
@@ -46,5 +46,49 @@ impl Overdue {
             }
         }
         Self { late, lapsed: jumps.began_until(RESOLUTION_LIFE, Duration::ZERO) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::{Clock as _, ManualClock};
+    use crate::domain::ShopCode;
+    use crate::rules::{LoadOptions, load};
+
+    const DAY: Duration = Duration::from_hours(24);
+
+    #[test]
+    fn a_clock_that_is_set_ends_no_wait() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("shops")).unwrap();
+        fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        let shop = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\nexpected_within = \"24h\"\n";
+        fs::write(directory.path().join("shops/card-eur.toml"), shop).unwrap();
+        let clock = Arc::new(ManualClock::at(UnixMillis(1_790_000_000_000)));
+        let rules = load(directory.path(), clock.now(), None, LoadOptions::default()).unwrap();
+        let jumps = ClockJumps::new(Arc::clone(&clock) as _);
+        let code = ShopCode::new("card-eur").unwrap();
+        let ended = || {
+            let Overdue { late, lapsed } = Overdue::of(&rules, &jumps);
+            let until =
+                [Direction::Payin, Direction::Payout].map(|way| late.created_until.get(&(code.clone(), way)).copied());
+            assert_eq!(until, [lapsed; 2], "both waits are of a day");
+            lapsed.unwrap()
+        };
+        clock.advance(DAY * 2);
+        let before = clock.now();
+        let a_day_before = |now: UnixMillis| UnixMillis(now.0 - 86_400_000);
+        assert_eq!(ended(), a_day_before(before));
+        clock.set_ahead(30 * 3_600_000);
+        assert_eq!(ended(), a_day_before(before), "what began since then still waits");
+        clock.set_ahead(-60 * 3_600_000);
+        assert!(ended() < a_day_before(before), "less is over than before");
+        clock.set_ahead(30 * 3_600_000);
+        clock.advance(DAY);
+        assert_eq!(ended(), before, "a day later it is over");
     }
 }

@@ -12,7 +12,7 @@ mod jobs;
 mod journal;
 mod lookups;
 mod money;
-mod operations;
+pub(in crate::store) mod operations;
 mod outbox;
 mod queues;
 mod reservations;

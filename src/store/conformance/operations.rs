@@ -41,7 +41,12 @@ fn payout(merchant_name: &str, order: &str) -> NewOperation {
     draft
 }
 
-fn resolution(id: TransactionId, outcome: Outcome, user: &str, needs_confirmation: bool) -> NewResolution {
+pub(in crate::store) fn resolution(
+    id: TransactionId,
+    outcome: Outcome,
+    user: &str,
+    needs_confirmation: bool,
+) -> NewResolution {
     NewResolution {
         id: ResolutionId(fresh_id(&merchant("acme"))),
         transaction_id: id,

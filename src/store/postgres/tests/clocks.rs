@@ -4,9 +4,12 @@ use crate::store::Resolutions as _;
 use std::time::Duration;
 
 use super::*;
-use crate::domain::ShopCode;
-use crate::store::conformance::{NOW, created, deposit, merchant};
-use crate::store::{CallbackClaim, CallbackTarget, ExpireRequest, Outbox as _};
+use crate::domain::{Outcome, ShopCode, Status};
+use crate::store::conformance::operations::resolution;
+use crate::store::conformance::{NOW, created, deposit, merchant, withdrawal};
+use crate::store::{
+    CallbackClaim, CallbackTarget, ConfirmOutcome, ExpireRequest, NewResolution, Outbox as _, ResolveOutcome,
+};
 
 async fn node_with_a_clock(place: &Place, ahead: i64) -> PostgresStore {
     let node = place.open_node();
@@ -75,6 +78,34 @@ async fn what_a_wrong_clock_queues_is_due_by_the_right_one() {
             assert_eq!(due, later(1), "{text}");
             wrong.postpone_provider_job(id, there.plus(Duration::from_secs(2))).await.unwrap();
             assert_eq!(right.operation_detail(id).await.unwrap().unwrap().job.unwrap().due, later(2), "{text}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resolution_lapses_by_the_right_clock() {
+    let Some(place) = Place::new() else { return };
+    let right = place.open_node();
+    let (day, minute) = (Duration::from_hours(24), Duration::from_mins(1));
+    let days_before = |now: UnixMillis| UnixMillis(now.0 - 86_400_000);
+    for ahead in [3_600_000, -3_600_000] {
+        let wrong = node_with_a_clock(&place, ahead).await;
+        for (by, other, read) in [(&right, &wrong, ahead), (&wrong, &right, 0)] {
+            let made = UnixMillis(NOW.0 + ahead - read);
+            let waiting = async |order: &str| {
+                let id = created(&right, withdrawal("acme", &format!("{order} {ahead} {read}"))).await;
+                let new = NewResolution { at: made, ..resolution(id, Outcome::Failed, "ada", true) };
+                assert_eq!(by.resolve(new.clone()).await.unwrap(), ResolveOutcome::Waits);
+                new
+            };
+            let confirmed = async |new: NewResolution, after: Duration| {
+                let now = UnixMillis(NOW.0 + read).plus(after);
+                other.confirm(new.transaction_id, new.id, "bob".into(), Some(days_before(now)), now).await.unwrap()
+            };
+            let (waits, lapsed) = (waiting("waits").await, waiting("lapsed").await);
+            let (waits, lapsed) = (confirmed(waits, day - minute).await, confirmed(lapsed, day + minute).await);
+            assert_eq!(waits, ConfirmOutcome::Resolved(Status::Failed), "{ahead} {read}");
+            assert_eq!(lapsed, ConfirmOutcome::NotWaiting, "{ahead} {read}");
         }
     }
 }
