@@ -52,6 +52,14 @@ impl TransactionId {
         Self(NonZeroU64::new(value).unwrap_or(NonZeroU64::MIN))
     }
 
+    /// Composes a number of the form of an id for something else that was made at a time, with the low 22 bits of `random`:
+    /// nodes need not agree on it.
+    #[must_use]
+    pub fn of_other(at: super::UnixMillis, random: u64) -> Self {
+        let below = random & ((1 << 22) - 1);
+        Self(Self::first_of(at).0 | below)
+    }
+
     /// Returns the least id of an operation created at `at` or later. Times outside the range of
     /// [`TransactionId::compose`] are clamped to it, as they are there.
     #[must_use]

@@ -69,6 +69,17 @@ pub enum Outcome {
     Failed,
 }
 
+impl Outcome {
+    /// Returns the status that it leads to.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match self {
+            Self::Success { .. } => Status::Success,
+            Self::Failed => Status::Failed,
+        }
+    }
+}
+
 /// The state of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {

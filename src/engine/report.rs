@@ -92,7 +92,7 @@ impl Engine {
         outcome: Outcome,
         reason: ProviderReason,
     ) -> Result<Reported, StoreError> {
-        let now = self.deps.clock.now();
+        let (now, reported) = (self.deps.clock.now(), outcome.status());
         match self.deps.store.complete(id, outcome, ResultSource::Provider(reason), now).await? {
             CompletionOutcome::Completed => Ok(Reported::Taken),
             CompletionOutcome::AlreadyCompleted => Ok(Reported::Repeated),
@@ -105,7 +105,6 @@ impl Engine {
                         tracing::debug!(transaction_id = %id, shop, booked = completed_as, "a contradicting choice was refused");
                     }
                     ProviderKind::Http => {
-                        let reported = if status == Status::Success { Status::Failed } else { Status::Success };
                         self.deps.store.keep_contradiction(id, reported, now).await?;
                         tracing::warn!(transaction_id = %id, shop, booked = completed_as, "a contradicting result was refused");
                     }

@@ -84,6 +84,15 @@ impl JournalEntry {
         self.transaction_id().is_some()
     }
 
+    /// Returns the status of the operation, as last received.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match &self.progress {
+            EntryProgress::Answered(operation) => operation.status,
+            EntryProgress::Open | EntryProgress::InDoubt { .. } => Status::Pending,
+        }
+    }
+
     /// Returns the engine's id of the operation that it has created.
     #[must_use]
     pub const fn transaction_id(&self) -> Option<&str> {

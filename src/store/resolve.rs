@@ -27,14 +27,10 @@ use crate::domain::{FailureCause, Outcome, ProviderReason, Status, TransactionId
 pub struct ResolutionId(pub TransactionId);
 
 impl ResolutionId {
-    /// The bits of a number below its time.
-    const MASK_BELOW_TIME: u64 = (1 << 22) - 1;
-
     /// Draws the number of a resolution made at a time.
     #[must_use]
     pub fn draw(at: UnixMillis, random: &dyn Random) -> Self {
-        let (first, below) = (TransactionId::first_of(at), random.number() & Self::MASK_BELOW_TIME);
-        Self(TransactionId::from_stored(first.to_stored() | below.cast_signed()).unwrap_or(first))
+        Self(TransactionId::of_other(at, random.number()))
     }
 }
 
@@ -61,17 +57,6 @@ pub struct NewResolution {
     pub at: UnixMillis,
     /// Whether it waits for another operator.
     pub needs_confirmation: bool,
-}
-
-impl NewResolution {
-    /// Returns the status that it leads to.
-    #[must_use]
-    pub const fn status(&self) -> Status {
-        match self.outcome {
-            Outcome::Success { .. } => Status::Success,
-            Outcome::Failed => Status::Failed,
-        }
-    }
 }
 
 /// The outcome of resolving an operation.
@@ -272,7 +257,7 @@ async fn resolve<T: OwnStatements>(
         _ => {}
     }
     tx.execute(REPLACE, &params![new.transaction_id]).await?;
-    let wanted = status_number(new.status());
+    let wanted = status_number(new.outcome.status());
     let state = if new.needs_confirmation { WAITS } else { TOOK_EFFECT };
     let columns = params![id, new.transaction_id, wanted, &new.reason, &new.user, tx.due(new.at), state];
     tx.execute(INSERT, &columns).await?;

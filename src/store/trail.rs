@@ -30,14 +30,9 @@ use crate::telemetry::without_cards;
 pub struct ActionId(pub i64);
 
 impl ActionId {
-    /// The bits of an id below its time.
-    const MASK_BELOW_TIME: u64 = (1 << 22) - 1;
-
-    /// Draws the id of an action that begins at a time. It has the form of a `transaction_id`, so that nodes need
-    /// not agree on it.
+    /// Draws the id of an action that begins at a time.
     fn draw(at: UnixMillis, random: &dyn Random) -> Self {
-        let below = random.number() & Self::MASK_BELOW_TIME;
-        Self(TransactionId::first_of(at).to_stored() | below.cast_signed())
+        Self(TransactionId::of_other(at, random.number()).to_stored())
     }
 }
 
@@ -475,7 +470,7 @@ mod tests {
         let query = ActionQuery { since: Some(at), until: Some(at), ..ActionQuery::default() };
         let (first, last) = query.id_range();
         assert!((first..=last).contains(&id));
-        assert_eq!(last - first, ActionId::MASK_BELOW_TIME.cast_signed());
+        assert_eq!(last - first, (1 << 22) - 1);
         assert_eq!(ActionQuery { after: Some(ActionId(first)), ..query }.id_range(), (first, first - 1));
         assert_eq!(ActionQuery::default().id_range(), (i64::MIN, i64::MAX));
     }

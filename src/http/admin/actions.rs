@@ -165,7 +165,7 @@ pub(super) async fn ask(context: &AdminContext<'_>, id: TransactionId) -> Operat
 
 /// Sets the result of an operation; returns whether it waits for another operator.
 pub(super) async fn resolve(context: &AdminContext<'_>, new: NewResolution) -> Operated<bool> {
-    let (status, id) = (new.status().as_str(), new.transaction_id.to_string());
+    let (status, id) = (new.outcome.status().as_str(), new.transaction_id.to_string());
     let parameters =
         vec![("status", status.into()), ("reason", new.reason.clone()), ("resolution", new.id.to_string().into())];
     let work = move |source: Arc<dyn AdminSource>| async move {
