@@ -4,17 +4,20 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::args::{ConfirmOperation, Format, ListOperations, Operations, ResolveOperation, ShowOperation};
+use super::args::{
+    ConfirmOperation, Format, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation,
+};
 use super::columns::{aligned, cut, plain};
 use super::outcome::{CliError, ExitOutcome, load, on_runtime, write_json};
-use super::trail::{CommandTrail, outcome_of};
+use super::trail::{CommandTrail, outcome_of, user};
 use crate::clock::{Clock, ClockJumps, SystemClock, SystemRandomness};
 use crate::domain::TransactionId;
+use crate::error::RequestError;
 use crate::operations::{
     ActionRefusal, OperationDocument, OperationTimeline, Overdue, ask_result, confirm_result, find, new_resolution,
-    resolve_result, timeline,
+    own_id, resolve_result, timeline,
 };
-use crate::rules::{EngineRules, RuleSet};
+use crate::rules::RuleSet;
 use crate::store::{ActionRecord, ResolutionId, Store, open_beside};
 
 /// Runs the command, on the store that the rules name.
@@ -34,12 +37,14 @@ pub fn run(args: &Operations, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         let settings = &rules.gateway.store;
         let store = open_beside(settings, Arc::new(SystemRandomness::default()), Arc::default());
         let store = store.map_err(CliError::failed)?;
+        let command = OperationsCommand { store: &*store, rules: &rules, out, err };
         let outcome = match args {
-            Operations::List(args) => list(&*store, &rules, args, out, err).await,
-            Operations::Show(args) => show(&*store, &rules, args, out).await,
-            Operations::Ask(_) | Operations::Resolve(_) | Operations::Confirm(_) | Operations::Acknowledge(_) => {
-                act(&*store, &rules, args, out, err).await
-            }
+            Operations::List(args) => command.list(args).await,
+            Operations::Show(args) => command.show(args).await,
+            Operations::Ask(args) => command.ask(args).await,
+            Operations::Resolve(args) => command.resolve(args).await,
+            Operations::Confirm(args) => command.confirm(args).await,
+            Operations::Acknowledge(args) => command.acknowledge(args).await,
         };
         let closed = store.close().await.map_err(CliError::failed);
         outcome.and(closed)
@@ -53,36 +58,129 @@ fn overdue(rules: &RuleSet) -> Overdue {
 const HEADINGS: [&str; 9] =
     ["TRANSACTION", "MERCHANT", "ORDER_ID", "DIRECTION", "SHOP", "AMOUNT", "STATUS", "WHY", "CREATED"];
 
-async fn list(
-    store: &dyn Store,
-    rules: &RuleSet,
-    args: &ListOperations,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> ExitOutcome {
-    let search = args.filter().search(&args.after, args.limit).map_err(|error| CliError::Usage(error.to_string()))?;
-    let found = find(store, rules, &search, &overdue(rules)).await.map_err(|error| {
-        CliError::failed(format!("{error}; narrow the search: name a merchant, a day, or a status"))
-    })?;
-    if args.format == Format::Json {
-        return write_json(&found, out);
+struct OperationsCommand<'a> {
+    store: &'a dyn Store,
+    rules: &'a RuleSet,
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+}
+
+impl OperationsCommand<'_> {
+    async fn list(self, args: &ListOperations) -> ExitOutcome {
+        let Self { store, rules, out, err } = self;
+        let search = args.filter().search(&args.after, args.limit).map_err(usage)?;
+        let found = find(store, rules, &search, &overdue(rules)).await?;
+        if args.format == Format::Json {
+            return write_json(&found, out);
+        }
+        for other in &found.other_homes {
+            writeln!(err, "{other}")?;
+        }
+        if let Some(note) = found.note {
+            writeln!(err, "note: {note}")?;
+        }
+        if found.operations.is_empty() {
+            writeln!(err, "no matching operations")?;
+            return Ok(());
+        }
+        let rows: Vec<_> = found.operations.iter().map(cells).collect();
+        aligned(&HEADINGS.map(Cow::Borrowed), &rows, out)?;
+        if let Some(next) = &found.next {
+            writeln!(err, "there are more: --after {next}")?;
+        }
+        Ok(())
     }
-    for other in &found.other_homes {
-        writeln!(err, "{other}")?;
+
+    async fn show(self, args: &ShowOperation) -> ExitOutcome {
+        let Self { store, rules, out, .. } = self;
+        let found = timeline(store, rules, args.id.trim(), &overdue(rules), SystemClock.now()).await?;
+        let found = found.ok_or_else(|| ActionRefusal::Unknown)?;
+        if args.format == Format::Json {
+            return write_json(&found, out);
+        }
+        let OperationTimeline { operation, timeline, .. } = &found;
+        let rows = HEADINGS.iter().zip(cells(operation)).map(|(name, value)| (name.to_lowercase(), value));
+        let words = [("code", &operation.cause_code), ("text", &operation.cause_text)];
+        let words = words.into_iter().filter_map(|(name, value)| Some((name.to_owned(), plain(value.as_deref()?))));
+        for (name, value) in rows.chain(words) {
+            writeln!(out, "{name:<15}{value}")?;
+        }
+        writeln!(out)?;
+        for event in timeline {
+            let detail = event.detail.as_deref().map(|detail| format!(" ({})", plain(detail))).unwrap_or_default();
+            writeln!(out, "{}  {}{detail}", event.at, event.title)?;
+        }
+        Ok(())
     }
-    if let Some(note) = found.note {
-        writeln!(err, "note: {note}")?;
+
+    async fn ask(self, args: &OperationArg) -> ExitOutcome {
+        let (store, id) = (self.store, self.id(args)?);
+        let ask = async { Ok(ask_result(store.ask_again(id, SystemClock.now()).await?)?.to_owned()) };
+        self.act((ActionRecord::ASK, id, Vec::new()), ask).await
     }
-    if found.operations.is_empty() {
-        writeln!(err, "no matching operations")?;
-        return Ok(());
+
+    async fn resolve(self, args: &ResolveOperation) -> ExitOutcome {
+        let (store, id) = (self.store, self.id(&args.operation)?);
+        self.check_second_operator()?;
+        let (sent, random) = ((&*args.status, &*args.reason), SystemRandomness::default());
+        let new = new_resolution(id, sent, &user(), SystemClock.now(), &random).map_err(usage)?;
+        let parameters = vec![("status", args.status.as_str().into()), ("reason", args.reason.as_str().into())];
+        let resolve = async {
+            resolve_result(store.resolve(new).await?)?;
+            Ok(format!("the operation is {}", args.status))
+        };
+        self.act((ActionRecord::RESOLVE, id, parameters), resolve).await
     }
-    let rows: Vec<_> = found.operations.iter().map(cells).collect();
-    aligned(&HEADINGS.map(Cow::Borrowed), &rows, out)?;
-    if let Some(next) = &found.next {
-        writeln!(err, "there are more: --after {next}")?;
+
+    async fn confirm(self, args: &ConfirmOperation) -> ExitOutcome {
+        let (store, id, lapsed) = (self.store, self.id(&args.operation)?, overdue(self.rules).lapsed);
+        self.check_second_operator()?;
+        let parameters = vec![("resolution", args.resolution.as_str().into())];
+        let confirm = async {
+            let unknown = |_| ActionRefusal::Conflict("there is no such resolution".to_owned());
+            let number = ResolutionId(TransactionId::parse(args.resolution.trim()).map_err(unknown)?);
+            let status = store.confirm(id, number, user().into(), lapsed, SystemClock.now()).await?;
+            Ok(format!("the operation is {}", confirm_result(status)?.as_str()))
+        };
+        self.act((ActionRecord::CONFIRM, id, parameters), confirm).await
     }
-    Ok(())
+
+    async fn acknowledge(self, args: &OperationArg) -> ExitOutcome {
+        let (store, id) = (self.store, self.id(args)?);
+        let acknowledge = async {
+            let is_done = store.acknowledge(id, user().into(), SystemClock.now()).await?;
+            let none = || CliError::failed("there is no report to acknowledge");
+            is_done.then(|| "acknowledged".to_owned()).ok_or_else(none)
+        };
+        self.act((ActionRecord::ACKNOWLEDGE, id, Vec::new()), acknowledge).await
+    }
+
+    fn id(&self, args: &OperationArg) -> Result<TransactionId, CliError> {
+        Ok(own_id(self.rules, args.id.trim())?)
+    }
+
+    /// Refuses what two operators have to do: users of a shell could be one person.
+    fn check_second_operator(&self) -> ExitOutcome {
+        let refusal = "admin.second_operator is set: resolve and confirm in the console";
+        if self.rules.gateway.admin.second_operator { Err(CliError::failed(refusal)) } else { Ok(()) }
+    }
+
+    /// Writes an action's row in the audit trail, lets it take effect, completes the row, and prints what was done.
+    async fn act(
+        self,
+        (kind, id, parameters): (&'static str, TransactionId, Vec<(&'static str, Box<str>)>),
+        effect: impl Future<Output = Result<String, CliError>>,
+    ) -> ExitOutcome {
+        let trail = CommandTrail { trail: self.store, rules_version: &self.rules.version, clock: &SystemClock };
+        let row = trail.begin(trail.action(kind, &id.to_string(), parameters)).await?;
+        let done = effect.await;
+        trail.end(row, &outcome_of(&done, String::clone), self.err).await?;
+        Ok(writeln!(self.out, "{}", done?)?)
+    }
+}
+
+fn usage(error: RequestError) -> CliError {
+    CliError::Usage(error.to_string())
 }
 
 fn cells(operation: &OperationDocument) -> [Cow<'_, str>; 9] {
@@ -98,102 +196,4 @@ fn cells(operation: &OperationDocument) -> [Cow<'_, str>; 9] {
         operation.cause.or(operation.waits_for).unwrap_or("-").into(),
         operation.created_at.as_str().into(),
     ]
-}
-
-async fn show(store: &dyn Store, rules: &RuleSet, args: &ShowOperation, out: &mut dyn Write) -> ExitOutcome {
-    let found = timeline(store, rules, args.id.trim(), &overdue(rules), SystemClock.now()).await?;
-    let found = found.ok_or_else(|| CliError::failed(ActionRefusal::Unknown.reason()))?;
-    if args.format == Format::Json {
-        return write_json(&found, out);
-    }
-    let OperationTimeline { operation, timeline, .. } = &found;
-    let rows = HEADINGS.iter().zip(cells(operation)).map(|(name, value)| (name.to_lowercase(), value));
-    let words = [("code", &operation.cause_code), ("text", &operation.cause_text)];
-    let words = words.into_iter().filter_map(|(name, value)| Some((name.to_owned(), plain(value.as_deref()?))));
-    for (name, value) in rows.chain(words) {
-        writeln!(out, "{name:<15}{value}")?;
-    }
-    writeln!(out)?;
-    for event in timeline {
-        let detail = event.detail.as_deref().map(|detail| format!(" ({})", plain(detail))).unwrap_or_default();
-        writeln!(out, "{}  {}{detail}", event.at, event.title)?;
-    }
-    Ok(())
-}
-
-/// Does what changes an operation, with its row in the audit trail.
-async fn act(
-    store: &dyn Store,
-    rules: &RuleSet,
-    args: &Operations,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> ExitOutcome {
-    if matches!(rules.gateway.engine, EngineRules::Remote(_)) {
-        return Err(CliError::failed("the engine is remote, and has the operations: this gateway cannot change them"));
-    }
-    let (kind, id, parameters) = requested(args);
-    let id = TransactionId::parse(id.trim()).map_err(|_| CliError::failed(ActionRefusal::Unknown.reason()))?;
-    if rules.gateway.admin.second_operator && matches!(args, Operations::Resolve(_) | Operations::Confirm(_)) {
-        return Err(CliError::failed("admin.second_operator is set: resolve and confirm in the console"));
-    }
-    if let Operations::Resolve(ResolveOperation { status, reason, .. }) = args {
-        // Before the row is written.
-        new_resolution(id, (status, reason), "", SystemClock.now(), &SystemRandomness::default())
-            .map_err(|error| CliError::Usage(error.to_string()))?;
-    }
-    let trail = CommandTrail { trail: store, rules_version: &rules.version, clock: &SystemClock };
-    let action = trail.action(kind, &id.to_string(), parameters);
-    let user = action.user.clone();
-    let row = trail.begin(action).await?;
-    let done = take_effect(store, rules, args, id, &user).await;
-    trail.end(row, &outcome_of(&done, String::clone), err).await?;
-    Ok(writeln!(out, "{}", done?)?)
-}
-
-/// Returns the kind of an action, its operation, and its parameters.
-fn requested(args: &Operations) -> (&'static str, &str, Vec<(&'static str, Box<str>)>) {
-    match args {
-        Operations::Resolve(ResolveOperation { operation, status, reason }) => {
-            let parameters = vec![("status", status.as_str().into()), ("reason", reason.as_str().into())];
-            (ActionRecord::RESOLVE, &operation.id, parameters)
-        }
-        Operations::Confirm(ConfirmOperation { operation, resolution }) => {
-            (ActionRecord::CONFIRM, &operation.id, vec![("resolution", resolution.as_str().into())])
-        }
-        Operations::Acknowledge(operation) => (ActionRecord::ACKNOWLEDGE, &operation.id, Vec::new()),
-        Operations::Ask(operation) => (ActionRecord::ASK, &operation.id, Vec::new()),
-        Operations::List(list) => (ActionRecord::ASK, &list.transaction_id, Vec::new()),
-        Operations::Show(show) => (ActionRecord::ASK, &show.id, Vec::new()),
-    }
-}
-
-async fn take_effect(
-    store: &dyn Store,
-    rules: &RuleSet,
-    args: &Operations,
-    id: TransactionId,
-    user: &str,
-) -> Result<String, CliError> {
-    let (now, refused) = (SystemClock.now(), |refusal: ActionRefusal| CliError::failed(refusal.reason()));
-    Ok(match args {
-        Operations::Resolve(ResolveOperation { status, reason, .. }) => {
-            let new = new_resolution(id, (status, reason), user, now, &SystemRandomness::default());
-            let new = new.map_err(|error| CliError::Usage(error.to_string()))?;
-            resolve_result(store.resolve(new).await?).map_err(refused)?;
-            format!("the operation is {status}")
-        }
-        Operations::Confirm(ConfirmOperation { resolution, .. }) => {
-            let unknown = || refused(ActionRefusal::Conflict("there is no such resolution".to_owned()));
-            let number = TransactionId::parse(resolution.trim()).map_err(|_| unknown())?;
-            let lapsed = overdue(rules).lapsed;
-            let status = store.confirm(id, ResolutionId(number), user.into(), lapsed, now).await?;
-            format!("the operation is {}", confirm_result(status).map_err(refused)?.as_str())
-        }
-        Operations::Acknowledge(_) if store.acknowledge(id, user.into(), now).await? => "acknowledged".to_owned(),
-        Operations::Acknowledge(_) => return Err(CliError::failed("there is no report to acknowledge")),
-        Operations::Ask(_) | Operations::List(_) | Operations::Show(_) => {
-            ask_result(store.ask_again(id, now).await?).map_err(refused)?.to_owned()
-        }
-    })
 }

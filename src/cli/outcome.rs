@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::clock::{Clock, SystemClock};
 use crate::domain::MerchantId;
+use crate::operations::ActionRefusal;
 use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet};
 use crate::store::StoreError;
 
@@ -37,6 +38,12 @@ impl CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
+    }
+}
+
+impl From<ActionRefusal> for CliError {
+    fn from(refusal: ActionRefusal) -> Self {
+        Self::failed(refusal.reason())
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn outcome_of<T>(done: &Result<T, CliError>, stated: impl FnOnce(&T) 
 }
 
 /// Returns the user of a command: `cli:` and the system's name of the user, or its number if it has no name.
-fn user() -> String {
+pub(super) fn user() -> String {
     let named = ["USER", "LOGNAME"].into_iter().filter_map(env::var_os).find(|name| !name.is_empty());
     let name = named
         .map_or_else(|| rustix::process::getuid().as_raw().to_string(), |name| name.to_string_lossy().into_owned());

@@ -1,8 +1,10 @@
 //! The words of what operators do about an operation, for the console, the API and the command line.
 
+use super::list::is_remote;
 use crate::clock::Random;
 use crate::domain::{Outcome, Status, TransactionId, UnixMillis};
 use crate::error::RequestError;
+use crate::rules::RuleSet;
 use crate::store::{AskOutcome, ConfirmOutcome, NewResolution, ResolutionId, ResolveOutcome};
 use crate::telemetry::without_cards;
 
@@ -17,6 +19,8 @@ pub enum ActionRefusal {
     TooSoon,
     /// The operator may not do it.
     Forbidden(&'static str),
+    /// The engine is remote: it alone can do this.
+    Remote,
 }
 
 impl ActionRefusal {
@@ -28,8 +32,20 @@ impl ActionRefusal {
             Self::Conflict(reason) => reason,
             Self::TooSoon => "its provider was called less than ten seconds ago",
             Self::Forbidden(reason) => reason,
+            Self::Remote => "the engine is remote, and has the operations: this gateway cannot change them",
         }
     }
+}
+
+/// Reads the id of an operation that operators can change: one of this gateway's engine.
+///
+/// # Errors
+/// The engine is remote, or no operation has such an id.
+pub fn own_id(rules: &RuleSet, id: &str) -> Result<TransactionId, ActionRefusal> {
+    if is_remote(rules) {
+        return Err(ActionRefusal::Remote);
+    }
+    TransactionId::parse(id).map_err(|_| ActionRefusal::Unknown)
 }
 
 fn finished(status: Status) -> ActionRefusal {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::domain::{Direction, MerchantId, OrderId, ShopCode, Status, TransactionId, UnixMillis};
 use crate::error::RequestError;
 use crate::store::OperationQuery;
+use crate::wire::members::read_parameter;
 use crate::wire::time::{read_date, read_rfc3339};
 
 /// How many operations a list shows by default.
@@ -98,26 +99,27 @@ impl OperationFilter {
     /// # Errors
     /// A member is malformed.
     pub fn search(&self, after: &str, limit: usize) -> Result<OperationSearch, RequestError> {
-        let after =
-            read("after", after, "must be the `next` of an earlier reply", |text| TransactionId::parse(text).ok())?;
+        let after = read_parameter("after", after, "must be the `next` of an earlier reply", |text| {
+            TransactionId::parse(text).ok()
+        })?;
         let query = OperationQuery {
-            merchant: read("merchant", &self.merchant, "must be the id of a merchant", |text| {
+            merchant: read_parameter("merchant", &self.merchant, "must be the id of a merchant", |text| {
                 MerchantId::new(text).ok()
             })?,
-            shop: read("shop", &self.shop, "must be the code of a shop", |text| ShopCode::new(text).ok())?,
-            direction: read("direction", &self.direction, "must be payin or payout", |text| {
+            shop: read_parameter("shop", &self.shop, "must be the code of a shop", |text| ShopCode::new(text).ok())?,
+            direction: read_parameter("direction", &self.direction, "must be payin or payout", |text| {
                 [Direction::Payin, Direction::Payout].into_iter().find(|one| one.as_str() == text)
             })?,
-            status: read("status", &self.status, "must be PENDING, SUCCESS or FAILED", |text| {
+            status: read_parameter("status", &self.status, "must be PENDING, SUCCESS or FAILED", |text| {
                 [Status::Pending, Status::Success, Status::Failed].into_iter().find(|one| one.as_str() == text)
             })?,
-            is_v1: read("through", &self.through, "must be v1 or v2", |text| match text {
+            is_v1: read_parameter("through", &self.through, "must be v1 or v2", |text| match text {
                 "v1" => Some(true),
                 "v2" => Some(false),
                 _ => None,
             })?,
-            created_from: read("created_from", &self.created_from, TIME, time)?,
-            created_to: read("created_to", &self.created_to, TIME, time)?,
+            created_from: read_parameter("created_from", &self.created_from, TIME, time)?,
+            created_to: read_parameter("created_to", &self.created_to, TIME, time)?,
             after,
             limit,
         };
@@ -126,10 +128,14 @@ impl OperationFilter {
         }
         Ok(OperationSearch {
             query,
-            order_id: read("order_id", &self.order_id, "must be 1 to 255 characters", |text| OrderId::new(text).ok())?,
+            order_id: read_parameter("order_id", &self.order_id, "must be 1 to 255 characters", |text| {
+                OrderId::new(text).ok()
+            })?,
             transaction_id: Some(self.transaction_id.clone()).filter(|id| !id.is_empty()),
-            needs_attention: read("attention", &self.attention, "must be true", |text| (text == "true").then_some(()))?
-                .is_some(),
+            needs_attention: read_parameter("attention", &self.attention, "must be true", |text| {
+                (text == "true").then_some(())
+            })?
+            .is_some(),
         })
     }
 }
@@ -140,17 +146,4 @@ const TIME: &str =
 fn time(text: &str) -> Option<UnixMillis> {
     let first = || read_date(text).map(|[first, _]| first);
     read_rfc3339(text).map(|time| UnixMillis(time.as_millisecond())).or_else(first)
-}
-
-/// Reads a member; empty: not given.
-fn read<T>(
-    name: &'static str,
-    text: &str,
-    expected: &'static str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, RequestError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    parse(text).map(Some).ok_or_else(|| RequestError::member(name, expected))
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Overdue;
 use super::filter::OperationSearch;
-use crate::domain::{AccountNumber, Direction, MerchantId, OrderId, State, Status, TransactionId, WaitsFor};
+use crate::domain::{AccountNumber, Direction, MerchantId, OrderId, State, TransactionId, WaitsFor};
 use crate::rules::{EngineRules, Mode, RuleSet};
 use crate::store::{EntryProgress, FoundHome, JournalEntry, ListedOperation, OperationQuery, Store, StoreError};
 use crate::wire::time::rfc3339;
@@ -104,9 +104,9 @@ impl OperationDocument {
 
     pub(super) fn of_entry(entry: &JournalEntry) -> Self {
         let create = &entry.create;
-        let (status, account) = match &entry.progress {
-            EntryProgress::Answered(remote) => (remote.status, remote.account.as_ref()),
-            EntryProgress::Open | EntryProgress::InDoubt { .. } => (Status::Pending, None),
+        let account = match &entry.progress {
+            EntryProgress::Answered(remote) => remote.account.as_ref(),
+            EntryProgress::Open | EntryProgress::InDoubt { .. } => None,
         };
         Self {
             transaction_id: entry.transaction_id().map(str::to_owned),
@@ -115,7 +115,7 @@ impl OperationDocument {
             direction: create.direction.as_str(),
             through: "v1",
             shop: create.shop.as_deref().map(str::to_owned),
-            status: status.as_str(),
+            status: entry.status().as_str(),
             amount: create.amount.to_string(),
             currency: create.currency.to_string(),
             created_at: rfc3339(create.created_at),
@@ -146,6 +146,9 @@ const REMOTE: &str = "with a remote engine, the list has the orders of v1 alone,
 const NO_OPERATIONS: &str =
     "the old v1 service has the operations of merchants in the modes legacy and shadow: here are none";
 
+/// What shortens a search that takes too long.
+const NARROW: &str = "; narrow the search: name a merchant, a day, or a status";
+
 /// Finds a page of operations.
 ///
 /// # Errors
@@ -156,12 +159,16 @@ pub async fn find(
     search: &OperationSearch,
     overdue: &Overdue,
 ) -> Result<OperationsDocument, StoreError> {
-    let mut document = match (&search.transaction_id, &search.order_id) {
-        (Some(id), _) => by_id(store, search, id, overdue).await?,
-        (None, Some(order_id)) => by_order(store, rules, search, order_id, overdue).await?,
-        (None, None) if is_remote(rules) => remote(store, search).await?,
-        (None, None) => local(store, search, overdue).await?,
+    let found = match (&search.transaction_id, &search.order_id) {
+        (Some(id), _) => by_id(store, search, id, overdue).await,
+        (None, Some(order_id)) => by_order(store, rules, search, order_id, overdue).await,
+        (None, None) if is_remote(rules) => remote(store, search).await,
+        (None, None) => local(store, search, overdue).await,
     };
+    let mut document = found.map_err(|error| match error {
+        StoreError::Unavailable(reason) => StoreError::Unavailable(reason + NARROW),
+        corrupt @ StoreError::Corrupt(_) => corrupt,
+    })?;
     document.note = note(rules, &search.query).filter(|_| is_remote(rules) || document.operations.is_empty());
     Ok(document)
 }
@@ -228,7 +235,10 @@ async fn by_id(
         if search.query.matches(&listed) && order_fits(&listed.stored.operation.order_id) {
             document.operations.push(OperationDocument::of(listed));
         }
-    } else if let Some(entry) = store.entry_of_transaction(id).await?.filter(|entry| matches(&search.query, entry)) {
+    } else if let Some(entry) = store.entry_of_transaction(id).await?
+        && matches(&search.query, &entry)
+        && order_fits(&entry.create.order_id)
+    {
         document.operations.push(OperationDocument::of_entry(&entry));
     }
     Ok(document)
@@ -284,13 +294,11 @@ async fn by_order(
 /// Reports whether an entry matches a filter.
 fn matches(query: &OperationQuery, entry: &JournalEntry) -> bool {
     let create = &entry.create;
-    let status = match &entry.progress {
-        EntryProgress::Answered(remote) => remote.status,
-        EntryProgress::Open | EntryProgress::InDoubt { .. } => Status::Pending,
-    };
     query.merchant.as_ref().is_none_or(|merchant| *merchant == create.merchant)
         && query.shop.as_ref().is_none_or(|shop| Some(shop.as_str()) == create.shop.as_deref())
         && query.direction.is_none_or(|direction| direction == create.direction)
-        && query.status.is_none_or(|wanted| wanted == status)
+        && query.status.is_none_or(|wanted| wanted == entry.status())
         && query.is_v1 != Some(false)
+        && query.created_from.is_none_or(|from| create.created_at >= from)
+        && query.created_to.is_none_or(|to| create.created_at < to)
 }

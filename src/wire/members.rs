@@ -76,6 +76,22 @@ pub fn required_parsed<T>(
     parsed(path, value.ok_or_else(|| required(path))?, parse)
 }
 
+/// Reads a parameter; empty: not given. `expected` is the error message if it is malformed.
+///
+/// # Errors
+/// `parse` refuses it.
+pub fn read_parameter<T>(
+    name: &'static str,
+    text: &str,
+    expected: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, RequestError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    parse(text).map(Some).ok_or_else(|| RequestError::member(name, expected))
+}
+
 /// Returns a member that is present and not `null`.
 #[must_use]
 pub fn present<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v Value<'a>> {

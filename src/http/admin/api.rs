@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::actions::{self, Audited, SLICE};
 use super::console::requests::RequestFilter;
 use super::context::{AdminContext, HandlerResult};
-use super::parameters::{CallbackFilter, FilterWords, given, pending_of, read, sample_request};
+use super::parameters::{CallbackFilter, FilterWords, given, pending_of, sample_request};
 use super::refused::Refused;
 use super::reply;
 use super::source::AdminSource;
@@ -22,6 +22,7 @@ use crate::shadow::reported_merchants;
 use crate::store::{CallbackId, CallbackQuery, CallbackState, PendingQuery, Resent};
 use crate::telemetry::RefusedRequest;
 use crate::v1::query::parameters;
+use crate::wire::members::read_parameter;
 
 const WORDS: FilterWords = FilterWords {
     states: "must be a list of `pending`, `delivered` and `failed`, separated by commas",
@@ -42,7 +43,7 @@ pub(super) async fn reload(context: &AdminContext<'_>) -> HandlerResult {
 pub(super) async fn readiness(context: &AdminContext<'_>) -> HandlerResult {
     let [merchant, shop, kind] = given(context.request.query, ["merchant", "shop", "kind"])?;
     let direction = |kind: &str| [Direction::Payin, Direction::Payout].into_iter().find(|one| one.as_str() == kind);
-    let kind = read("kind", &kind, "must be payin or payout", direction)?;
+    let kind = read_parameter("kind", &kind, "must be payin or payout", direction)?;
     let rules = context.source.rule_set();
     let merchants = if merchant.is_empty() {
         reported_merchants(&rules)
@@ -155,7 +156,8 @@ async fn pending(context: &AdminContext<'_>) -> Result<Resending, Refused> {
     let names = ["state", "receiver", "merchant", "limit", "after"];
     let [_, receiver, merchant, limit, after] = given(context.request.query, names)?;
     let pending = pending_of(&receiver, &merchant)?;
-    let (limit, after) = (read_limit(&limit)?.unwrap_or(SLICE), read("after", &after, WORDS.after, read_cursor)?);
+    let (limit, after) =
+        (read_limit(&limit)?.unwrap_or(SLICE), read_parameter("after", &after, WORDS.after, read_cursor)?);
     check_merchant(&**context.source, pending.merchant.as_ref()).await?;
     let query = pending.query(&context.source.rule_set(), limit);
     Ok(Resending::Pending(pending, PendingQuery { after, ..query }))
@@ -173,7 +175,7 @@ pub(super) async fn sample(context: &AdminContext<'_>) -> HandlerResult {
 }
 
 /// Returns what an action did. The requests of programs have no form that could be sent twice.
-fn done<T>(audited: Audited<T>) -> Result<T, Refused> {
+pub(super) fn done<T>(audited: Audited<T>) -> Result<T, Refused> {
     let too_slow =
         || Refused::Unavailable("this takes long and continues: the audit trail shows its outcome".to_owned());
     audited.done.ok_or_else(too_slow)
@@ -181,5 +183,5 @@ fn done<T>(audited: Audited<T>) -> Result<T, Refused> {
 
 fn read_limit(text: &str) -> Result<Option<usize>, RequestError> {
     let limit = |text: &str| text.parse().ok().filter(|limit| (1..=MAX_CALLBACKS).contains(limit));
-    read("limit", text, "must be a number from 1 to 1000", limit)
+    read_parameter("limit", text, "must be a number from 1 to 1000", limit)
 }

@@ -93,9 +93,7 @@ impl AdminContext<'_> {
             Refused::NotFound(reason) => (ConsoleError::NotFound, reason.as_deref().map(sentence)),
             Refused::Action(ActionRefusal::Unknown) => (ConsoleError::NotFound, None),
             Refused::Action(ActionRefusal::Forbidden(reason)) => (ConsoleError::MissingRole, Some(sentence(reason))),
-            refused @ (Refused::Action(_) | Refused::Remote) => {
-                (ConsoleError::BadRequest, Some(sentence(&refused.reason())))
-            }
+            Refused::Action(refusal) => (ConsoleError::BadRequest, Some(sentence(refusal.reason()))),
             Refused::Unavailable(reason) => (ConsoleError::Unavailable, Some(reason)),
         };
         reply::refused_page(error, self.error_page(error, detail).await)

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::actions::{self, Audited};
+use super::actions;
+use super::api::done;
 use super::context::{AdminContext, HandlerResult};
-use super::parameters::{given, read};
+use super::parameters::given;
 use super::refused::Refused;
 use super::reply;
 use super::request::AdminRequest;
@@ -12,44 +13,44 @@ use crate::domain::TransactionId;
 use crate::error::RequestError;
 use crate::json::Object;
 use crate::operations::{
-    ActionRefusal, DEFAULT_LIMIT, MAX_OPERATIONS, OperationFilter, find, new_resolution, timeline,
+    ActionRefusal, DEFAULT_LIMIT, MAX_OPERATIONS, OperationFilter, OperationTimeline, find, new_resolution, own_id,
+    timeline,
 };
-use crate::rules::EngineRules;
-use crate::store::{NewResolution, ResolutionId, StoreError};
+use crate::store::{NewResolution, ResolutionId};
 use crate::v1::query::{decoded, parameters};
-use crate::wire::members::{read_object, required_parsed};
+use crate::wire::members::{read_object, read_parameter, required_parsed};
 
 /// Answers `GET /api/operations`.
 pub(super) async fn list(context: &AdminContext<'_>) -> HandlerResult {
     let [filter @ .., limit, after] = given(context.request.query, OperationFilter::PARAMETERS)?;
-    let limit = read("limit", &limit, "must be a number from 1 to 200", |text| {
+    let limit = read_parameter("limit", &limit, "must be a number from 1 to 200", |text| {
         text.parse().ok().filter(|limit| (1..=MAX_OPERATIONS).contains(limit))
     })?;
     let filter = OperationFilter::of(filter);
     let search = filter.search(&after, limit.unwrap_or(DEFAULT_LIMIT))?;
     let rules = context.source.rule_set();
-    let found = find(context.source.store(), &rules, &search, &context.source.overdue()).await;
-    Ok(reply::document(&found.map_err(|error| narrow(&error))?))
+    let found = find(context.source.store(), &rules, &search, &context.source.overdue()).await?;
+    Ok(reply::document(&found))
 }
 
-/// Adds what to narrow to the error of a search that takes too long.
-pub(super) fn narrow(error: &StoreError) -> Refused {
-    Refused::Unavailable(format!("{error}; narrow the search: name a merchant, a day, or a status"))
-}
-
-/// Answers `GET /api/operations/{id}`.
+/// Answers `GET /api/operations/{id}`, and what an action made of it.
 pub(super) async fn show(context: &AdminContext<'_>) -> HandlerResult {
+    Ok(reply::document(&shown(context).await?))
+}
+
+/// Returns the operation of the path with its timeline.
+pub(super) async fn shown(context: &AdminContext<'_>) -> Result<OperationTimeline, Refused> {
     let source = &**context.source;
     let id = decoded(context.request.id).ok_or(ActionRefusal::Unknown)?;
     let found = timeline(source.store(), &source.rule_set(), &id, &source.overdue(), source.now()).await?;
-    Ok(reply::document(&found.ok_or(ActionRefusal::Unknown)?))
+    Ok(found.ok_or(ActionRefusal::Unknown)?)
 }
 
 /// Answers `POST /api/operations/{id}/ask`.
 pub(super) async fn ask(context: &AdminContext<'_>) -> HandlerResult {
     parameters(context.request.query, [])?;
-    let done = done(actions::ask(context, id(context)?).await?)?;
-    Ok(reply::document(&json!({ "message": done })))
+    let message = done(actions::ask(context, id(context)?).await?)??;
+    Ok(reply::document(&json!({ "message": message })))
 }
 
 /// Answers `POST /api/operations/{id}/resolve`.
@@ -59,11 +60,11 @@ pub(super) async fn resolve(context: &AdminContext<'_>) -> HandlerResult {
     let text = |name: &'static str| required_parsed(name, body.get(name), |text| Ok(text.to_owned()));
     let new = resolution(context, id, &text("status")?, &text("reason")?)?;
     let number = new.id;
-    let waits = done(actions::resolve(context, new).await?)?;
+    let waits = done(actions::resolve(context, new).await?)??;
     if waits {
         return Ok(reply::accepted(&json!({ "resolution": number.to_string() })));
     }
-    result(context, id).await
+    show(context).await
 }
 
 /// Makes the resolution that a user requests.
@@ -102,8 +103,8 @@ pub(super) async fn confirm(context: &AdminContext<'_>) -> HandlerResult {
     let body = body(context, &["resolution"])?;
     let number = required_parsed("resolution", body.get("resolution"), |text| Ok(text.to_owned()))?;
     check_resolver(context)?;
-    done(actions::confirm(context, id, resolution_id(&number)).await?)?;
-    result(context, id).await
+    done(actions::confirm(context, id, resolution_id(&number)).await?)??;
+    show(context).await
 }
 
 /// Reads the number of a resolution. A malformed one names none, as number 1 does.
@@ -115,24 +116,14 @@ pub(super) fn resolution_id(text: &str) -> ResolutionId {
 pub(super) async fn acknowledge(context: &AdminContext<'_>) -> HandlerResult {
     parameters(context.request.query, [])?;
     let id = id(context)?;
-    done(actions::acknowledge(context, id).await?)?;
-    result(context, id).await
-}
-
-/// Replies with an operation after an action.
-async fn result(context: &AdminContext<'_>, id: TransactionId) -> HandlerResult {
-    let source = &**context.source;
-    let found = timeline(source.store(), &source.rule_set(), &id.to_string(), &source.overdue(), source.now()).await?;
-    Ok(reply::document(&found.ok_or(ActionRefusal::Unknown)?))
+    done(actions::acknowledge(context, id).await?)??;
+    show(context).await
 }
 
 /// Returns the id of the path, of an operation of this engine.
 pub(super) fn id(context: &AdminContext<'_>) -> Result<TransactionId, Refused> {
-    if matches!(context.source.rule_set().gateway.engine, EngineRules::Remote(_)) {
-        return Err(Refused::Remote);
-    }
-    let id = decoded(context.request.id).ok_or(ActionRefusal::Unknown)?;
-    TransactionId::parse(&id).map_err(|_| ActionRefusal::Unknown.into())
+    let id = decoded(context.request.id).unwrap_or_default();
+    Ok(own_id(&context.source.rule_set(), &id)?)
 }
 
 /// Reads the body of an action, which has these members alone.
@@ -143,11 +134,4 @@ fn body<'b>(context: &'b AdminContext<'_>, members: &[&str]) -> Result<Object<'b
         Some(unknown) => Err(RequestError::member(unknown.name.clone().into_owned(), "is unknown").into()),
         None => Ok(body),
     }
-}
-
-/// Returns what an action did, or why nothing.
-pub(super) fn done<T>(audited: Audited<Result<T, Refused>>) -> Result<T, Refused> {
-    let too_slow =
-        || Refused::Unavailable("this takes long and continues: the audit trail shows its outcome".to_owned());
-    audited.done.ok_or_else(too_slow)?
 }

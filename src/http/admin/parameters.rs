@@ -11,6 +11,7 @@ use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::error::RequestError;
 use crate::store::{CallbackQuery, StoreError};
 use crate::v1::query::parameters;
+use crate::wire::members::read_parameter;
 
 /// What a merchant's id is expected to be.
 const MERCHANT: &str = "must be the id of a merchant";
@@ -36,33 +37,20 @@ pub(super) fn given<const N: usize>(
     Ok(values.map(|(_, value)| value))
 }
 
-/// Reads a parameter; empty: not given. `expected` is the error message if it is malformed.
-pub(super) fn read<T>(
-    name: &'static str,
-    text: &str,
-    expected: &'static str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, RequestError> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    parse(text).map(Some).ok_or_else(|| RequestError::member(name, expected))
-}
-
 /// Reads a time of a filter; empty: any.
 pub(super) fn moment(end: SpanEnd, text: &str, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
-    let moment = read(end.as_str(), text, Moment::EXPECTED, |text| Moment::parse(text, end))?;
+    let moment = read_parameter(end.as_str(), text, Moment::EXPECTED, |text| Moment::parse(text, end))?;
     Ok(moment.map(|moment| moment.before(now)))
 }
 
 /// Reads the id of a merchant; empty: any.
 pub(super) fn merchant(text: &str) -> Result<Option<MerchantId>, RequestError> {
-    read("merchant", text, MERCHANT, |text| MerchantId::new(text).ok())
+    read_parameter("merchant", text, MERCHANT, |text| MerchantId::new(text).ok())
 }
 
 /// Reads an order id of a page; empty: any.
 pub(super) fn order_id(text: &str) -> Result<Option<OrderId>, RequestError> {
-    read("order_id", text, ORDER_ID, |text| OrderId::new(text).ok())
+    read_parameter("order_id", text, ORDER_ID, |text| OrderId::new(text).ok())
 }
 
 /// The filter of callbacks, as it was sent; empty: any.
@@ -109,12 +97,13 @@ impl CallbackFilter {
         }
         let order_id = (!self.order_id.is_empty()).then(|| OrderId::new(&self.order_id)).transpose();
         Ok(CallbackQuery {
-            states: read("state", &self.state, words.states, read_states)?.unwrap_or_else(|| DEFAULT_STATES.into()),
+            states: read_parameter("state", &self.state, words.states, read_states)?
+                .unwrap_or_else(|| DEFAULT_STATES.into()),
             merchant: merchant(&self.merchant)?,
             order_id: order_id.map_err(|invalid| RequestError::invalid("order_id", &invalid))?,
             since: moment(SpanEnd::Since, &self.since, now)?,
             until: moment(SpanEnd::Until, &self.until, now)?,
-            after: read("after", after, words.after, read_cursor)?,
+            after: read_parameter("after", after, words.after, read_cursor)?,
             limit,
         })
     }
@@ -154,7 +143,7 @@ pub(super) fn sample_request(
     Ok(SampleRequest {
         merchant: merchant(merchant_id)?.ok_or_else(|| RequestError::member("merchant", MERCHANT))?,
         api_key: Some(api_key.to_owned()).filter(|key| !key.is_empty()),
-        through: read("kind", kind, "must be `v1` or `v2`", through)?,
+        through: read_parameter("kind", kind, "must be `v1` or `v2`", through)?,
         url: url.map_err(|invalid| RequestError::invalid("url", &invalid))?,
     })
 }

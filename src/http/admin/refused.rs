@@ -25,8 +25,6 @@ pub(super) enum Refused {
     NotFound(Option<String>),
     /// The state of an operation, or the user, does not allow an action.
     Action(ActionRefusal),
-    /// The engine is remote: it alone can do this.
-    Remote,
     /// The store does not respond, or the action takes long and continues.
     Unavailable(String),
 }
@@ -56,7 +54,6 @@ impl Refused {
             Self::Invalid(error) => error.to_string(),
             Self::NotFound(reason) => reason.as_deref().unwrap_or("there is no such thing").to_owned(),
             Self::Action(refusal) => refusal.reason().to_owned(),
-            Self::Remote => "the engine is remote, and has the operations: this gateway cannot change them".to_owned(),
             Self::Unavailable(reason) => reason.clone(),
         }
     }

@@ -270,7 +270,7 @@ pub(super) fn refused(refused: &Refused) -> AdminReply {
             reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
             reply
         }
-        Refused::Remote => error(StatusCode::NOT_IMPLEMENTED, &refused.reason()),
+        Refused::Action(ActionRefusal::Remote) => error(StatusCode::NOT_IMPLEMENTED, &refused.reason()),
         Refused::Unavailable(reason) => unavailable(reason),
     }
 }

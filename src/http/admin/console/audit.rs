@@ -7,8 +7,9 @@ use crate::console::ConsolePage;
 use crate::domain::UnixMillis;
 use crate::error::RequestError;
 use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled};
-use crate::http::admin::parameters::{moment, read};
+use crate::http::admin::parameters::moment;
 use crate::store::{ActionId, ActionQuery, ActionRecord};
+use crate::wire::members::read_parameter;
 
 /// A page of the audit trail.
 #[derive(Debug, Default, Serialize)]
@@ -57,7 +58,9 @@ fn query(filter: &AuditFilter, after: &str, now: UnixMillis) -> Result<ActionQue
         action: named(&filter.action),
         since: moment(SpanEnd::Since, &filter.since, now)?,
         until: moment(SpanEnd::Until, &filter.until, now)?,
-        after: read("after", after, "must be the link of an earlier page", |text| text.parse().map(ActionId).ok())?,
+        after: read_parameter("after", after, "must be the link of an earlier page", |text| {
+            text.parse().map(ActionId).ok()
+        })?,
         limit: ROWS + 1,
     })
 }

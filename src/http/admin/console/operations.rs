@@ -7,14 +7,13 @@ use crate::domain::TransactionId;
 use crate::error::RequestError;
 use crate::http::admin::actions;
 use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled, see_result, sentence};
-use crate::http::admin::operations_api::{cannot_resolve, check_resolver, id, narrow, resolution, resolution_id};
+use crate::http::admin::operations_api::{cannot_resolve, check_resolver, id, resolution, resolution_id, shown};
 use crate::http::admin::refused::Refused;
 use crate::http::admin::reply;
-use crate::operations::{OperationFilter, OperationTimeline, OperationsDocument, find, timeline};
+use crate::operations::{OperationFilter, OperationTimeline, OperationsDocument, find};
 use crate::store::{ActionId, CallbackId};
 use crate::telemetry::RefusedQuery;
 use crate::telemetry::access::loggable;
-use crate::v1::query::decoded;
 
 /// A page of the list of operations.
 #[derive(Debug, Serialize)]
@@ -74,7 +73,7 @@ async fn find_pasted(
 ) -> Result<OperationsDocument, Refused> {
     let (source, rules) = (&**context.source, context.source.rule_set());
     let search = filter.search(after, ROWS)?;
-    let found = find(source.store(), &rules, &search, &source.overdue()).await.map_err(|error| narrow(&error))?;
+    let found = find(source.store(), &rules, &search, &source.overdue()).await?;
     let trimmed = filter.order_id.trim().to_owned();
     if trimmed == filter.order_id || trimmed.is_empty() || !found.operations.is_empty() || !found.other_homes.is_empty()
     {
@@ -82,7 +81,7 @@ async fn find_pasted(
     }
     filter.order_id = trimmed;
     let search = filter.search(after, ROWS)?;
-    find(source.store(), &rules, &search, &source.overdue()).await.map_err(|error| narrow(&error))
+    Ok(find(source.store(), &rules, &search, &source.overdue()).await?)
 }
 
 /// Answers `GET /search`: leads to the page of what an id names, of an operation, an order, a callback or a request.
@@ -131,11 +130,8 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
 /// Renders an operation, with the form that was sent and what is wrong with it.
 async fn page(context: &AdminContext<'_>, reason: String, problem: Option<String>) -> HandlerResult {
     let source = &**context.source;
-    let id = decoded(context.request.id).ok_or(Refused::NotFound(None))?;
-    let found = timeline(source.store(), &source.rule_set(), &id, &source.overdue(), source.now()).await?;
-    let document = found.ok_or(Refused::NotFound(None))?;
     let view = OperationPage {
-        document,
+        document: shown(context).await?,
         needs_second: source.rule_set().gateway.admin.second_operator,
         cannot_resolve: cannot_resolve(context).map(|refusal| sentence(refusal.reason())),
         reason,
