@@ -88,8 +88,8 @@ async fn recorded(
         ("output", args.output.as_ref().map(|path| path.display().to_string())),
     ];
     let parameters = parameters.into_iter().filter_map(|(name, value)| Some((name, value?.into())));
-    let action = trail.begin(trail.action(ActionRecord::EXPORT, args.table.as_str(), parameters.collect())).await?;
     let mut export = Export { query: &query, args, rows: 0, progress: None, stop: stop_signals()? };
+    let action = trail.begin(trail.action(ActionRecord::EXPORT, args.table.as_str(), parameters.collect())).await?;
     let written = export.table(store, keys, out, err).await;
     let rows = export.rows;
     drop(export);

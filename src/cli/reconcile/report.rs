@@ -1,9 +1,10 @@
 //! The differences between a statement and the operations: as a table, as CSV, and as a JSON document.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, Seek as _, Write};
 
 use serde::Serialize;
+use tempfile::SpooledTempFile;
 
 use crate::cli::args::{ExportFormat, ReportFormat};
 use crate::cli::columns::{cut, plain};
@@ -85,11 +86,14 @@ pub(super) struct DifferenceReport<'w> {
     counts: [u64; DifferenceKind::ALL.len()],
 }
 
+/// How many bytes of a JSON document are kept in memory.
+const MAX_IN_MEMORY: usize = 16 << 20;
+
 enum Output<'w> {
     Table(io::BufWriter<&'w mut dyn Write>),
     Csv(RowWriter<'w>),
-    /// The differences, separated by commas: their counts precede them.
-    Json(&'w mut dyn Write, Vec<u8>),
+    /// The differences, separated by commas: their counts precede them. Many are kept in a file without a name.
+    Json(&'w mut dyn Write, io::BufWriter<SpooledTempFile>),
 }
 
 impl<'w> DifferenceReport<'w> {
@@ -101,7 +105,7 @@ impl<'w> DifferenceReport<'w> {
         let output = match format {
             ReportFormat::Table => Output::Table(io::BufWriter::new(out)),
             ReportFormat::Csv => Output::Csv(RowWriter::start(ExportFormat::Csv, NAMES, out)?),
-            ReportFormat::Json => Output::Json(out, Vec::new()),
+            ReportFormat::Json => Output::Json(out, io::BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY))),
         };
         Ok(Self { output, counts: Default::default() })
     }
@@ -125,10 +129,9 @@ impl<'w> DifferenceReport<'w> {
             Output::Csv(writer) => writer.row(NAMES.into_iter().zip(cells)),
             Output::Json(_, json) => {
                 if !is_first {
-                    json.push(b',');
+                    json.write_all(b",")?;
                 }
-                json.extend(serde_json::to_vec(&Members(NAMES.into_iter().zip(cells).collect()))?);
-                Ok(())
+                Ok(serde_json::to_writer(json, &Members(NAMES.into_iter().zip(cells).collect()))?)
             }
         }
     }
@@ -158,7 +161,9 @@ impl<'w> DifferenceReport<'w> {
                 let counts = counts
                     .map(|(count, kind)| (kind.as_str(), Cell::Number(i64::try_from(*count).unwrap_or(i64::MAX))));
                 write!(out, "{{\"counts\":{},\"differences\":[", serde_json::to_string(&Members(counts.collect()))?)?;
-                out.write_all(&differences)?;
+                let mut differences = differences.into_inner()?;
+                differences.rewind()?;
+                io::copy(&mut differences, out)?;
                 out.write_all(b"]}\n")
             }
         }
