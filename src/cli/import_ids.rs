@@ -6,39 +6,24 @@
 //! trail, which is written before the first id is reserved.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufReader, Cursor, IsTerminal, Read, Seek, Write};
-use std::path::Path;
+use std::io::{self, BufReader, Write};
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::sync::watch;
-use tokio::time::sleep;
 
 use super::args::ImportIds;
+use super::batches::{BATCH, BatchWork, Interruption};
+use super::input::{RereadableSource, rereadable};
+use super::line_report::{LineReport, MAX_LISTED};
 use super::lines::{Line, LineContent, Lines};
 use super::outcome::{CliError, ExitOutcome, merchant, on_runtime};
 use super::progress::{Progress, span};
-use super::signals::{stop_signals, stopped};
+use super::signals::stop_signals;
 use super::trail::{CommandTrail, outcome_of};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
-use crate::domain::{Direction, InvalidValue, MerchantId, OrderId, wide};
+use crate::domain::{Direction, MerchantId, OrderId};
 use crate::rules::RuleSet;
 use crate::store::{ActionRecord, OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
 use crate::store_settings::StoreSettings;
 use crate::telemetry::Stopwatch;
-
-/// How many ids one commit reserves.
-const BATCH: usize = 1000;
-/// The pause between two commits, in which a gateway on the same file can commit.
-const PAUSE: Duration = Duration::from_millis(20);
-/// How often a batch is retried while the store is busy or unavailable, and the pause before each retry.
-const RETRIES: u32 = 60;
-const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The longest pipe that is kept in memory, in bytes.
-const LONGEST_PIPE: u64 = 256 * 1024 * 1024;
-/// How many invalid lines, and how many skipped ids, are listed.
-const MAX_LISTED: usize = 20;
 
 /// Reserves the ids of a file, and prints one line with the counts.
 ///
@@ -48,7 +33,7 @@ const MAX_LISTED: usize = 20;
 pub fn run(rules: &RuleSet, args: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let merchant = &merchant(rules, &args.merchant)?.id;
     let watch = Stopwatch::start();
-    let (name, mut source) = open(&args.file, err)?;
+    let (name, mut source) = rereadable(&args.file, err)?;
     let lines = check(&mut source, &name, err)?;
     source.rewind().map_err(|cause| CliError::failed(format!("{name}: {cause}")))?;
     let ids = Lines::new(BufReader::new(source));
@@ -57,85 +42,23 @@ pub fn run(rules: &RuleSet, args: &ImportIds, out: &mut dyn Write, err: &mut dyn
     Ok(writeln!(out, "{merchant} {}: {counts}, in {}{complete}", args.direction, span(watch.elapsed()))?)
 }
 
-/// An input that can be read twice.
-trait Source: Read + Seek {}
-impl<T: Read + Seek> Source for T {}
-
-/// Opens a file, or reads a pipe to its end. Also returns its name for messages.
-fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), CliError> {
-    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-    let unreadable = |cause: io::Error| CliError::failed(format!("{name}: {cause}"));
-    let stream: Box<dyn Read> = if path == Path::new("-") {
-        if io::stdin().is_terminal() {
-            writeln!(err, "reading ids from standard input; end them with Ctrl-D")?;
-        }
-        Box::new(io::stdin())
-    } else {
-        let file = File::open(path).map_err(unreadable)?;
-        if file.metadata().map_err(unreadable)?.is_file() {
-            return Ok((name, Box::new(file)));
-        }
-        Box::new(file)
-    };
-    let mut held = Vec::new();
-    stream.take(LONGEST_PIPE + 1).read_to_end(&mut held).map_err(unreadable)?;
-    if wide(held.len()) > LONGEST_PIPE {
-        return Err(CliError::failed(format!("{name}: more than {LONGEST_PIPE} bytes: name a file instead of a pipe")));
-    }
-    Ok((name, Box::new(Cursor::new(held))))
-}
-
 /// Checks every line; returns their number. Invalid lines are listed, and end the import.
-fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64, CliError> {
+fn check(source: &mut dyn RereadableSource, name: &str, err: &mut dyn Write) -> Result<u64, CliError> {
     let mut lines = Lines::new(BufReader::new(source));
     let mut progress = Progress::start("checking", "lines", None);
-    let (mut count, mut flawed, mut first_flaws) = (0, 0, Vec::new());
-    let (mut odd, mut first_odd) = (0, 0);
+    let (mut count, mut report) = (0, LineReport::default());
     while let Some(line) = next_line(&mut lines, name, count)? {
         count = line.number;
         progress.at(count, err);
         match line.content {
             LineContent::Blank => {}
-            LineContent::Id(id) => {
-                let text = id.as_str();
-                if text.trim() != text || text.chars().any(char::is_control) {
-                    first_odd = if odd == 0 { count } else { first_odd };
-                    odd += 1;
-                }
-            }
-            LineContent::Flawed(invalid) => {
-                flawed += 1;
-                if first_flaws.len() < MAX_LISTED {
-                    first_flaws.push((count, invalid));
-                }
-            }
+            LineContent::Id(id) => report.id(count, &id),
+            LineContent::Flawed(invalid) => report.invalid(count, invalid.reason()),
         }
     }
     drop(progress);
-    if odd > 0 {
-        writeln!(
-            err,
-            "note: {name}: {odd} ids contain control characters or have spaces at either end, the first in line {first_odd}; \
-             they are reserved unchanged"
-        )?;
-    }
-    if flawed == 0 { Ok(count) } else { Err(invalid_file(name, count, flawed, &first_flaws, err)?) }
-}
-
-fn invalid_file(
-    name: &str,
-    lines: u64,
-    flawed: usize,
-    first: &[(u64, InvalidValue)],
-    err: &mut dyn Write,
-) -> io::Result<CliError> {
-    for (line, invalid) in first {
-        writeln!(err, "{name}:{line}: {}", invalid.reason())?;
-    }
-    if flawed > first.len() {
-        writeln!(err, "... and {} more", flawed - first.len())?;
-    }
-    Ok(CliError::failed(format!("{name}: {flawed} of {lines} lines cannot be ids; nothing was reserved")))
+    report.end(name, count, err)?;
+    Ok(count)
 }
 
 fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Result<Option<Line>, CliError> {
@@ -157,11 +80,10 @@ async fn reserve_all<R: io::BufRead>(
     let store = open_or_make_store(&rules.gateway.store)?;
     let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
     let action = trail.action(ActionRecord::IMPORT_IDS, merchant.as_str(), parameters(args, name, total));
-    let progress = Progress::start("importing", "lines", Some(total));
-    let (direction, counts, err_again) = (args.direction, ImportCounts::default(), &mut *err);
-    let mut import =
-        Import { store: &*store, merchant, direction, stop, progress, counts, was_complete: false, err: err_again };
-    let (id, done) = match import.retry(async || trail.begin(action.clone()).await).await {
+    let work = BatchWork::start(stop, Progress::start("importing", "lines", Some(total)), &mut *err);
+    let (direction, counts) = (args.direction, ImportCounts::default());
+    let mut import = Import { store: &*store, merchant, direction, work, counts, was_complete: false };
+    let (id, done) = match import.work.retry(async || trail.begin(action.clone()).await).await {
         Ok(id) => (Some(id), import.run(&mut ids, args.complete).await),
         Err(why) => (None, Err(why)),
     };
@@ -220,28 +142,15 @@ impl fmt::Display for ImportCounts {
     }
 }
 
-/// Why an import ended early.
-#[derive(Debug, thiserror::Error)]
-enum Interruption {
-    #[error("interrupted")]
-    Signal,
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("the ids cannot be read to the end: {0}")]
-    Source(#[from] io::Error),
-}
-
 /// A running import.
 struct Import<'a> {
     store: &'a dyn Store,
     merchant: &'a MerchantId,
     direction: Direction,
-    stop: watch::Receiver<bool>,
-    progress: Progress,
+    work: BatchWork<'a>,
     counts: ImportCounts,
     /// Whether the list was marked as complete before.
     was_complete: bool,
-    err: &'a mut dyn Write,
 }
 
 impl Import<'_> {
@@ -253,7 +162,7 @@ impl Import<'_> {
 
     async fn reserve_lines<R: io::BufRead>(&mut self, lines: &mut Lines<R>) -> Result<(), Interruption> {
         let (store, merchant, direction) = (self.store, self.merchant, self.direction);
-        self.was_complete = self.retry(async || store.ids_complete(merchant, direction).await).await?;
+        self.was_complete = self.work.retry(async || store.ids_complete(merchant, direction).await).await?;
         let (mut batch, mut blank, mut through) = (Vec::with_capacity(BATCH), 0, 0);
         loop {
             let line = lines.read()?;
@@ -272,11 +181,11 @@ impl Import<'_> {
                 batch.clear();
                 self.counts.blank += std::mem::take(&mut blank);
                 self.counts.through = through;
-                self.progress.at(through, self.err);
+                self.work.show(through);
                 if ends {
                     return Ok(());
                 }
-                self.pause(PAUSE).await?;
+                self.work.pause().await?;
             }
         }
     }
@@ -285,7 +194,7 @@ impl Import<'_> {
     async fn reserve(&mut self, batch: &[(u64, OrderId)]) -> Result<(), Interruption> {
         let ids: Vec<_> = batch.iter().map(|(_, id)| id.clone()).collect();
         let (store, merchant, direction) = (self.store, self.merchant, self.direction);
-        let done = self.retry(async || store.reserve(merchant, direction, &ids, SystemClock.now()).await).await?;
+        let done = self.work.retry(async || store.reserve(merchant, direction, &ids, SystemClock.now()).await).await?;
         self.list_skipped(batch, done.operations).await?;
         self.counts.ids.new += done.new;
         self.counts.ids.known += done.known;
@@ -295,7 +204,7 @@ impl Import<'_> {
 
     async fn mark_complete(&mut self) -> Result<(), Interruption> {
         let (store, merchant, direction) = (self.store, self.merchant, self.direction);
-        self.retry(async || store.mark_complete(merchant, direction, SystemClock.now()).await).await
+        self.work.retry(async || store.mark_complete(merchant, direction, SystemClock.now()).await).await
     }
 
     /// Prints a note if the list was marked as complete before this import, and is not any more.
@@ -309,24 +218,7 @@ impl Import<'_> {
                 "note: the list of {direction} ids of {merchant} was complete and counts as incomplete again, since ids were added; \
                  import the last of them with --complete"
             );
-            self.progress.print_line(&note, self.err);
-        }
-    }
-
-    /// Calls the store; retries for a while if it is busy.
-    async fn retry<T>(&mut self, call: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, Interruption> {
-        let mut retries = 0;
-        loop {
-            match call().await {
-                Err(error @ StoreError::Unavailable(_)) if retries < RETRIES => {
-                    if retries == 0 {
-                        self.progress.print_line(&format!("{error}; retrying"), self.err);
-                    }
-                    retries += 1;
-                    self.pause(RETRY_AFTER).await?;
-                }
-                done => return Ok(done?),
-            }
+            self.work.print_line(&note);
         }
     }
 
@@ -340,24 +232,18 @@ impl Import<'_> {
             }
             if let OrderLookup::Operation(_) = self.store.by_order(self.merchant, self.direction, id).await? {
                 let line = format!("line {number}: skipped, since an operation here has this id");
-                self.progress.print_line(&line, self.err);
+                self.work.print_line(&line);
                 (left, named) = (left - 1, named + 1);
             }
         }
         Ok(())
     }
-
-    async fn pause(&mut self, span: Duration) -> Result<(), Interruption> {
-        tokio::select! {
-            biased;
-            () = stopped(&mut self.stop) => Err(Interruption::Signal),
-            () = sleep(span) => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
 
     #[test]

@@ -1,10 +1,14 @@
-//! Reads bodies from a file or from standard input.
+//! Reads bodies, and lists, from a file or from standard input.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Cursor, IsTerminal, Read, Seek, Write};
 use std::path::Path;
 
 use super::outcome::CliError;
+use crate::domain::wide;
+
+/// The longest pipe that is kept in memory, in bytes.
+const MAX_PIPE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Reads a body of at most `limit` bytes; from standard input if the path is missing or `-`.
 ///
@@ -30,6 +34,39 @@ fn bounded(source: impl Read, limit: usize, name: &str) -> Result<Vec<u8>, CliEr
         return Err(CliError::failed(format!("{name} is over the limit of {limit} bytes ([limits] body)")));
     }
     Ok(body)
+}
+
+/// An input that can be read twice.
+pub(super) trait RereadableSource: Read + Seek {}
+impl<T: Read + Seek> RereadableSource for T {}
+
+/// Opens a list of ids, or reads a pipe to its end; standard input if the path is `-`. Also returns its name for messages.
+///
+/// # Errors
+/// It cannot be read, or the pipe is too long.
+pub(super) fn rereadable(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn RereadableSource>), CliError> {
+    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    let unreadable = |cause: io::Error| CliError::failed(format!("{name}: {cause}"));
+    let stream: Box<dyn Read> = if path == Path::new("-") {
+        if io::stdin().is_terminal() {
+            writeln!(err, "reading ids from standard input; end them with Ctrl-D")?;
+        }
+        Box::new(io::stdin())
+    } else {
+        let file = File::open(path).map_err(unreadable)?;
+        if file.metadata().map_err(unreadable)?.is_file() {
+            return Ok((name, Box::new(file)));
+        }
+        Box::new(file)
+    };
+    let mut held = Vec::new();
+    stream.take(MAX_PIPE_BYTES + 1).read_to_end(&mut held).map_err(unreadable)?;
+    if wide(held.len()) > MAX_PIPE_BYTES {
+        return Err(CliError::failed(format!(
+            "{name}: more than {MAX_PIPE_BYTES} bytes: name a file instead of a pipe"
+        )));
+    }
+    Ok((name, Box::new(Cursor::new(held))))
 }
 
 #[cfg(test)]

@@ -2,15 +2,18 @@
 //! for failure, 2 for wrong usage, 4 for a merchant that is not ready or a statement that differs.
 
 pub mod args;
+mod batches;
 pub mod callbacks;
 pub mod certs;
 pub mod check;
 mod columns;
+mod csv_records;
 pub mod demo;
 pub mod diff;
 mod export;
 pub mod import_ids;
 pub mod input;
+mod line_report;
 pub mod lines;
 pub mod listen;
 pub mod man;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{
-    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode,
-    TransactionId, UnixMillis,
+    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, InvalidValue, MerchantId, OrderId,
+    ShopCode, TransactionId, UnixMillis,
 };
 
 /// The direction of a payment. `order_id` is unique per merchant and direction.
@@ -18,6 +18,15 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Reads `payin` or `payout`.
+    ///
+    /// # Errors
+    /// It is another word.
+    pub fn parse(word: &str) -> Result<Self, InvalidValue> {
+        let known = [Self::Payin, Self::Payout].into_iter().find(|direction| direction.as_str() == word);
+        known.ok_or(InvalidValue::new("must be payin or payout"))
+    }
+
     /// Returns `payin` or `payout`, as rule files and v1 filters write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -92,7 +92,7 @@ impl Wanted {
         };
         let history = HistoryQuery {
             merchant: merchant.clone(),
-            direction: value("type", kind, direction)?,
+            direction: value("type", kind, Direction::parse)?,
             status: value("status", status, status_of)?,
             shop: value("shop_code", shop, ShopCode::new)?,
             currency: value("currency", currency, Currency::new)?,
@@ -116,14 +116,6 @@ fn value<T>(
 
 const NO_STATUS: InvalidValue = InvalidValue::new("must be one of the statuses that replies show");
 const NO_TIME: InvalidValue = InvalidValue::new("must be a time like 2026-01-02T03:04:05.678Z (RFC 3339)");
-
-fn direction(text: &str) -> Result<Direction, InvalidValue> {
-    match text {
-        "payin" => Ok(Direction::Payin),
-        "payout" => Ok(Direction::Payout),
-        _ => Err(InvalidValue::new("must be payin or payout")),
-    }
-}
 
 fn page_number(text: &str) -> Result<u64, InvalidValue> {
     whole_number(text).ok_or(InvalidValue::new("must be a whole number from 1"))

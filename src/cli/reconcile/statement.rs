@@ -1,13 +1,13 @@
 //! Reads the statement of a provider line by line, as the rules of its shop state.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::ByteRecord;
 
+use crate::cli::csv_records::CsvRecords;
 use crate::cli::outcome::CliError;
 use crate::domain::{Amount, Currency, Direction, InvalidValue, MerchantId, OrderId, Status, TransactionId};
 use crate::rules::{StatementEncoding, StatementKey, StatementRules};
@@ -54,9 +54,8 @@ impl LineKey {
 pub(super) struct Statement<'r, R = File> {
     rules: &'r StatementRules,
     path: PathBuf,
-    reader: csv::Reader<LineStarts<R>>,
+    records: CsvRecords<R>,
     columns: Indexes,
-    record: ByteRecord,
 }
 
 /// The places of the columns.
@@ -85,16 +84,11 @@ impl<'r> Statement<'r> {
 
 impl<'r, R: Read> Statement<'r, R> {
     fn read_from(source: R, path: &Path, rules: &'r StatementRules) -> Result<Self, CliError> {
-        let mut reader = ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .delimiter(rules.delimiter)
-            .from_reader(LineStarts { source, offset: 0, line: 1, is_inside: false, starts: VecDeque::new() });
-        let mut record = ByteRecord::new();
-        reader.read_byte_record(&mut record).map_err(|error| unreadable(path, &error.into()))?;
-        let columns = Indexes::of(&record, rules);
+        let mut records = CsvRecords::new(source, rules.delimiter);
+        records.read().map_err(|error| unreadable(path, &error))?;
+        let columns = Indexes::of(records.record(), rules);
         let columns = columns.map_err(|reason| CliError::failed(format!("{}: {reason}", path.display())))?;
-        Ok(Self { rules, path: path.into(), reader, columns, record })
+        Ok(Self { rules, path: path.into(), records, columns })
     }
 
     /// Returns the next line that is of an operation; `None` at the end.
@@ -102,13 +96,7 @@ impl<'r, R: Read> Statement<'r, R> {
     /// # Errors
     /// The file, or a line of it, cannot be read.
     pub(super) fn read(&mut self) -> Result<Option<StatementLine>, CliError> {
-        loop {
-            let position = self.reader.position().byte();
-            let is_read = self.reader.read_byte_record(&mut self.record);
-            if !is_read.map_err(|error| unreadable(&self.path, &error.into()))? {
-                return Ok(None);
-            }
-            let line = self.reader.get_mut().line_at(position);
+        while let Some(line) = self.records.read().map_err(|error| unreadable(&self.path, &error))? {
             match self.line(line) {
                 Ok(Some(read)) => return Ok(Some(read)),
                 Ok(None) => {}
@@ -117,13 +105,14 @@ impl<'r, R: Read> Statement<'r, R> {
                 }
             }
         }
+        Ok(None)
     }
 
     /// Returns the line that was read; `None` if it is skipped.
     fn line(&self, line: u64) -> Result<Option<StatementLine>, String> {
         let Indexes { width, .. } = self.columns;
-        let (rules, names) = (self.rules, &self.rules.columns);
-        if self.record.iter().all(|field| field.trim_ascii().is_empty()) {
+        let (rules, names, record) = (self.rules, &self.rules.columns, self.records.record());
+        if record.iter().all(|field| field.trim_ascii().is_empty()) {
             return Ok(None);
         }
         if let (Some(skip), Some(place)) = (&rules.skip, self.columns.skip)
@@ -131,9 +120,9 @@ impl<'r, R: Read> Statement<'r, R> {
         {
             return Ok(None);
         }
-        let extra = self.record.iter().skip(width).filter(|field| !field.trim_ascii().is_empty()).count();
-        if self.record.len() < width || extra > 0 {
-            return Err(format!("has {} fields instead of {width}", self.record.len()));
+        let extra = record.iter().skip(width).filter(|field| !field.trim_ascii().is_empty()).count();
+        if record.len() < width || extra > 0 {
+            return Err(format!("has {} fields instead of {width}", record.len()));
         }
         let optional = |place: Option<usize>, name: &Option<Box<str>>| {
             place.map(|place| self.field(place, name.as_deref().unwrap_or_default())).transpose()
@@ -158,13 +147,13 @@ impl<'r, R: Read> Statement<'r, R> {
             status: word.as_deref().map_or(Some(Status::Success), |word| rules.status(word)),
             word: word.unwrap_or_else(|| Status::Success.as_str().into()),
             merchant: parsed(merchant.as_deref(), names.merchant.as_deref(), MerchantId::new)?,
-            direction: parsed(direction.as_deref(), names.direction.as_deref(), direction_of)?,
+            direction: parsed(direction.as_deref(), names.direction.as_deref(), Direction::parse)?,
         }))
     }
 
     /// Returns a field, without the white space around it.
     fn field(&self, place: usize, name: &str) -> Result<Box<str>, String> {
-        let bytes = self.record.get(place).unwrap_or_default();
+        let bytes = self.records.record().get(place).unwrap_or_default();
         let text = decoded(bytes, self.rules.encoding).ok_or_else(|| wrong(name, "is not UTF-8"))?;
         Ok(text.trim().into())
     }
@@ -229,11 +218,6 @@ fn key_of(text: &str, key: StatementKey) -> Result<LineKey, InvalidValue> {
     }
 }
 
-fn direction_of(word: &str) -> Result<Direction, InvalidValue> {
-    let known = [Direction::Payin, Direction::Payout].into_iter().find(|direction| direction.as_str() == word);
-    known.ok_or(InvalidValue::new("must be payin or payout"))
-}
-
 /// Returns an amount, and whether it begins with a minus.
 fn amount_of(text: &str, decimal: char) -> Result<(Amount, bool), String> {
     let (is_negative, digits) = match text.strip_prefix(['-', '\u{2212}']) {
@@ -249,46 +233,6 @@ fn amount_of(text: &str, decimal: char) -> Result<(Amount, bool), String> {
         "must be a JSON number" => "must be an amount".to_owned(),
         reason => reason.to_owned(),
     })
-}
-
-/// A source that notes where its lines begin, so that a record has the number of its first line.
-struct LineStarts<R> {
-    source: R,
-    /// How much was read.
-    offset: u64,
-    /// The number of the line that is being read.
-    line: u64,
-    /// Whether the line has begun: an empty one never does.
-    is_inside: bool,
-    /// The offsets and the numbers of lines.
-    starts: VecDeque<(u64, u64)>,
-}
-
-impl<R> LineStarts<R> {
-    /// Returns the number of the first line that begins at an offset or behind it. Forgets those before.
-    fn line_at(&mut self, offset: u64) -> u64 {
-        while self.starts.pop_front_if(|(start, _)| *start < offset).is_some() {}
-        self.starts.front().map_or(self.line, |(_, line)| *line)
-    }
-}
-
-impl<R: Read> Read for LineStarts<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.source.read(buffer)?;
-        for byte in buffer.iter().take(length) {
-            match byte {
-                b'\n' => (self.line, self.is_inside) = (self.line + 1, false),
-                b'\r' if !self.is_inside => {}
-                _ if !self.is_inside => {
-                    self.is_inside = true;
-                    self.starts.push_back((self.offset, self.line));
-                }
-                _ => {}
-            }
-            self.offset += 1;
-        }
-        Ok(length)
-    }
 }
 
 #[cfg(test)]
