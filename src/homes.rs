@@ -18,7 +18,7 @@ use crate::shadow::{ForwardedCreate, LegacyOutcome, ShadowChecks};
 use crate::store::{HomeClaim, OrderHome};
 use crate::v1::V1Frontend;
 use crate::v1::query::parameter;
-use crate::v2::ServiceCall;
+use crate::v2::{ServiceCall, reserved};
 use crate::wire::claimed::claimed_id;
 
 /// Knows where orders are at home, and reaches the old v1 service.
@@ -90,6 +90,10 @@ impl ByHome<'_> {
                 self.forward_create(direction).await
             }
             OrderHome::Operation | OrderHome::Entry | OrderHome::Native => self.create_here(direction).await,
+            OrderHome::Lost => {
+                self.count(home);
+                Err(ApiError::Conflict(reserved("external_id", home)))
+            }
         }
     }
 
@@ -121,12 +125,9 @@ impl ByHome<'_> {
             }
             Err(refusal @ (ApiError::Invalid(_) | ApiError::Untranslatable { .. } | ApiError::Conflict(_))) => {
                 let external_id = claimed_id(self.body.bytes()).ok().flatten();
-                if self.home(direction, external_id.as_ref()).await? != Some(OrderHome::Legacy) {
-                    self.count(OrderHome::Operation);
-                    return Err(refusal);
-                }
-                self.count(OrderHome::Legacy);
-                self.forward().await
+                let home = self.home(direction, external_id.as_ref()).await?.unwrap_or(OrderHome::Operation);
+                self.count(home);
+                if home == OrderHome::Legacy { self.forward().await } else { Err(refusal) }
             }
             Err(failure) => Err(failure),
         }
@@ -140,9 +141,9 @@ impl ByHome<'_> {
         let named = parameter(query, "external_id").ok().flatten();
         let external_id = named.and_then(|text| OrderId::new(&text).ok());
         match (self.home(direction, external_id.as_ref()).await?, self.mode()) {
-            (Some(OrderHome::Operation | OrderHome::Entry | OrderHome::Native), _) | (None, Mode::Translate) => {
-                self.frontend.status(self.call, direction, query).await.map(V1Reply::Here)
-            }
+            // The front finds no operation of a lost order.
+            (Some(OrderHome::Operation | OrderHome::Entry | OrderHome::Native | OrderHome::Lost), _)
+            | (None, Mode::Translate) => self.frontend.status(self.call, direction, query).await.map(V1Reply::Here),
             (Some(OrderHome::Legacy), _) | (None, Mode::Legacy | Mode::Shadow | Mode::Staged(_)) => {
                 self.forward().await
             }
@@ -205,7 +206,11 @@ impl ByHome<'_> {
 
     /// Counts a create by the mode and the home of its order.
     fn count(self, home: OrderHome) {
-        let home = if home == OrderHome::Legacy { "legacy" } else { "here" };
+        let home = match home {
+            OrderHome::Legacy => "legacy",
+            OrderHome::Lost => "lost",
+            OrderHome::Operation | OrderHome::Entry | OrderHome::Native => "here",
+        };
         self.homes.deps.metrics.homes().create_by_home(self.mode().as_str(), home);
     }
 }

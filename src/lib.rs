@@ -84,7 +84,8 @@
 //!
 //! - A 200 is sent only after the commit that holds its operation is on disk.
 //! - Every order has one home, for ever: here, or with the old v1 service. A v1 create reaches the old service only after its
-//!   claim is on disk, and an order that is at home there is never created here.
+//!   claim is on disk, and an order that is at home there is never created here. One that was lost with a store is at home
+//!   nowhere: it is neither created nor forwarded.
 //! - Money is a whole number of hundredths ([`domain::Amount`]); no binary float is on its way.
 //! - A rejected request stores nothing.
 //! - A state is terminal once ([`domain::State`]); a result, its ledger entries and its callback commit

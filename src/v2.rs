@@ -31,6 +31,7 @@ pub fn reserved(order_id_name: &'static str, home: OrderHome) -> Conflict {
     let reason = match home {
         OrderHome::Legacy => "is reserved: it was used with the old v1 service",
         OrderHome::Native | OrderHome::Entry => "is reserved: it was used with another v2 engine",
+        OrderHome::Lost => "is reserved: its order was lost when the service was restored from a backup",
         OrderHome::Operation => "is reserved",
     };
     RequestError::member(order_id_name, reason).into()

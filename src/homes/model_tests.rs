@@ -1,7 +1,7 @@
-//! Random histories of orders that two nodes with different rules, crashes, imports and an unreliable old service have a
-//! hand in: no order is ever made both here and there (contract section 6, "Homes and modes").
+//! Random histories of orders that two nodes with different rules, crashes, imports, losses and an unreliable old service have
+//! a hand in: no order is ever made both here and there (contract section 6, "Homes and modes").
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::path::Path;
@@ -152,6 +152,8 @@ struct World {
     rules: Vec<Arc<RuleSet>>,
     merchant: MerchantId,
     old: Arc<OldService>,
+    /// The orders that were lost before anything was made of them.
+    lost: Mutex<HashSet<String>>,
 }
 
 fn rules(directory: &Path, gateway: &str, v1: &str) -> Arc<RuleSet> {
@@ -186,7 +188,7 @@ impl World {
             store.mark_complete(&merchant, direction, UnixMillis(0)).await.unwrap();
         }
         let nodes = stores.into_iter().map(|store| Node::on(store, &all[0])).collect();
-        Self { nodes, store, rules: all, merchant, old }
+        Self { nodes, store, rules: all, merchant, old, lost: Mutex::default() }
     }
 
     /// Runs random steps for one order.
@@ -194,6 +196,7 @@ impl World {
         let mut rng = Rng(seed);
         for _ in 0..2 + rng.below(6) {
             match rng.below(10) {
+                0 if rng.below(2) == 0 => self.lose(id).await,
                 0 => self.import(id).await,
                 1 => self.native_create(&mut rng, id).await,
                 2 | 3 => {
@@ -209,6 +212,13 @@ impl World {
         let ids = [OrderId::new(id).unwrap()];
         self.store.reserve(&self.merchant, Direction::Payin, &ids, UnixMillis(1)).await.unwrap();
         self.store.mark_complete(&self.merchant, Direction::Payin, UnixMillis(1)).await.unwrap();
+    }
+
+    async fn lose(&self, id: &str) {
+        let lost = [(self.merchant.clone(), Direction::Payin, OrderId::new(id).unwrap())];
+        if self.store.lose(&lost, UnixMillis(1)).await.unwrap().new == 1 {
+            self.lost.lock().unwrap().insert(id.to_owned());
+        }
     }
 
     async fn native_create(&self, rng: &mut Rng, id: &str) {
@@ -264,6 +274,8 @@ impl World {
             let stored = self.store.by_order(&self.merchant, Direction::Payin, &order_id).await.unwrap();
             let is_here = matches!(stored, OrderLookup::Operation(_));
             assert!(!(is_here && reached.contains_key(&id)), "{id} was made here, and reached the old service");
+            let is_lost = self.lost.lock().unwrap().contains(&id);
+            assert!(!is_lost || !(is_here || reached.contains_key(&id)), "{id} was lost, and made all the same");
             here += usize::from(is_here);
             there += usize::from(reached.contains_key(&id));
         }

@@ -67,7 +67,7 @@ impl Remote {
                 let transaction_id = entry.and_then(|entry| entry.transaction_id().map(Into::into));
                 Err(ApiError::Conflict(Conflict { transaction_id, ..of_other_version("order_id", "v1") }))
             }
-            Some(home @ OrderHome::Legacy) => Err(ApiError::Conflict(reserved("order_id", home))),
+            Some(home @ (OrderHome::Legacy | OrderHome::Lost)) => Err(ApiError::Conflict(reserved("order_id", home))),
             Some(OrderHome::Operation | OrderHome::Native) | None => Ok(()),
         }
     }

@@ -75,6 +75,7 @@ impl Remote {
                     };
                 }
                 JournalOutcome::Reserved => return Err(CreateError::Reserved(OrderHome::Legacy)),
+                JournalOutcome::Lost => return Err(CreateError::Reserved(OrderHome::Lost)),
                 JournalOutcome::Native => return Err(CreateError::OtherVersion(None)),
                 JournalOutcome::Existing(entry) => {
                     let same = entry.create.fingerprint == create.fingerprint;
@@ -112,7 +113,7 @@ impl Remote {
         let _guard = self.parts.orders.lock(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
             return match self.parts.deps.store.order_home(merchant, direction, external_id).await? {
-                Some(home @ OrderHome::Legacy) => Err(CreateError::Reserved(home)),
+                Some(home @ (OrderHome::Legacy | OrderHome::Lost)) => Err(CreateError::Reserved(home)),
                 Some(OrderHome::Operation | OrderHome::Native) => Err(CreateError::OtherVersion(None)),
                 // An entry that was cancelled or made a moment ago.
                 Some(OrderHome::Entry) | None => Ok(None),

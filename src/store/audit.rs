@@ -109,7 +109,11 @@ impl AuditFindings {
         for ((_, home), found) in std::mem::take(&mut self.homes).into_iter().zip(found) {
             let (home, problems) = (
                 match home {
-                    Home::Operation(id) | Home::Claimed(id) | Home::Imported(id) | Home::Native(id) => {
+                    Home::Operation(id)
+                    | Home::Claimed(id)
+                    | Home::Imported(id)
+                    | Home::Native(id)
+                    | Home::Lost(id) => {
                         format!("operation {id}")
                     }
                     Home::Entry(id) => format!("journal entry {}", id.0),

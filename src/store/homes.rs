@@ -23,6 +23,8 @@ pub(super) enum Home {
     Imported(TransactionId),
     /// With a remote engine, to which a native create was forwarded. The number encodes the time of the claim.
     Native(TransactionId),
+    /// Nowhere: it was made after the backup that this store was restored from. The number encodes the time of the adoption.
+    Lost(TransactionId),
 }
 
 /// Who a new order is claimed for, before its create is forwarded.
@@ -45,6 +47,8 @@ pub enum OrderHome {
     Native,
     /// At the old v1 service: claimed or imported.
     Legacy,
+    /// Nowhere: it was made after the backup that this store was restored from.
+    Lost,
 }
 
 /// The home of an order, as operators find it.
@@ -66,6 +70,7 @@ impl FoundHome {
             Home::Claimed(at) => Self::Other("legacy", at.at()),
             Home::Imported(at) => Self::Other("reserved", at.at()),
             Home::Native(at) => Self::Other("engine", at.at()),
+            Home::Lost(at) => Self::Other("lost", at.at()),
         }
     }
 }
@@ -77,6 +82,7 @@ impl OrderHome {
             Home::Entry(_) => Self::Entry,
             Home::Native(_) => Self::Native,
             Home::Claimed(_) | Home::Imported(_) => Self::Legacy,
+            Home::Lost(_) => Self::Lost,
         }
     }
 }
@@ -87,11 +93,17 @@ const ENTRY: i64 = 1;
 const CLAIMED: i64 = 2;
 const IMPORTED: i64 = 3;
 const NATIVE: i64 = 4;
+const LOST: i64 = 5;
 
 impl Home {
     /// The home of an order that is imported now.
     pub(super) fn imported(merchant: &MerchantId, at: UnixMillis) -> Self {
         Self::Imported(TransactionId::compose(at, Bucket::of(merchant), 0))
+    }
+
+    /// The home of an order that is found to be lost now.
+    pub(super) fn lost(merchant: &MerchantId, at: UnixMillis) -> Self {
+        Self::Lost(TransactionId::compose(at, Bucket::of(merchant), 0))
     }
 
     /// The home of an order that is claimed now.
@@ -111,6 +123,7 @@ impl Home {
             Self::Claimed(at) => (CLAIMED, at.to_stored()),
             Self::Imported(at) => (IMPORTED, at.to_stored()),
             Self::Native(at) => (NATIVE, at.to_stored()),
+            Self::Lost(at) => (LOST, at.to_stored()),
         }
     }
 
@@ -126,6 +139,7 @@ impl Home {
             CLAIMED => Ok(Self::Claimed(id)),
             IMPORTED => Ok(Self::Imported(id)),
             NATIVE => Ok(Self::Native(id)),
+            LOST => Ok(Self::Lost(id)),
             _ => Err(CorruptRow::new("home")),
         }
     }
@@ -184,20 +198,23 @@ pub(super) async fn homes_of<T: Transaction>(
 /// How often homes are claimed that are released meanwhile.
 const CLAIM_ATTEMPTS: usize = 4;
 
-/// Claims a home for each of several orders of one merchant. Returns for each order its existing home, if any, which is
-/// kept. They are claimed in the order of their keys, so that two transactions wait for each other in one direction only.
-async fn claim_all<T: Transaction>(tx: &T, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, T::Error> {
-    let (kind, reference) = home.columns();
-    let mut existing = vec![None; orders.len()];
-    let mut open: Vec<usize> = (0..orders.len()).collect();
-    open.sort_by_key(|place| orders.get(*place).map(|order| order.0));
+/// Claims homes of orders. Returns for each order its existing home, if any, which is kept. They are claimed in the order of
+/// their keys, so that two transactions wait for each other in one direction only.
+async fn claim_all<T: Transaction>(tx: &T, claims: &[(Fingerprint, Home)]) -> Result<Vec<Option<Home>>, T::Error> {
+    let mut existing = vec![None; claims.len()];
+    let mut open: Vec<usize> = (0..claims.len()).collect();
+    open.sort_by_key(|place| claims.get(*place).map(|(order, _)| order.0));
     for _ in 0..CLAIM_ATTEMPTS {
-        let sets: Vec<_> =
-            open.iter().filter_map(|place| orders.get(*place)).map(|order| params![order, kind, reference]).collect();
+        let columns = open.iter().filter_map(|place| claims.get(*place)).map(|(order, home)| {
+            let (kind, reference) = home.columns();
+            params![order, kind, reference]
+        });
+        let sets: Vec<_> = columns.collect();
         let claimed = tx.execute_each(CLAIM, &sets).await?;
         let taken: Vec<usize> =
             open.iter().zip(claimed).filter(|(_, claimed)| *claimed == 0).map(|(place, _)| *place).collect();
-        let keys: Vec<Fingerprint> = taken.iter().filter_map(|place| orders.get(*place).copied()).collect();
+        let keys: Vec<Fingerprint> =
+            taken.iter().filter_map(|place| claims.get(*place)).map(|(order, _)| *order).collect();
         let found = homes_of(tx, &keys).await?;
         open.clear();
         for (place, found) in taken.into_iter().zip(found) {
@@ -214,17 +231,13 @@ async fn claim_all<T: Transaction>(tx: &T, orders: &[Fingerprint], home: Home) -
     Err(CorruptRow::new("homes").into())
 }
 
-/// Reserves orders of a merchant for v1. Orders that have another home are left unchanged.
-pub(super) async fn reserve<T: Transaction>(
-    tx: &T,
-    orders: &[Fingerprint],
-    imported: Home,
-) -> Result<Reservations, T::Error> {
+/// Reserves orders: with homes outside of this store. Orders that have another home are left unchanged.
+pub(super) async fn reserve<T: Transaction>(tx: &T, claims: &[(Fingerprint, Home)]) -> Result<Reservations, T::Error> {
     let mut reservations = Reservations::default();
-    for existing in claim_all(tx, orders, imported).await? {
+    for existing in claim_all(tx, claims).await? {
         match existing {
             None => reservations.new += 1,
-            Some(Home::Claimed(_) | Home::Imported(_)) => reservations.known += 1,
+            Some(Home::Claimed(_) | Home::Imported(_) | Home::Lost(_)) => reservations.known += 1,
             Some(Home::Operation(_) | Home::Entry(_) | Home::Native(_)) => reservations.operations += 1,
         }
     }
@@ -241,10 +254,12 @@ mod tests {
         let Home::Imported(id) = Home::imported(&merchant, UnixMillis(1_790_000_000_000)) else { panic!("it is") };
         assert_eq!(id.bucket(), Bucket::of(&merchant));
         let entry = Home::Entry(EntryId(id.to_stored()));
-        for home in [Home::Operation(id), entry, Home::Claimed(id), Home::Imported(id), Home::Native(id)] {
+        let homes =
+            [Home::Operation(id), entry, Home::Claimed(id), Home::Imported(id), Home::Native(id), Home::Lost(id)];
+        for home in homes {
             let (kind, reference) = home.columns();
             assert_eq!(Home::of_columns(kind, reference).ok(), Some(home));
         }
-        assert!(Home::of_columns(5, id.to_stored()).is_err() && Home::of_columns(0, 0).is_err());
+        assert!(Home::of_columns(6, id.to_stored()).is_err() && Home::of_columns(0, 0).is_err());
     }
 }

@@ -186,6 +186,8 @@ pub enum JournalOutcome {
     Existing(Box<JournalEntry>),
     /// The order is at home with the old v1 service: nothing was written.
     Reserved,
+    /// The order is lost: nothing was written.
+    Lost,
     /// The order was created through v2: nothing was written.
     Native,
 }

@@ -153,7 +153,9 @@ impl OrderRow {
         match Home::of_columns(row.get(STORED_COLUMNS)?, row.get(STORED_COLUMNS + 1)?)? {
             Home::Operation(_) if row.integer(0)?.is_none() => Err(CorruptRow::new("ref")),
             Home::Operation(_) => Ok(Self::Operation(Box::new(StoredRow::read(row)?))),
-            Home::Entry(_) | Home::Claimed(_) | Home::Imported(_) | Home::Native(_) => Ok(Self::Elsewhere),
+            Home::Entry(_) | Home::Claimed(_) | Home::Imported(_) | Home::Native(_) | Home::Lost(_) => {
+                Ok(Self::Elsewhere)
+            }
         }
     }
 }

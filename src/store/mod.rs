@@ -198,7 +198,7 @@ pub enum OrderLookup {
     Free,
     /// An operation.
     Operation(Box<Stored>),
-    /// Another home than an operation, most often the old v1 service.
+    /// Another home than an operation, most often the old v1 service; or it is lost.
     Reserved,
 }
 
@@ -220,7 +220,7 @@ pub enum InsertOutcome<O = Stored> {
     Created(CreateOutcome),
     /// The order exists: nothing was stored. Holds the existing operation.
     Existing(Box<O>),
-    /// The order is at home with the old v1 service: nothing was stored.
+    /// The order is at home elsewhere, or lost: nothing was stored.
     Reserved,
     /// Another operation has this transaction id: nothing was stored. The caller has to draw another id.
     IdTaken,
@@ -249,7 +249,7 @@ impl CreateOutcome {
     }
 }
 
-/// The outcome of reserving ids: how many of them were found in which state.
+/// The outcome of reserving ids, for the old v1 service or as lost: how many of them were found in which state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reservations {
     /// Reserved now.

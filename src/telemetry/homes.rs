@@ -42,7 +42,7 @@ impl HomeMetrics {
         registry.register("shadow_checks", help, self.shadow_checks.family.clone());
     }
 
-    /// Counts a v1 create by the merchant's mode and the home of its order: `here` or `legacy`.
+    /// Counts a v1 create by the merchant's mode and the home of its order: `here`, `legacy` or `lost`.
     pub fn create_by_home(&self, mode: &'static str, home: &'static str) {
         self.creates_by_home.get_or_create(&ModeAndHome { mode, home }).inc();
     }

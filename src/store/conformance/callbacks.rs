@@ -109,7 +109,9 @@ async fn recorded_or_existing(store: &dyn Store, create: crate::store::PendingCr
     match store.record_create(create).await.unwrap() {
         crate::store::JournalOutcome::Written(id) => id,
         crate::store::JournalOutcome::Existing(entry) => entry.id,
-        crate::store::JournalOutcome::Reserved | crate::store::JournalOutcome::Native => panic!("nothing is reserved"),
+        crate::store::JournalOutcome::Reserved
+        | crate::store::JournalOutcome::Lost
+        | crate::store::JournalOutcome::Native => panic!("nothing is reserved"),
     }
 }
 

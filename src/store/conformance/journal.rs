@@ -192,7 +192,9 @@ pub(in crate::store) async fn one_of_many_concurrent_entries_is_written(backend:
                     winners.push(JournalEntry { id, create, progress: EntryProgress::Open });
                 }
                 (_, JournalOutcome::Existing(entry)) => seen.push(*entry),
-                (_, JournalOutcome::Reserved | JournalOutcome::Native) => panic!("nothing is reserved"),
+                (_, JournalOutcome::Reserved | JournalOutcome::Lost | JournalOutcome::Native) => {
+                    panic!("nothing is reserved")
+                }
             }
         }
         assert_eq!((winners.len(), seen.len()), (1, 99));
@@ -232,11 +234,16 @@ pub(in crate::store) async fn reserved_orders_get_no_entry(backend: &dyn TestBac
     let there = journaled(&*store, pending_create("acme", "there")).await;
     let reservations = store.reserve(&acme, Direction::Payin, &[order("there"), order("new")], NOW).await.unwrap();
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
-    assert_eq!(store.record_create(pending_create("acme", "new")).await.unwrap(), JournalOutcome::Reserved);
-    assert_eq!(found(&*store, &pending_create("acme", "new")).await, None);
+    let lost = ["there", "lost"].map(|text| (acme.clone(), Direction::Payin, order(text)));
+    assert_eq!(store.lose(&lost, NOW).await.unwrap(), Reservations { new: 1, known: 0, operations: 1 });
+    for (text, outcome) in [("new", JournalOutcome::Reserved), ("lost", JournalOutcome::Lost)] {
+        assert_eq!(store.record_create(pending_create("acme", text)).await.unwrap(), outcome);
+        assert_eq!(found(&*store, &pending_create("acme", text)).await, None);
+    }
     created(&*store, deposit("acme", "operation")).await;
     for (name, order_id, direction, home) in [
         ("acme", "new", Direction::Payin, Some(OrderHome::Legacy)),
+        ("acme", "lost", Direction::Payin, Some(OrderHome::Lost)),
         ("acme", "new", Direction::Payout, None),
         ("bolt", "new", Direction::Payin, None),
         ("acme", "there", Direction::Payin, Some(OrderHome::Entry)),

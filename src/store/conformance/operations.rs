@@ -347,6 +347,8 @@ pub(in crate::store) async fn homes_of_an_order_are_found(backend: &dyn TestBack
         .into_iter()
         .flat_map(|name| [Direction::Payin, Direction::Payout].map(|direction| (merchant(name), direction)))
         .collect();
+    store.lose(&[(merchant("cosy"), Direction::Payin, order("order"))], at(70)).await.unwrap();
     let found = store.found_homes(&orders, &order("order")).await.unwrap();
-    assert_eq!(found, [(0, FoundHome::Operation(id)), (3, FoundHome::Other("reserved", at(60)))]);
+    let (reserved, lost) = (FoundHome::Other("reserved", at(60)), FoundHome::Other("lost", at(70)));
+    assert_eq!(found, [(0, FoundHome::Operation(id)), (3, reserved), (4, lost)]);
 }

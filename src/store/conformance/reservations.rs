@@ -82,6 +82,8 @@ pub(in crate::store) async fn a_claimed_order_has_one_home(backend: &dyn TestBac
     assert_eq!(claimed(&*store, "native", HomeClaim::Native).await, OrderHome::Native);
     created(&*store, deposit("acme", "here")).await;
     store.reserve(&acme, Direction::Payin, &orders(&["imported"]), NOW).await.unwrap();
+    let lost = ["lost", "here", "lost", "claimed"].map(|text| (acme.clone(), Direction::Payin, order(text)));
+    assert_eq!(store.lose(&lost, NOW).await.unwrap(), Reservations { new: 1, known: 2, operations: 1 });
     store.close().await.unwrap();
     let store = backend.open().await;
     for (text, expected) in [
@@ -89,6 +91,7 @@ pub(in crate::store) async fn a_claimed_order_has_one_home(backend: &dyn TestBac
         ("native", OrderHome::Native),
         ("here", OrderHome::Operation),
         ("imported", OrderHome::Legacy),
+        ("lost", OrderHome::Lost),
     ] {
         for claim in [HomeClaim::Legacy, HomeClaim::Native] {
             assert_eq!(claimed(&*store, text, claim).await, expected, "{text}");
@@ -99,11 +102,13 @@ pub(in crate::store) async fn a_claimed_order_has_one_home(backend: &dyn TestBac
         let is_here = expected == OrderHome::Operation;
         assert_eq!(matches!(created, InsertOutcome::Existing(_)), is_here, "{text}");
         assert_eq!(matches!(created, InsertOutcome::Reserved), !is_here, "{text}");
+        let status = store.v1_status(&acme, Direction::Payin, &order(text)).await.unwrap();
+        assert!(status.is_none(), "{text}: none was created through v1");
     }
-    // An import reports a claimed order as known, and leaves the others as they are.
-    let ids = orders(&["claimed", "native", "here", "imported"]);
+    // An import reports a claimed or lost order as known, and leaves the others as they are.
+    let ids = orders(&["claimed", "native", "here", "imported", "lost"]);
     let reservations = store.reserve(&acme, Direction::Payin, &ids, NOW).await.unwrap();
-    assert_eq!(reservations, Reservations { new: 0, known: 2, operations: 2 });
+    assert_eq!(reservations, Reservations { new: 0, known: 3, operations: 2 });
     // Of another direction and another merchant, the order has no home.
     assert_eq!(store.order_home(&acme, Direction::Payout, &order("claimed")).await.unwrap(), None);
     assert_eq!(store.order_home(&merchant("bolt"), Direction::Payin, &order("claimed")).await.unwrap(), None);

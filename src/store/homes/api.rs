@@ -44,6 +44,14 @@ pub trait OrderHomes: Send + Sync + 'static {
         at: UnixMillis,
     ) -> StoreFuture<'a, Reservations>;
 
+    /// Gives orders without a home the home *lost*, in one commit: they were made after the backup that this store was restored
+    /// from (contract section 15).
+    fn lose<'a>(
+        &'a self,
+        orders: &'a [(MerchantId, Direction, OrderId)],
+        at: UnixMillis,
+    ) -> StoreFuture<'a, Reservations>;
+
     /// Marks a merchant's reserved ids of a direction as complete: legacy has no others that did not pass this gateway.
     fn mark_complete<'a>(
         &'a self,
@@ -106,15 +114,29 @@ impl<B: Backend> OrderHomes for B {
         at: UnixMillis,
     ) -> StoreFuture<'a, Reservations> {
         let key = |order_id| self.vault().fingerprint_key().order_key(merchant, direction, order_id);
-        let orders: Vec<_> = order_ids.iter().map(key).collect();
-        let (imported, merchant) = (Home::imported(merchant, at), merchant.clone());
+        let imported = Home::imported(merchant, at);
+        let claims: Vec<_> = order_ids.iter().map(|order_id| (key(order_id), imported)).collect();
+        let merchant = merchant.clone();
         Box::pin(self.transact(async move |tx| {
-            let reservations = reserve(tx, &orders, imported).await?;
+            let reservations = reserve(tx, &claims).await?;
             if reservations.new > 0 {
                 checks::mark_incomplete(tx, &merchant, direction).await?;
             }
             Ok(reservations)
         }))
+    }
+
+    fn lose<'a>(
+        &'a self,
+        orders: &'a [(MerchantId, Direction, OrderId)],
+        at: UnixMillis,
+    ) -> StoreFuture<'a, Reservations> {
+        let claim = |(merchant, direction, order_id): &(MerchantId, Direction, OrderId)| {
+            let order = self.vault().fingerprint_key().order_key(merchant, *direction, order_id);
+            (order, Home::lost(merchant, at))
+        };
+        let claims: Vec<_> = orders.iter().map(claim).collect();
+        Box::pin(self.transact(async move |tx| reserve(tx, &claims).await))
     }
 
     fn mark_complete<'a>(

@@ -83,6 +83,7 @@ impl<B: Backend> Journal for B {
                         return Ok(JournalOutcome::Existing(Box::new(row.decode(self.vault())?)));
                     }
                     EntryConflict::Reservation => return Ok(JournalOutcome::Reserved),
+                    EntryConflict::Lost => return Ok(JournalOutcome::Lost),
                     EntryConflict::Native => return Ok(JournalOutcome::Native),
                     EntryConflict::Number => {}
                 }

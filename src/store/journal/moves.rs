@@ -20,6 +20,8 @@ pub(in crate::store) enum EntryConflict {
     Entry(Box<EntryRow>),
     /// The home of its order is the old v1 service.
     Reservation,
+    /// Its order is lost.
+    Lost,
     /// Its order was created through v2.
     Native,
     /// Another entry has its number, or the order's entry was just cancelled.
@@ -45,6 +47,7 @@ pub(in crate::store) async fn record_create<T: OwnStatements>(
             None => EntryConflict::Number,
         },
         Some(Home::Claimed(_) | Home::Imported(_)) => EntryConflict::Reservation,
+        Some(Home::Lost(_)) => EntryConflict::Lost,
         Some(Home::Operation(_) | Home::Native(_)) => EntryConflict::Native,
         None => EntryConflict::Number,
     })
@@ -73,7 +76,7 @@ pub(in crate::store) async fn answer<T: OwnStatements>(
                 Some(_) if entry_id == id => {}
                 Some(_) => return Ok(Err(NotKept::Late)),
             },
-            Some(Home::Operation(_) | Home::Claimed(_) | Home::Imported(_) | Home::Native(_)) => {
+            Some(Home::Operation(_) | Home::Claimed(_) | Home::Imported(_) | Home::Native(_) | Home::Lost(_)) => {
                 return Ok(Err(NotKept::Late));
             }
         }

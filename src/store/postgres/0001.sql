@@ -46,9 +46,10 @@ INSERT INTO probe VALUES (1, 0);
 -- Where the order of a merchant, direction and order_id is stored, for ever. Six bytes of the key are a hash of all but the
 -- last two characters of the order_id, so that orders with consecutive numbers are neighbours.
 CREATE TABLE homes (
-  ref       bigint NOT NULL,                  -- operations.transaction_id; journal.entry; 2 to 4: when, as a transaction_id
+  ref       bigint NOT NULL,                  -- operations.transaction_id; journal.entry; 2 to 5: when, as a transaction_id
   home      smallint NOT NULL,                -- 0 an operation, 1 a journal entry, 2 the old v1 service (claimed),
-                                              -- 3 the old v1 service (imported), 4 a remote engine (native order)
+                                              -- 3 the old v1 service (imported), 4 a remote engine (native order),
+                                              -- 5 nowhere: lost with the store that was restored from a backup
   order_key bytea PRIMARY KEY                 -- keyed hash of the three, 16 bytes
 );
 

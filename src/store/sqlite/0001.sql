@@ -38,8 +38,9 @@ CREATE INDEX contexts_by_merchant ON contexts (merchant);
 CREATE TABLE homes (
   order_key BLOB PRIMARY KEY,                 -- keyed hash of the three, 16 bytes
   home      INTEGER NOT NULL,                 -- 0 an operation, 1 a journal entry, 2 the old v1 service (claimed),
-                                              -- 3 the old v1 service (imported), 4 a remote engine (native order)
-  ref       INTEGER NOT NULL                  -- operations.transaction_id; journal.entry; 2 to 4: when, as a transaction_id
+                                              -- 3 the old v1 service (imported), 4 a remote engine (native order),
+                                              -- 5 nowhere: lost with the store that was restored from a backup
+  ref       INTEGER NOT NULL                  -- operations.transaction_id; journal.entry; 2 to 5: when, as a transaction_id
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE operations (
