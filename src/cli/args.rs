@@ -14,7 +14,7 @@ pub use export::{ExportArgs, ExportFormat, Period};
 pub use operations::{ConfirmOperation, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation};
 pub use readiness::ReadinessArgs;
 pub use reconcile::{ReconcileArgs, ReportFormat};
-pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
+pub use store::{StoreAdopt, StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -84,7 +84,7 @@ pub enum Command {
     Export(ExportArgs),
     /// Compare a provider's statement with the operations of its shop
     Reconcile(ReconcileArgs),
-    /// Check, rekey, back up or copy the store
+    /// Check, rekey, back up, adopt or copy the store
     #[command(subcommand)]
     Store(StoreCommand),
     /// Print the JSON Schema of a kind of rule file, for editors

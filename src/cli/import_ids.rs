@@ -21,7 +21,9 @@ use super::trail::{CommandTrail, outcome_of};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, MerchantId, OrderId};
 use crate::rules::RuleSet;
-use crate::store::{ActionRecord, OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
+use crate::store::{
+    ActionRecord, OpenError, OrderLookup, Reservations, Store, StoreAccess, StoreError, open_beside, open_store,
+};
 use crate::store_settings::StoreSettings;
 use crate::telemetry::Stopwatch;
 
@@ -110,7 +112,7 @@ fn parameters(args: &ImportIds, name: &str, lines: u64) -> Vec<(&'static str, Bo
 
 /// Opens the store, and creates it if it is missing: ids may be reserved before the first operation.
 fn open_or_make_store(rules: &StoreSettings) -> Result<Arc<dyn Store>, CliError> {
-    let beside = || open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default());
+    let beside = || open_beside(rules, StoreAccess::Change, Arc::new(SystemRandomness::default()), Arc::default());
     match beside() {
         Err(OpenError::Missing { .. }) => {
             // Closed at once, since a gateway may start while ids are reserved.

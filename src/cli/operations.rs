@@ -18,7 +18,7 @@ use crate::operations::{
     own_id, resolve_result, timeline,
 };
 use crate::rules::RuleSet;
-use crate::store::{ActionRecord, ResolutionId, Store, open_beside};
+use crate::store::{ActionRecord, ResolutionId, Store, StoreAccess, open_beside};
 
 /// Runs the command, on the store that the rules name.
 ///
@@ -35,7 +35,13 @@ pub fn run(args: &Operations, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
     let rules = load(&rules.rules, err)?;
     on_runtime(async {
         let settings = &rules.gateway.store;
-        let store = open_beside(settings, Arc::new(SystemRandomness::default()), Arc::default());
+        let access = match args {
+            Operations::List(_) | Operations::Show(_) => StoreAccess::Read,
+            Operations::Ask(_) | Operations::Resolve(_) | Operations::Confirm(_) | Operations::Acknowledge(_) => {
+                StoreAccess::Change
+            }
+        };
+        let store = open_beside(settings, access, Arc::new(SystemRandomness::default()), Arc::default());
         let store = store.map_err(CliError::failed)?;
         let command = OperationsCommand { store: &*store, rules: &rules, out, err };
         let outcome = match args {

@@ -11,7 +11,7 @@ use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::shadow::{
     Finding, MerchantReadiness, Minimums, Readiness, ReadinessRow, read_readiness, reported_merchants,
 };
-use crate::store::open_beside;
+use crate::store::{StoreAccess, open_beside};
 
 /// Writes the readiness report, from the counts in the store.
 ///
@@ -30,7 +30,8 @@ pub fn run(args: &ReadinessArgs, out: &mut dyn Write, err: &mut dyn Write) -> Ex
     }
     let report = on_runtime(async {
         let random = Arc::new(SystemRandomness::default());
-        let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(CliError::failed)?;
+        let store =
+            open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default()).map_err(CliError::failed)?;
         let read = read_readiness(&*store, &rules, &merchants, minimums, SystemClock.now()).await;
         store.close().await.map_err(CliError::failed)?;
         Ok(read?)

@@ -97,6 +97,7 @@ impl CopiedTable {
 
 /// The tables, in the order of copying.
 pub(super) const TABLES: &[CopiedTable] = &[
+    CopiedTable::new("backup_mark", "id"),
     CopiedTable::new("contexts", "id"),
     CopiedTable::new("operations", "transaction_id"),
     CopiedTable::new("entries", "transaction_id, posting, currency, account"),

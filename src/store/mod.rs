@@ -14,6 +14,7 @@
 //! rows, vault                           the columns, and their conversion to domain values; encryption
 //! answers                               how the callers of a batch are answered
 //! format                                recognizes stores of unreleased builds
+//! backup_mark                           the mark of a backup that was not adopted
 //! sqlite, postgres                      connections, batches, schema, and what is one database's alone
 //! ```
 //!
@@ -23,6 +24,7 @@
 mod answers;
 mod audit;
 mod backend;
+mod backup_mark;
 mod callback_id;
 mod callbacks;
 mod checks;
@@ -60,6 +62,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
+pub use backup_mark::BackupMark;
 pub use callback_id::{CallbackId, CallbackSubject};
 pub use checks::{CheckClass, CheckCount, CheckCounts};
 pub use complete::ResultSource;
@@ -77,7 +80,7 @@ pub use journal::{
 pub use list::{AttentionCounts, AttentionReason, LateRule, ListedOperation, OperationList, OperationQuery};
 pub use lookups::OrderLookups;
 pub use open::{open_beside, open_store, rewrap_keys};
-pub use opened::{Holds, OpenError, Opened};
+pub use opened::{Holds, OpenError, Opened, StoreAccess};
 pub use operations::Store;
 pub use outbox::{
     CallbackClaim, CallbackCursor, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OpenError, Opened, Rewrapped, Store, postgres, sqlite};
+use super::{OpenError, Opened, Rewrapped, Store, StoreAccess, postgres, sqlite};
 use crate::clock::{Clock, Random};
 use crate::store_settings::{StoreSettings, StoreUrl};
 use crate::telemetry::Metrics;
@@ -10,7 +10,7 @@ use crate::telemetry::Metrics;
 /// Opens the store that the rules configure, and creates or migrates it as needed.
 ///
 /// # Errors
-/// One line for the operator: what failed, on which path, and what to do.
+/// One line for the operator: what failed, on which path, and what to do. A backup that was not adopted is refused.
 pub fn open_store(
     rules: &StoreSettings,
     clock: Arc<dyn Clock>,
@@ -33,15 +33,16 @@ pub fn open_store(
 /// nothing, and leaves the gateway's leases and write-ahead log unchanged.
 ///
 /// # Errors
-/// As [`open_store`]; also when there is no store, or its schema is older.
+/// As [`open_store`]; also when there is no store, or its schema is older. A backup that was not adopted can be read.
 pub fn open_beside(
     rules: &StoreSettings,
+    access: StoreAccess,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<Arc<dyn Store>, OpenError> {
     match &rules.url {
-        StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open_beside(path, &rules.keys, random, metrics)?)),
-        StoreUrl::Postgres(url) => Ok(Arc::new(postgres::open_beside(url, &rules.keys, random, metrics)?)),
+        StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open_beside(path, &rules.keys, access, random, metrics)?)),
+        StoreUrl::Postgres(url) => Ok(Arc::new(postgres::open_beside(url, &rules.keys, access, random, metrics)?)),
     }
 }
 

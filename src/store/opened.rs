@@ -33,6 +33,17 @@ impl Holds {
     }
 }
 
+/// What a command opens a store for, beside gateways that may be serving it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreAccess {
+    /// To read it.
+    Read,
+    /// To change it as gateways do, which a backup that was not adopted refuses.
+    Change,
+    /// To adopt it: no gateway may be serving a SQLite store.
+    Adopt,
+}
+
 /// Why a store or the file of a secret cannot be opened: one line with the path and what to do. Contains no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -123,6 +134,17 @@ pub enum OpenError {
     Unfinished {
         /// The store.
         path: PathBuf,
+    },
+    /// The store is a backup that was not adopted.
+    #[error(
+        "{path}: is a backup, which knows orders until {known_until}: repeats of later ones would be made anew. Run \
+         paybridge store adopt first, with --ids FILE (the ids that merchants have used since), or with --accept-loss"
+    )]
+    Backup {
+        /// The store.
+        path: PathBuf,
+        /// The time until which it knows orders, in RFC 3339.
+        known_until: String,
     },
     /// The store was moved to another database.
     #[error("{path}: was moved to {to}: set store.url to it")]

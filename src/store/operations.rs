@@ -8,9 +8,9 @@ use super::rows::operation::NewRow;
 use super::rows::preparation;
 use super::sql::{Sql, Transaction as _, sql};
 use super::{
-    Audit, AuditProgress, AuditTrail, CheckCounts, CompletionOutcome, CreateOutcome, Exports, InsertOutcome, JobEnd,
-    Journal, NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs, Resolutions, ResultSource,
-    StoreFuture, create, lookups,
+    Audit, AuditProgress, AuditTrail, BackupMark, CheckCounts, CompletionOutcome, CreateOutcome, Exports,
+    InsertOutcome, JobEnd, Journal, NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs,
+    Resolutions, ResultSource, StoreFuture, create, lookups,
 };
 use crate::domain::{
     Amount, Currency, FingerprintKey, MerchantId, Outcome, Preparation, State, TransactionId, UnixMillis,
@@ -29,6 +29,7 @@ pub trait Store:
     + CheckCounts
     + AuditTrail
     + Exports
+    + BackupMark
     + Send
     + Sync
     + 'static

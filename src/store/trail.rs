@@ -194,6 +194,8 @@ impl ActionRecord {
     pub const RESEND_PENDING: &str = "callbacks.resend_pending";
     /// The kind of action that wraps the store's data keys with another key.
     pub const REKEY: &str = "store.rekey";
+    /// The kind of action that adopts a restored backup.
+    pub const ADOPT: &str = "store.adopt";
 
     /// The most bytes of a text other than the outcome, and of the value of a parameter.
     pub const MAX_TEXT: usize = 256;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Balance, Currency, MerchantId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
-use paybridge::store::open_beside;
+use paybridge::store::{StoreAccess, open_beside};
 use serde_json::{Value, json};
 
 use crate::support::bodies::with;
@@ -319,7 +319,9 @@ async fn settled(client: &Client, order: &Order, reply: &Value) -> String {
 /// Asserts that what the process left is in order, and the balance of the merchant.
 async fn assert_books(gateway: &Gateway, available: i64, held: i64) {
     let rules = rules::load(&gateway.rules_dir(), UnixMillis(0), None, LoadOptions::default()).unwrap();
-    let store = open_beside(&rules.gateway.store, Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+    let store =
+        open_beside(&rules.gateway.store, StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
+            .unwrap();
     let audit = store.audit(Arc::new(|_| {})).await.unwrap();
     assert!(audit.is_clean(), "{audit:?}");
     let balances = store.balances(&MerchantId::new("acme").unwrap()).await.unwrap();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Direction, MerchantId, OrderId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
-use paybridge::store::{OrderLookup, open_beside};
+use paybridge::store::{OrderLookup, StoreAccess, open_beside};
 use serde_json::{Value, json};
 
 use crate::crash::{Chance, seed};
@@ -141,7 +141,9 @@ async fn count(gateway: &Gateway, old: &Receiver, sent: &HashSet<String>) -> (us
     let reached: HashSet<String> =
         old.received().iter().map(|received| received.json()["external_id"].as_str().unwrap().to_owned()).collect();
     let rules = rules::load(&gateway.rules_dir(), UnixMillis(0), None, LoadOptions::default()).unwrap();
-    let store = open_beside(&rules.gateway.store, Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+    let store =
+        open_beside(&rules.gateway.store, StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
+            .unwrap();
     let audit = store.audit(Arc::new(|_| {})).await.unwrap();
     assert!(audit.is_clean(), "{audit:?}");
     let (acme, mut here) = (MerchantId::new("acme").unwrap(), 0);

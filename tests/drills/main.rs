@@ -10,3 +10,4 @@ mod crash;
 mod failover;
 mod homes;
 mod nodes;
+mod restore;

@@ -40,6 +40,7 @@ mod provider;
 mod refusals;
 mod reload;
 mod remote;
+mod store_adopt;
 mod store_backup;
 mod store_check;
 mod store_copy;

@@ -44,7 +44,7 @@ fn shelf(gateway: &Gateway) -> PathBuf {
 }
 
 /// Puts a copy where the store was, as an operator would.
-fn restore(gateway: &Gateway, copy: &Path) {
+pub fn restore(gateway: &Gateway, copy: &Path) {
     let data = gateway.root.path().join("data");
     std::fs::rename(&data, gateway.root.path().join("data-of-before")).unwrap();
     std::fs::create_dir(&data).unwrap();
@@ -91,6 +91,7 @@ async fn a_gateway_starts_on_a_backup_that_was_made_while_creates_ran() {
     gateway.kill();
     restore(&gateway, &copy);
     assert_eq!(gateway.store_check().status.code(), Some(0));
+    assert!(gateway.store_command("adopt").arg("--accept-loss").output().unwrap().status.success());
     gateway.restart();
     let client = gateway.client();
     let reported = std::mem::take(&mut *reported.lock().unwrap());

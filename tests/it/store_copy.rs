@@ -110,7 +110,7 @@ fn unmark(gateway: &Gateway) {
 }
 
 /// Names the database as the store.
-fn move_to(gateway: &mut Gateway, rules: &Rules, database: &Arc<Database>) {
+pub fn move_to(gateway: &mut Gateway, rules: &Rules, database: &Arc<Database>) {
     write_file(&gateway.root.path().join(STORE_URL), &database.url());
     rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
     gateway.database = Some(Arc::clone(database));

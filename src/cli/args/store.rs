@@ -16,6 +16,8 @@ pub enum StoreCommand {
     Rekey(StoreRekey),
     /// Copy a SQLite store to a file while a gateway uses it
     Backup(StoreBackup),
+    /// Put a restored backup to use, without orders of after it being made anew
+    Adopt(StoreAdopt),
     /// Copy a store from SQLite to PostgreSQL
     Copy(StoreCopy),
 }
@@ -25,6 +27,7 @@ Examples:
   paybridge store check
   paybridge store rekey
   paybridge store backup /backup/paybridge-2026-07-01.db
+  paybridge store adopt --ids since-the-backup.csv
   paybridge store copy --from sqlite:data/paybridge.db \\
       --to file:secrets/database.url";
 
@@ -105,14 +108,54 @@ exit code is 1.
 The copy contains the data keys, wrapped: keep store.keys too, in another place, or the copy cannot be opened.
 
 To restore: stop the gateway, move the store's file away together with its -wal and -shm files, put a copy of \
-FILE in its place, and start the gateway. Everything acknowledged after the backup is lost then: repeated \
-requests would create new operations.
+FILE in its place, run `paybridge store adopt`, and start the gateway. The copy is marked: until it is adopted, no \
+gateway serves it and no command changes it, since everything acknowledged after the backup is lost then, and \
+repeated requests would create new operations.
 
 Back up a PostgreSQL store with PostgreSQL's own tools: pg_dump, pg_basebackup.
 
 Examples:
   paybridge store backup /backup/paybridge-$(date +%F).db
   paybridge store backup --rules /etc/paybridge /backup/paybridge.db";
+
+/// `paybridge store adopt`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_ADOPT_EXAMPLES)]
+pub struct StoreAdopt {
+    /// The rules directory.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// The orders that merchants have created since the backup: CSV with the head `merchant,direction,order_id`; - for standard
+    /// input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "accept_loss")]
+    pub ids: Option<PathBuf>,
+    /// Accept that repeats of orders that were created after the backup are made anew
+    #[arg(long, conflicts_with = "ids")]
+    pub accept_loss: bool,
+}
+
+const STORE_ADOPT_EXAMPLES: &str = "\
+A backup knows no order that was created after it. Merchants repeat requests, so each of these orders would be made \
+a second time. Ask the merchants for the ids of the orders that they have created since (the refusal of \
+`paybridge serve` names the time), and pass them as CSV:
+
+  merchant,direction,order_id
+  acme,payin,order-1001
+  acme,payout,order-1002
+
+direction is payin or payout, order_id the id that the merchant chose (v1: external_id), as it was sent. Each id \
+that this store does not know gets the home lost, for ever: its creates are 409, its v1 status is 404, and it is \
+never forwarded to an old v1 service. Ids that have a home are skipped and counted. A line that is no order adopts \
+nothing. An interrupted run is run again.
+
+With --accept-loss no id is lost, and every repeat of an order of after the backup is made anew.
+
+It cannot be undone. For SQLite, no gateway may be running. For a PostgreSQL database that was restored with \
+PostgreSQL's own tools, which leave no mark, run it with --ids before the gateways are started.
+
+Examples:
+  paybridge store adopt --ids since-the-backup.csv
+  paybridge store adopt --accept-loss --rules /etc/paybridge";
 
 /// `paybridge store copy`.
 #[derive(Debug, Args)]

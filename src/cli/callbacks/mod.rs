@@ -14,7 +14,7 @@ use crate::callback::listing::{CallbackDetail, DEFAULT_STATES, Moment, Slice, pa
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{MerchantId, UnixMillis};
 use crate::rules::RuleSet;
-use crate::store::{CallbackId, CallbackQuery, Outbox, Store, open_beside};
+use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreAccess, open_beside};
 use crate::store_settings::StoreSettings;
 
 /// Runs the command, on the store that the rules name.
@@ -38,7 +38,8 @@ pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOu
         if let Callbacks::Sample(args) = args {
             return sample::run(&rules, args, out).await;
         }
-        let store = open(&rules.gateway.store)?;
+        let access = if matches!(args, Callbacks::Resend(_)) { StoreAccess::Change } else { StoreAccess::Read };
+        let store = open(&rules.gateway.store, access)?;
         let outcome = match args {
             Callbacks::List(args) => list(&*store, args, SystemClock.now(), out, err).await,
             Callbacks::Show(args) => show(&*store, &rules, args, SystemClock.now(), out).await,
@@ -62,8 +63,8 @@ const fn filtered_merchant(args: &Callbacks) -> Option<&MerchantId> {
     }
 }
 
-fn open(rules: &StoreSettings) -> Result<Arc<dyn Store>, CliError> {
-    open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)
+fn open(rules: &StoreSettings, access: StoreAccess) -> Result<Arc<dyn Store>, CliError> {
+    open_beside(rules, access, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)
 }
 
 async fn list(

@@ -17,7 +17,9 @@ use super::trail::{CommandTrail, outcome_of};
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::domain::wide;
 use crate::rules::{EngineRules, Mode, RuleSet};
-use crate::store::{ActionRecord, ExportKeys, ExportPage, ExportQuery, ExportTable, Store, StoreError, open_beside};
+use crate::store::{
+    ActionRecord, ExportKeys, ExportPage, ExportQuery, ExportTable, Store, StoreAccess, StoreError, open_beside,
+};
 use crate::wire::time::rfc3339;
 use columns::ExportColumn;
 
@@ -41,7 +43,8 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write, err: &mut dyn Write) -
     let mut file = args.output.as_deref().map(NewFile::create).transpose()?;
     let rows = on_runtime(async {
         let random = Arc::new(SystemRandomness::default());
-        let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(CliError::failed)?;
+        let store =
+            open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default()).map_err(CliError::failed)?;
         let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
         let target: &mut dyn Write = match &mut file {
             Some(file) => file.writer(),

@@ -18,7 +18,7 @@ use super::progress::Progress;
 use crate::clock::SystemRandomness;
 use crate::domain::{Direction, FailureCause, MerchantId, Operation, State, TransactionId};
 use crate::rules::{EngineRules, RuleSet, Shop, StatementKey, StatementRules};
-use crate::store::{ExportQuery, ExportTable, OrderName, Store, Stored, open_beside};
+use crate::store::{ExportQuery, ExportTable, OrderName, Store, StoreAccess, Stored, open_beside};
 use report::{Difference, DifferenceKind, DifferenceReport};
 use statement::{LineKey, Statement, StatementLine};
 
@@ -45,7 +45,8 @@ pub(super) fn run(args: &ReconcileArgs, out: &mut dyn Write, err: &mut dyn Write
     let mut report = DifferenceReport::start(args.format, out)?;
     on_runtime(async {
         let random = Arc::new(SystemRandomness::default());
-        let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(CliError::failed)?;
+        let store =
+            open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default()).map_err(CliError::failed)?;
         let mut comparison = Comparison::new(&*store, &rules, shop, reading, &mut report);
         let compared = comparison.run(args, lines, err).await;
         let closed = store.close().await.map_err(CliError::failed);

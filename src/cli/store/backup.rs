@@ -11,7 +11,7 @@ use super::check;
 use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::signals::stop_signals;
-use crate::clock::SystemRandomness;
+use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::rules::RuleSet;
 use crate::store::sqlite::backup::{self, BackupError};
 use crate::store::{Audit, AuditProgress};
@@ -42,7 +42,8 @@ pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn
         }
     };
     let watch = Stopwatch::start();
-    let begun = backup::begin(path, &rules.gateway.store.keys, to, Arc::new(SystemRandomness::default()));
+    let (now, random) = (SystemClock.now(), Arc::new(SystemRandomness::default()));
+    let begun = backup::begin(path, &rules.gateway.store.keys, to, now, random);
     let audit = on_runtime(copy_and_check(begun.map_err(CliError::failed)?, err))?;
     let (operations, many) = (audit.operations, plural(usize::try_from(audit.operations).unwrap_or(usize::MAX)));
     let (to, time) = (to.display(), span(watch.elapsed()));

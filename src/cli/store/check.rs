@@ -12,7 +12,7 @@ use crate::cli::progress::{Counters, Progress};
 use crate::clock::SystemRandomness;
 use crate::domain::wide;
 use crate::rules::RuleSet;
-use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};
+use crate::store::{Audit, AuditProgress, OpenError, Store, StoreAccess, StoreError, open_beside};
 
 /// Checks the store that the rules name. Writes one line of counts to `out`, and one for each problem.
 ///
@@ -20,7 +20,8 @@ use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_besi
 /// The store cannot be read, or there are problems.
 pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let random = Arc::new(SystemRandomness::default());
-    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| open_failed(&error))?;
+    let store = open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default())
+        .map_err(|error| open_failed(&error))?;
     let audit = on_runtime(async {
         let audit = audit(Arc::clone(&store), err).await;
         store.close().await.map_err(CliError::failed)?;

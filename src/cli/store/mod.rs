@@ -1,8 +1,10 @@
-//! `paybridge store`: checks, backs up and moves the store that the rules name.
+//! `paybridge store`: checks, backs up, adopts and moves the store that the rules name.
 
+mod adopt;
 mod backup;
 mod check;
 mod copy;
+mod lost_ids;
 mod rekey;
 
 use std::io::Write;
@@ -18,6 +20,7 @@ pub fn run(args: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> Exi
     match args {
         StoreCommand::Check(args) => check::run(&load(&args.rules.rules, err)?, out, err),
         StoreCommand::Backup(args) => backup::run(&load(&args.rules.rules, err)?, &args.file, out, err),
+        StoreCommand::Adopt(args) => adopt::run(&load(&args.rules.rules, err)?, args, out, err),
         StoreCommand::Copy(args) => copy::run(&load(&args.rules.rules, err)?, args, out, err),
         StoreCommand::Rekey(args) => rekey::run(&load(&args.rules.rules, err)?, out, err),
     }

@@ -7,7 +7,7 @@ use crate::cli::outcome::{CliError, ExitOutcome, on_runtime, plural};
 use crate::cli::trail::{CommandTrail, outcome_of};
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::rules::RuleSet;
-use crate::store::{ActionRecord, Rewrapped, open_beside, rewrap_keys};
+use crate::store::{ActionRecord, Rewrapped, StoreAccess, open_beside, rewrap_keys};
 
 /// Wraps the data keys of the store that the rules name with the first of `store.keys`, and prints one line. Leaves a
 /// row in the audit trail.
@@ -21,7 +21,7 @@ pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> 
 
 async fn rewrap(rules: &RuleSet, err: &mut dyn Write) -> Result<Rewrapped, CliError> {
     let (settings, random) = (&rules.gateway.store, || Arc::new(SystemRandomness::default()));
-    let store = open_beside(settings, random(), Arc::default()).map_err(CliError::failed)?;
+    let store = open_beside(settings, StoreAccess::Change, random(), Arc::default()).map_err(CliError::failed)?;
     let trail = CommandTrail { trail: &*store, rules_version: &rules.version, clock: &SystemClock };
     let action = trail.begin(trail.action(ActionRecord::REKEY, "data keys", Vec::new())).await?;
     let rewrapped = rewrap_keys(settings, random()).map_err(CliError::failed);

@@ -8,6 +8,12 @@ CREATE TABLE data_keys (
   wrapped bytea NOT NULL                      -- see store::vault
 );
 
+-- The time until which a copy of a backup knows orders: it is not served before it was adopted. Empty: no backup, or adopted.
+CREATE TABLE backup_mark (
+  id          integer PRIMARY KEY CHECK (id = 1),
+  known_until bigint NOT NULL
+);
+
 -- Until 0.1.0: the hash of this schema and of the recipe of fingerprints (see store::format).
 CREATE TABLE format (
   hash bytea NOT NULL

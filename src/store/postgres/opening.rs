@@ -12,7 +12,7 @@ use super::schema::{OpenMode, PreparedStore};
 use super::{PostgresStore, batch, claims, connect, schema};
 use crate::clock::{Clock, Random};
 use crate::store::rows::context::Contexts;
-use crate::store::{OpenError, Opened, Rewrapped};
+use crate::store::{OpenError, Opened, Rewrapped, StoreAccess};
 use crate::store_settings::{PostgresUrl, StoreKeys};
 use crate::telemetry::Metrics;
 
@@ -53,10 +53,11 @@ pub fn open(
 pub fn open_beside(
     url: &PostgresUrl,
     keys: &StoreKeys,
+    access: StoreAccess,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<PostgresStore, OpenError> {
-    Ok(open_as(url, keys, random, metrics, OpenMode::Beside)?.store)
+    Ok(open_as(url, keys, random, metrics, OpenMode::Beside(access))?.store)
 }
 
 /// Wraps the data keys of a store with the first of `keys`, in one transaction.

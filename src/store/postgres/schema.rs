@@ -9,12 +9,12 @@ use tokio_postgres::error::SqlState;
 use super::errors::PgError;
 use super::node::PgNode;
 use super::server;
-use super::transaction::get;
+use super::transaction::{Executor, PgTransaction, get};
 use crate::clock::Random;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::sql::CorruptRow;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped, format};
+use crate::store::{Holds, OpenError, Rewrapped, StoreAccess, backup_mark, format};
 use crate::store_settings::{PostgresUrl, StoreKeys};
 
 /// Each migrates a store from the version of its index to the next. Released ones never change.
@@ -36,7 +36,7 @@ pub(super) enum OpenMode {
     /// Created and migrated as needed.
     Serve,
     /// Required in the newest version: nothing is created.
-    Beside,
+    Beside(StoreAccess),
 }
 
 /// Why a store cannot be opened.
@@ -128,9 +128,12 @@ async fn prepare_in(
         OpenMode::Serve => {
             migrate(transaction, MIGRATIONS, &store, known_version(transaction, &store).await?).await?;
         }
-        OpenMode::Beside => require_newest(transaction, &store).await?,
+        OpenMode::Beside(_) => require_newest(transaction, &store).await?,
     }
     refuse_unfinished(transaction, &store).await?;
+    if let OpenMode::Serve | OpenMode::Beside(StoreAccess::Change) = mode {
+        refuse_backup(transaction, &store).await?;
+    }
     let holds = held(transaction).await?;
     let mut stored = stored_keys(transaction).await?;
     // Other nodes need the same key, so none is created here (contract section 2).
@@ -144,7 +147,7 @@ async fn prepare_in(
     })?;
     let misfit = |source| OpenFailure::Open(OpenError::Keys { path: store.clone(), source });
     if stored.is_empty() {
-        if holds.any() || mode == OpenMode::Beside {
+        if holds.any() || mode != OpenMode::Serve {
             return Err(misfit(VaultError::Incomplete));
         }
         stored = Vault::draw(&keys, &*random).map_err(misfit)?;
@@ -216,6 +219,11 @@ pub(super) async fn is_unfinished(transaction: &Transaction<'_>) -> Result<bool,
 async fn refuse_unfinished(transaction: &Transaction<'_>, store: &Path) -> Result<(), OpenFailure> {
     let unfinished = is_unfinished(transaction).await?;
     if unfinished { Err(OpenFailure::Open(OpenError::Unfinished { path: store.into() })) } else { Ok(()) }
+}
+
+async fn refuse_backup(transaction: &Transaction<'_>, store: &Path) -> Result<(), OpenFailure> {
+    let tx = PgTransaction { executor: Executor::Transaction(transaction), ahead: 0 };
+    backup_mark::refuse(backup_mark::known_until(&tx).await?, store).map_err(OpenFailure::Open)
 }
 
 /// Stores the data keys of a new store.

@@ -12,6 +12,12 @@ CREATE TABLE moved (
   target TEXT NOT NULL
 ) STRICT;
 
+-- The time until which a backup knows orders: it is not served before it was adopted. Empty: no backup, or adopted.
+CREATE TABLE backup_mark (
+  id          INTEGER PRIMARY KEY CHECK (id = 1),
+  known_until INTEGER NOT NULL
+) STRICT;
+
 -- Until 0.1.0: the hash of this schema and of the recipe of fingerprints (see store::format).
 CREATE TABLE format (
   hash BLOB NOT NULL

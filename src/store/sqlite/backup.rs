@@ -1,8 +1,8 @@
 //! Copies the store while it is served (contract section 12, `store backup`).
 //!
-//! It uses SQLite's online backup within one read transaction: the copy has the state of one moment, no commit restarts
-//! the backup, and no commit waits for it. `VACUUM INTO` has these properties too, but runs as one step of unknown
-//! length, without progress, cancellation or a limit on what is written at once.
+//! The copy is marked as a backup (contract section 15). SQLite's online backup runs within one read transaction: the copy has
+//! the state of one moment, no commit restarts the backup, and no commit waits for it. `VACUUM INTO` has these properties
+//! too, but runs as one step of unknown length, without progress, cancellation or a limit on what is written at once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,12 +13,15 @@ use std::sync::Arc;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags, ffi};
 
+use super::connection::{self, Checkpoint};
 use super::opening::connect_beside;
-use super::{audit, connection, failures, schema};
+use super::transaction::{SqliteTransaction, at_once};
+use super::{audit, failures, schema};
 use crate::clock::Random;
+use crate::domain::UnixMillis;
 use crate::store::secret_file::{directory_of, temporary_beside};
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, OpenError, StoreError};
+use crate::store::{Audit, AuditProgress, OpenError, StoreError, backup_mark};
 use crate::store_settings::StoreKeys;
 
 /// The pages that are copied at once: 8 MiB of a store's usual pages.
@@ -99,13 +102,21 @@ pub struct Begun {
     vault: Vault,
     copy: Temporary,
     to: PathBuf,
+    known_until: UnixMillis,
 }
 
-/// Begins to copy the store in `path` to `to`, which must not exist.
+/// Begins to copy the store in `path` to `to`, which must not exist. `now`: the copy will have all orders until then, and is
+/// marked with it.
 ///
 /// # Errors
 /// As [`open_beside`](super::open_beside); `to` exists, or cannot be created.
-pub fn begin(path: &Path, keys: &StoreKeys, to: &Path, random: Arc<dyn Random>) -> Result<Begun, BackupError> {
+pub fn begin(
+    path: &Path,
+    keys: &StoreKeys,
+    to: &Path,
+    now: UnixMillis,
+    random: Arc<dyn Random>,
+) -> Result<Begun, BackupError> {
     let (_, source) = connect_beside(path)?;
     let number = random.number();
     let vault = schema::unlock_existing(&source, path, keys, random)?;
@@ -113,7 +124,7 @@ pub fn begin(path: &Path, keys: &StoreKeys, to: &Path, random: Arc<dyn Random>) 
     let temporary = temporary_beside(to, number);
     let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary);
     let file = made.map_err(|error| OpenError::io(to, "create", error))?;
-    Ok(Begun { source, vault, copy: Temporary { path: temporary, file }, to: to.into() })
+    Ok(Begun { source, vault, copy: Temporary { path: temporary, file }, to: to.into(), known_until: now })
 }
 
 /// Refuses names that exist, and those of SQLite's auxiliary files: an old log would be applied to the copy.
@@ -153,7 +164,7 @@ impl Begun {
     /// # Errors
     /// The store cannot be read, the copy cannot be written, or the backup was cancelled.
     pub fn copy(self, progress: &dyn Fn(u64, u64), wanted: &dyn Fn() -> bool) -> Result<Copied, BackupError> {
-        let Self { source, vault, copy, to } = self;
+        let Self { source, vault, copy, to, known_until } = self;
         let failed = |source| BackupError::Copy { path: to.clone(), source };
         let unsynced = |error| OpenError::io(&to, "write", error);
         {
@@ -175,9 +186,11 @@ impl Begun {
                     StepResult::More if step % STEPS_A_SYNC == 0 => copy.file.sync_data().map_err(unsynced)?,
                     StepResult::More => {}
                     // Only this connection uses the copy, and the read transaction fixes the state of the store.
-                    _ => return Err(failed(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))),
+                    _ => return Err(failed(busy())),
                 }
             }
+            drop(backup);
+            mark(&target, known_until).map_err(failed)?;
         }
         copy.file.sync_all().map_err(unsynced)?;
         Ok(Copied { vault, copy, to })
@@ -188,12 +201,25 @@ fn pages(number: i32) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
+fn busy() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)
+}
+
+/// Marks the copy as a backup. It has a write-ahead log, as its store has, which is moved into the file.
+fn mark(target: &Connection, known_until: UnixMillis) -> rusqlite::Result<()> {
+    at_once(backup_mark::mark(&SqliteTransaction(target), known_until))?;
+    let log = connection::checkpoint(target, Checkpoint::Truncate)?;
+    if log.busy { Err(busy()) } else { Ok(()) }
+}
+
 /// The copy has a temporary name until it is on disk, so nothing has to be rolled back.
 fn open_target(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let target = Connection::open_with_flags(path, flags)?;
     target.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
     target.pragma_update(None, "synchronous", "OFF")?;
+    // Its write-ahead log needs no shared memory then, which not every disk for backups has.
+    target.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
     Ok(target)
 }
 

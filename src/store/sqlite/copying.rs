@@ -71,6 +71,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemRandomness;
     use crate::domain::Secret;
+    use crate::store::StoreAccess;
 
     #[test]
     fn a_source_is_locked_and_detects_changes() {
@@ -101,7 +102,7 @@ mod tests {
         let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
         let random = || Arc::new(SystemRandomness::default());
         let open = || super::super::open(&path, &keys, random(), Arc::default());
-        let beside = || super::super::open_beside(&path, &keys, random(), Arc::default());
+        let beside = || super::super::open_beside(&path, &keys, StoreAccess::Read, random(), Arc::default());
         let is_moved = |refused: &OpenError| matches!(refused, OpenError::Moved { to, .. } if to == "there");
         drop(open().unwrap());
         for _ in 0..2 {

@@ -17,7 +17,7 @@ use crate::clock::Random;
 use crate::store::rows::context::Contexts;
 use crate::store::secret_file::{directory_of, private_directory};
 use crate::store::vault::Vault;
-use crate::store::{OpenError, Opened, Rewrapped};
+use crate::store::{OpenError, Opened, Rewrapped, StoreAccess};
 use crate::store_settings::StoreKeys;
 use crate::telemetry::Metrics;
 
@@ -48,6 +48,7 @@ pub(super) fn open_source(
     let mut connection = source.connect(ConnectionRole::Writer).map_err(OpenError::sqlite(path))?;
     if schema::recognize(&connection, path)? > 0 {
         schema::refuse_moved(&connection, path)?;
+        schema::refuse_backup(&connection, path)?;
     }
     write_ahead(&connection, path)?;
     let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
@@ -58,7 +59,7 @@ pub(super) fn open_source(
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
     }
     let schema::PreparedFile { vault, holds, .. } = prepared;
-    let store = start(source, connection, vault, random, metrics, LogOwner::ThisProcess, Some(lock))?;
+    let store = start(source, connection, vault, random, metrics, Some(lock))?;
     Ok(Opened { store, holds })
 }
 
@@ -70,12 +71,18 @@ pub(super) fn open_source(
 pub fn open_beside(
     path: &Path,
     keys: &StoreKeys,
+    access: StoreAccess,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<SqliteStore, OpenError> {
     let (source, connection) = connect_beside(path)?;
+    let lock = match access {
+        StoreAccess::Read => None,
+        StoreAccess::Change => schema::refuse_backup(&connection, path).map(|()| None)?,
+        StoreAccess::Adopt => Some(lock(path)?),
+    };
     let vault = schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?;
-    start(source, connection, vault, random, metrics, LogOwner::AnotherProcess, None)
+    start(source, connection, vault, random, metrics, lock)
 }
 
 /// Wraps the data keys of a store with the first of `keys`, in one transaction.
@@ -123,9 +130,9 @@ fn start(
     vault: Vault,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
-    log: LogOwner,
     lock: Option<StoreLock>,
 ) -> Result<SqliteStore, OpenError> {
+    let log = if lock.is_some() { LogOwner::ThisProcess } else { LogOwner::AnotherProcess };
     let source = Arc::new(source);
     let path = source.path();
     let anchor = source.connect(ConnectionRole::Reader).map_err(OpenError::sqlite(path))?;

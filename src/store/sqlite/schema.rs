@@ -6,10 +6,11 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
+use super::transaction::{SqliteTransaction, at_once};
 use crate::clock::Random;
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped, format};
+use crate::store::{Holds, OpenError, Rewrapped, backup_mark, format};
 use crate::store_settings::StoreKeys;
 
 /// The application id of a Paybridge file (`PBrg`).
@@ -235,6 +236,15 @@ pub(super) fn refuse_moved(connection: &Connection, path: &Path) -> Result<(), O
         None => Ok(()),
         Some(to) => Err(OpenError::Moved { path: path.into(), to }),
     }
+}
+
+/// Refuses a backup that was not adopted.
+///
+/// # Errors
+/// The store has a mark, or the disk fails.
+pub(super) fn refuse_backup(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let known_until = at_once(backup_mark::known_until(&SqliteTransaction(connection)));
+    backup_mark::refuse(known_until.map_err(OpenError::sqlite(path))?, path)
 }
 
 /// Marks a store as copied, within a transaction; replaces an earlier mark.

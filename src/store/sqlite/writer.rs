@@ -73,7 +73,7 @@ fn closed() -> StoreError {
 /// The process that maintains the write-ahead log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LogOwner {
-    /// This process: it serves the store.
+    /// This process: it serves the store, or keeps others from serving it.
     ThisProcess,
     /// Another process may; it must never wait for this one.
     AnotherProcess,

@@ -6,7 +6,8 @@ use paybridge::clock::SystemRandomness;
 use paybridge::domain::{MerchantId, OrderId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
 use paybridge::store::{
-    CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, Resent, Store, TryOutcome, open_beside,
+    CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackTry, Resent, Store, StoreAccess, TryOutcome,
+    open_beside,
 };
 
 use crate::support::receiver::Received;
@@ -20,7 +21,10 @@ impl Book {
     #[track_caller]
     pub fn of(gateway: &Gateway) -> Self {
         let rules = rules::load(&gateway.rules_dir(), UnixMillis(0), None, LoadOptions::default()).unwrap();
-        Self(open_beside(&rules.gateway.store, Arc::new(SystemRandomness::default()), Arc::default()).unwrap())
+        Self(
+            open_beside(&rules.gateway.store, StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
+                .unwrap(),
+        )
     }
 
     /// Every callback of an order.

@@ -15,7 +15,7 @@ use crate::support::receiver::{Play, Receiver};
 use crate::support::{Gateway, Rules};
 
 /// An old service that answers everything with what came: the method and target.
-fn old_service() -> Receiver {
+pub fn old_service() -> Receiver {
     Receiver::start(|received, _| {
         let body = json!({ "legacy": format!("{} {}", received.method, received.target) }).to_string();
         answer(200, "Content-Type: application/json\r\n", &body)
@@ -41,7 +41,7 @@ pub fn rules(old: &Receiver, legacy: &str, v1: &str) -> Rules {
 
 /// Imports ids of acme, with further arguments.
 #[track_caller]
-fn import(gateway: &Gateway, kind: &str, ids: &str, more: &[&str]) {
+pub fn import(gateway: &Gateway, kind: &str, ids: &str, more: &[&str]) {
     let file = gateway.root.path().join("ids.txt");
     std::fs::write(&file, ids).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_paybridge"))
@@ -57,7 +57,7 @@ fn import(gateway: &Gateway, kind: &str, ids: &str, more: &[&str]) {
 
 /// How many operations are stored.
 #[track_caller]
-fn operations(gateway: &Gateway) -> usize {
+pub fn operations(gateway: &Gateway) -> usize {
     let out = String::from_utf8(gateway.store_check().stdout).unwrap();
     let count = out.strip_prefix("checked ").and_then(|rest| rest.split(' ').next()).map(str::parse);
     count.unwrap_or_else(|| panic!("{out}")).unwrap_or_else(|_| panic!("{out}"))

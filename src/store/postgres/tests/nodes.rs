@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::*;
 use crate::clock::testing::until;
 use crate::store::conformance::{audited, created, deposit, merchant, withdrawal};
-use crate::store::{CreateOutcome, OrderLookup};
+use crate::store::{CreateOutcome, OrderLookup, StoreAccess};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_that_start_at_once_make_one_store() {
@@ -71,7 +71,7 @@ fn a_store_of_another_unreleased_build_is_refused_untouched() {
         let random = || Arc::new(SystemRandomness::default());
         for refused in [
             place.open_with(&key(1)).unwrap_err(),
-            open_beside(&place.url(), &key(1), random(), Arc::default()).unwrap_err(),
+            open_beside(&place.url(), &key(1), StoreAccess::Read, random(), Arc::default()).unwrap_err(),
             rewrap_keys(&place.url(), &key(1), random()).unwrap_err(),
         ] {
             assert!(matches!(refused, OpenError::OtherBuild { .. }), "{change}: {refused}");
@@ -84,11 +84,13 @@ fn a_store_of_another_unreleased_build_is_refused_untouched() {
 fn a_tool_makes_no_store() {
     let Some(place) = Place::new() else { return };
     let refused =
-        open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default()), Arc::default()).unwrap_err();
+        open_beside(&place.url(), &key(1), StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
+            .unwrap_err();
     assert!(matches!(refused, OpenError::Missing { .. }), "{refused}");
     assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
     drop(place.open_node());
-    open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+    open_beside(&place.url(), &key(1), StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
+        .unwrap();
 }
 
 /// Creates a user that may read and write the existing tables, and create none.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::server::{humble_user, server};
 use super::*;
 use crate::clock::testing::eventually;
+use crate::store::StoreAccess;
 use crate::store::conformance::{audited, created, deposit, withdrawal};
 
 fn node_at(url: &str) -> Result<PostgresStore, OpenError> {
@@ -30,7 +31,10 @@ fn a_database_that_cannot_hold_every_text_is_refused() {
         let served = node_at(&other).map(drop).unwrap_err().to_string();
         let parsed = PostgresUrl::parse(&other, |path| path.into()).unwrap();
         let (keys, random) = (key(1), Arc::new(SystemRandomness::default()));
-        let beside = open_beside(&parsed, &keys, random.clone(), Arc::default()).map(drop).unwrap_err().to_string();
+        let beside = open_beside(&parsed, &keys, StoreAccess::Read, random.clone(), Arc::default())
+            .map(drop)
+            .unwrap_err()
+            .to_string();
         let rewrapped = rewrap_keys(&parsed, &keys, random).map(drop).unwrap_err().to_string();
         for refused in [served, beside, rewrapped] {
             assert!(refused.contains(&format!("the database's encoding is {encoding}")), "{refused}");

@@ -4,8 +4,8 @@ use std::io::{Seek as _, SeekFrom, Write as _};
 use super::*;
 use crate::clock::SystemRandomness;
 use crate::domain::Secret;
-use crate::store::Store as _;
-use crate::store::conformance::{created, deposit};
+use crate::store::conformance::{NOW, created, deposit};
+use crate::store::{BackupMark as _, Store as _, StoreAccess};
 
 struct Place(tempfile::TempDir);
 
@@ -32,7 +32,7 @@ impl Place {
     }
 
     fn begun(&self) -> Begun {
-        begin(&self.store(), &keys(), &self.to(), Arc::new(SystemRandomness::default())).unwrap()
+        begin(&self.store(), &keys(), &self.to(), NOW, Arc::new(SystemRandomness::default())).unwrap()
     }
 
     fn copies(&self) -> Vec<PathBuf> {
@@ -68,6 +68,35 @@ async fn the_copy_has_the_state_of_one_moment_and_delays_nothing() {
     assert_eq!(probes(&place.to()), before);
     assert_eq!(probes(&place.store()), before + commits.get());
     assert!(commits.get() > 0);
+}
+
+#[tokio::test]
+async fn a_copy_is_marked_and_a_copy_of_it_with_the_same_mark() {
+    let place = Place::new().await;
+    let random = || Arc::new(SystemRandomness::default());
+    let make = |from: &Path, to: &Path, now| {
+        let begun = begin(from, &keys(), to, now, random()).unwrap();
+        let copied = begun.copy(&|_, _| (), &|| true).unwrap();
+        assert!(copied.check(&|_| (), &|| true).unwrap().publish().unwrap().is_clean());
+    };
+    let again = place.0.path().join("copies/again.db");
+    make(&place.store(), &place.to(), NOW);
+    make(&place.to(), &again, UnixMillis(NOW.0 + 1));
+    for copy in [&place.to(), &again] {
+        let open = || super::super::open(copy, &keys(), random(), Arc::default());
+        let beside = |access| super::super::open_beside(copy, &keys(), access, random(), Arc::default());
+        let is_backup = |refused: &OpenError| matches!(refused, OpenError::Backup { known_until, .. } if known_until == "2026-09-21T14:13:20.000Z");
+        assert!(is_backup(&open().unwrap_err()) && is_backup(&beside(StoreAccess::Change).unwrap_err()));
+        let reading = beside(StoreAccess::Read).unwrap();
+        assert_eq!(reading.known_until().await.unwrap(), Some(NOW));
+        let adopting = beside(StoreAccess::Adopt).unwrap();
+        assert!(matches!(beside(StoreAccess::Adopt), Err(OpenError::Served { .. })));
+        adopting.adopt().await.unwrap();
+        assert_eq!(reading.known_until().await.unwrap(), None);
+        adopting.close().await.unwrap();
+        assert_eq!(beside(StoreAccess::Change).unwrap().known_until().await.unwrap(), None);
+        assert!(matches!(open().map(|opened| opened.holds.operations), Ok(true)));
+    }
 }
 
 #[tokio::test]

@@ -4,15 +4,21 @@ use rusqlite::config::DbConfig;
 
 use super::*;
 use crate::domain::ShopCode;
-use crate::store::Reservations;
 use crate::store::conformance::audited;
+use crate::store::{Reservations, StoreAccess};
 
 fn made_keys(place: &Place) -> StoreKeys {
     StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() }
 }
 
 fn beside(place: &Place) -> Result<SqliteStore, OpenError> {
-    open_beside(&place.path(), &made_keys(place), Arc::new(SystemRandomness::default()), Arc::default())
+    open_beside(
+        &place.path(),
+        &made_keys(place),
+        StoreAccess::Read,
+        Arc::new(SystemRandomness::default()),
+        Arc::default(),
+    )
 }
 
 #[tokio::test]

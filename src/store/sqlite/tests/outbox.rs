@@ -13,7 +13,7 @@ use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE};
 use crate::store::tasks::OVERLONG;
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
-    CallbackTarget, CallbackTry, Outbox, Resent, ResultSource, TryOutcome,
+    CallbackTarget, CallbackTry, Outbox, Resent, ResultSource, StoreAccess, TryOutcome,
 };
 
 fn at(offset: i64) -> UnixMillis {
@@ -82,7 +82,9 @@ async fn only_a_serving_process_ends_leases() {
     let jobs = claimed(&store, 0, 100).await;
     store.postpone_callback(jobs[1].lease(), at(70)).await.unwrap();
 
-    let tool = open_beside(&place.path(), &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+    let tool =
+        open_beside(&place.path(), &keys, StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
+            .unwrap();
     assert!(claimed(&tool, 50, 200).await.is_empty(), "the gateway is at it");
     assert_eq!(tool.resend_callback(jobs[0].id, at(50)).await.unwrap(), Resent::UnderWay);
     assert_eq!(tool.resend_callback(jobs[1].id, at(50)).await.unwrap(), Resent::Queued);

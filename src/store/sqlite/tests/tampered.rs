@@ -1,9 +1,9 @@
 //! Audits of damaged files.
 
 use super::*;
-use crate::store::AuditProgress;
 use crate::store::conformance::audited;
 use crate::store::conformance::damage::{DAMAGES, assert_found, fill, sql_of};
+use crate::store::{AuditProgress, StoreAccess};
 
 /// What is damaged in SQLite alone: balances are rows.
 const BALANCES: [(&str, &str); 2] = [
@@ -32,7 +32,9 @@ async fn an_audit_finds_every_kind_of_tampering() {
         let place = copied(&filled);
         let keys = StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() };
         // A process that serves would end the leases.
-        let store = open_beside(&place.path(), &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+        let store =
+            open_beside(&place.path(), &keys, StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
+                .unwrap();
         let connection = rusqlite::Connection::open(place.path()).unwrap();
         connection.pragma_update(None, "foreign_keys", false).unwrap();
         connection.pragma_update(None, "ignore_check_constraints", true).unwrap();
