@@ -10,6 +10,7 @@ mod reloads;
 
 use std::io;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ pub struct Start<'a> {
 }
 
 /// How a process that served has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// Every request in flight was replied to.
     Drained,
@@ -67,6 +68,8 @@ pub enum Ended {
     Cut,
     /// A second signal arrived before the drain was over.
     AtOnce,
+    /// A newer release has locked this one out of the store; states so.
+    LockedOut(String),
 }
 
 /// Why a process does not start: one line, or all problems of the rules.
@@ -226,28 +229,49 @@ impl Process {
         Ok(Self { deps, rules, control, checks, listener, admin, tasks, workers, stop_workers })
     }
 
-    /// Serves until a signal, then drains (contract section 1).
+    /// Serves until a signal, or until this release is locked out of the store, then drains (contract sections 1 and 15).
     async fn serve(mut self, mut signals: Signals, manager: ServiceManager) -> Ended {
         let manager = Arc::new(manager);
         let control = Arc::clone(&self.control);
         manager.ready(|| control.status()).await;
         self.keep_alive(Arc::clone(&manager));
-        while let Received::Reload = signals.next().await {
-            manager.reloading(|| control.status()).await;
-            self.control.reload(ReloadCause::Signal).await;
-            manager.ready(|| control.status()).await;
+        let mut locked_out = pin!(control.locked_out());
+        let locked_out = loop {
+            tokio::select! {
+                received = signals.next() => match received {
+                    Received::Reload => {
+                        manager.reloading(|| control.status()).await;
+                        self.control.reload(ReloadCause::Signal).await;
+                        manager.ready(|| control.status()).await;
+                    }
+                    Received::End => break None,
+                },
+                reason = &mut locked_out => break Some(reason),
+            }
+        };
+        if let Some(reason) = &locked_out {
+            tracing::error!(reason, "this gateway leaves the store");
+            self.leave_store(reason);
         }
         tracing::info!("draining; a second signal ends the process at once");
         self.control.start_draining();
         self.listener.disconnect_clients();
         manager.stopping(|| control.status()).await;
-        tokio::select! {
+        let ended = tokio::select! {
             ended = self.drain() => ended,
             () = signals.next_ending() => {
                 tracing::warn!("received a second signal; exiting at once");
                 Ended::AtOnce
             }
-        }
+        };
+        locked_out.map_or(ended, Ended::LockedOut)
+    }
+
+    /// Refuses all further requests that need the store.
+    fn leave_store(&mut self, reason: &str) {
+        self.control.set_locked_out(reason);
+        let store = Arc::clone(&self.deps.store);
+        self.tasks.spawn(async move { drop(store.close().await) });
     }
 
     /// Starts sending signs of life to the service manager, until the end of the drain.

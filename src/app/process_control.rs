@@ -1,7 +1,7 @@
 //! Controls the running process for operators: checks readiness, reads and reloads the rules, sends a sample callback.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -21,11 +21,14 @@ use crate::http::listener::ConnectionSlots;
 use crate::operations::Overdue;
 use crate::rules::{FileWatch, LiveRules, Merchant, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
-use crate::store::{AttentionCounts, Store, StoreError};
+use crate::store::{AttentionCounts, FORMAT, Store, StoreError, locked_out};
 use crate::telemetry::{History, HistorySnapshot, POINT_INTERVAL, RefusedRequests};
 
 /// How long the result of a probe is reused.
 const PROBE_MAX_AGE: Duration = Duration::from_secs(1);
+
+/// How often the oldest format of the store is read.
+const FORMAT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The interval of the certificate's expiry check, and of retries of the check for incomplete lists of old ids.
 const CHECK_INTERVAL: Duration = Duration::from_mins(1);
@@ -41,6 +44,8 @@ pub struct ProcessControl {
     /// The connection slots of the public listener.
     slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
+    /// Why this release cannot serve the store any more.
+    locked_out: OnceLock<String>,
     probed: Arc<Mutex<Option<Probed>>>,
     /// Why the store could not commit at the last proof of life; `None`: it could.
     store_problem: ArcSwapOption<String>,
@@ -73,6 +78,7 @@ impl ProcessControl {
             refused,
             slots,
             draining: AtomicBool::new(false),
+            locked_out: OnceLock::new(),
             probed: Arc::default(),
             store_problem: ArcSwapOption::empty(),
             incomplete_ids: Arc::default(),
@@ -83,6 +89,24 @@ impl ProcessControl {
     /// Makes `/readyz` answer 503 from now on.
     pub fn start_draining(&self) {
         self.draining.store(true, Ordering::Release);
+    }
+
+    /// Completes when a newer release has locked this one out of the store; returns why it cannot serve it.
+    pub async fn locked_out(&self) -> String {
+        loop {
+            tokio::time::sleep(FORMAT_INTERVAL).await;
+            match self.deps.store.oldest_format().await {
+                Ok(oldest) if oldest > FORMAT => return locked_out(oldest),
+                Ok(_) => {}
+                // A store that cannot be read is not written either.
+                Err(error) => tracing::debug!(%error, "the format of the store cannot be read"),
+            }
+        }
+    }
+
+    /// Makes `/readyz` answer 503 with this reason from now on.
+    pub fn set_locked_out(&self, reason: &str) {
+        let _ = self.locked_out.set(reason.to_owned());
     }
 
     /// Reloads the rules, off the runtime's thread, and returns the result.
@@ -157,6 +181,9 @@ impl ProcessControl {
     }
 
     async fn check_ready(&self) -> Result<(), String> {
+        if let Some(reason) = self.locked_out.get() {
+            return Err(reason.clone());
+        }
         if self.draining.load(Ordering::Acquire) {
             return Err("draining".to_owned());
         }

@@ -46,6 +46,7 @@ pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
             "ended at once by a second signal; requests in flight were cut off, and everything acknowledged is \
              stored",
         )),
+        Ok(Ended::LockedOut(reason)) => Err(CliError::failed(reason)),
         Err(StartError::Rules(problems)) => Err(wrong_rules(directory, &problems, err)),
         Err(error) => Err(CliError::failed(error)),
     }

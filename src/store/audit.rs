@@ -127,21 +127,40 @@ impl AuditFindings {
         }
     }
 
-    /// Compares the parts of the schema with those of this release.
-    pub(super) fn structure(&mut self, made: impl IntoIterator<Item = (String, String)>, mut found: SchemaParts) {
+    /// Compares the parts of the schema with those of this release. `newer`: a newer release may have added to them.
+    pub(super) fn structure(
+        &mut self,
+        made: impl IntoIterator<Item = (String, String)>,
+        mut found: SchemaParts,
+        newer: bool,
+    ) {
         for (name, made) in made {
             match found.remove(&name) {
                 None => self.found.problem(format!("the schema: {name} is missing")),
-                Some(found) if found != made => {
+                Some(found) if found != made && !(newer && is_extended(&made, &found)) => {
                     self.found.problem(format!("the schema: {name} differs from this release"));
                 }
                 Some(_) => {}
             }
         }
-        for name in found.into_keys() {
+        for name in found.into_keys().filter(|_| !newer) {
             self.found.problem(format!("the schema: {name} is unknown to this release"));
         }
     }
+}
+
+/// Reports whether a definition is another one with more columns in one place: SQLite puts a comma before one, and
+/// PostgreSQL's columns end with a semicolon.
+fn is_extended(made: &str, found: &str) -> bool {
+    let same = |pair: &(u8, u8)| pair.0 == pair.1;
+    let before = made.bytes().zip(found.bytes()).take_while(same).count();
+    let after = made.bytes().rev().zip(found.bytes().rev()).take_while(same).count();
+    let mut places = made.len().saturating_sub(after)..=before;
+    made.len() < found.len()
+        && places.any(|place| {
+            let (kept, rest) = (made.get(..place), found.get(place..));
+            kept.is_some_and(|kept| kept.ends_with(';')) || rest.is_some_and(|rest| rest.starts_with(','))
+        })
 }
 
 /// The definitions of the parts of a schema, by type and name.
@@ -151,5 +170,25 @@ pub(super) type SchemaParts = std::collections::BTreeMap<String, String>;
 fn message_of(error: StoreError) -> String {
     match error {
         StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_extended;
+
+    #[test]
+    fn an_addition_is_recognized() {
+        let made = "CREATETABLEa(bINTEGER,cTEXT,CHECK(b>0))STRICT";
+        assert!(is_extended(made, "CREATETABLEa(bINTEGER,cTEXT,dTEXT,CHECK(b>0))STRICT"));
+        assert!(is_extended(made, "CREATETABLEa(bINTEGER,cTEXT,CTEXT,CHECK(b>0))STRICT"));
+        assert!(is_extended("CREATETABLEa(b)STRICT", "CREATETABLEa(b,cTEXT)STRICT"));
+        assert!(is_extended("b integer;c text;", "b integer;c text;d text;"));
+        assert!(!is_extended("b integer;c text;", "b integer;c text not null;"));
+        for other in
+            [made, "CREATETABLEa(bINTEGER,CHECK(b>0))STRICT", "CREATETABLEa(bINTEGER,cBLOB,dTEXT,CHECK(b>0))STRICT"]
+        {
+            assert!(!is_extended(made, other), "{other}");
+        }
     }
 }

@@ -87,6 +87,15 @@ pub(super) trait Backend: Send + Sync + 'static {
         progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
     ) -> impl Future<Output = Result<Audit, StoreError>> + Send;
 
+    /// Returns the oldest format whose releases can serve the store, if the backend knows that this release is locked out.
+    fn locked_out(&self) -> Option<u32>;
+
+    /// Reports whether an older release uses the store: see [`Upgrade::is_used_by_older`](super::Upgrade::is_used_by_older).
+    fn is_used_by_older(&self) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Narrows the store: see [`Upgrade::narrow`](super::Upgrade::narrow).
+    fn narrow(&self) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
     /// Finishes the accepted work, then closes.
     fn finish(&self) -> impl Future<Output = ()> + Send;
 }

@@ -5,7 +5,7 @@
 //! create, complete, homes, usage,       each transaction and read, with its statements, written once for both databases
 //! callbacks, outbox, journal, tasks,
 //! lookups, pages, export, checks,
-//! trail, audit
+//! trail, audit, upgrade
 //! sql                                   what the SQL of both has in common: a text, its parameters, the columns of a row
 //! transaction                           the few statements that each database has its own
 //! operations, jobs                      the trait Store, and the queue of providers' jobs; each trait is implemented once, for
@@ -13,7 +13,7 @@
 //! backend                               what a database implements
 //! rows, vault                           the columns, and their conversion to domain values; encryption
 //! answers                               how the callers of a batch are answered
-//! format                                recognizes stores of unreleased builds
+//! format                                the formats of stores: which releases serve which
 //! backup_mark                           the mark of a backup that was not adopted
 //! sqlite, postgres                      connections, batches, schema, and what is one database's alone
 //! ```
@@ -54,6 +54,7 @@ pub mod sqlite;
 mod tasks;
 mod trail;
 mod transaction;
+mod upgrade;
 mod usage;
 pub mod vault;
 
@@ -71,6 +72,7 @@ pub use create::OpeningBalances;
 pub use export::{
     ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, ExportedOperation, Exports, OrderName,
 };
+pub use format::{FORMAT, StoreFormat, locked_out};
 pub use homes::{FoundHome, HomeClaim, OrderHome, OrderHomes};
 pub use jobs::{AskOutcome, Claim, JobEnd, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
 pub use journal::{
@@ -79,7 +81,7 @@ pub use journal::{
 };
 pub use list::{AttentionCounts, AttentionReason, LateRule, ListedOperation, OperationList, OperationQuery};
 pub use lookups::OrderLookups;
-pub use open::{open_beside, open_store, rewrap_keys};
+pub use open::{open_beside, open_store, read_format, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened, StoreAccess};
 pub use operations::Store;
 pub use outbox::{
@@ -95,6 +97,7 @@ pub use rows::task::TaskKind;
 pub use secret_file::secret_file;
 pub use tasks::{Misdated, MisdatedWaits};
 pub use trail::{ActionEnd, ActionId, ActionQuery, ActionRecord, AuditTrail, BeginOutcome, IdempotencyKey, NewAction};
+pub use upgrade::{UNTOUCHED, Upgrade, UpgradeWait, finish_upgrade};
 pub use vault::Rewrapped;
 pub use vault::VaultError;
 

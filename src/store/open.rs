@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{OpenError, Opened, Rewrapped, Store, StoreAccess, postgres, sqlite};
+use super::{OpenError, Opened, Rewrapped, Store, StoreAccess, StoreFormat, postgres, sqlite};
 use crate::clock::{Clock, Random};
 use crate::store_settings::{StoreSettings, StoreUrl};
 use crate::telemetry::Metrics;
 
-/// Opens the store that the rules configure, and creates or migrates it as needed.
+/// Opens the store that the rules configure, and creates or upgrades it as needed.
 ///
 /// # Errors
 /// One line for the operator: what failed, on which path, and what to do. A backup that was not adopted is refused.
@@ -29,11 +29,11 @@ pub fn open_store(
     }
 }
 
-/// Opens the store that the rules configure for a tool, while a gateway may be serving it. Creates and migrates
+/// Opens the store that the rules configure for a tool, while a gateway may be serving it. Creates and upgrades
 /// nothing, and leaves the gateway's leases and write-ahead log unchanged.
 ///
 /// # Errors
-/// As [`open_store`]; also when there is no store, or its schema is older. A backup that was not adopted can be read.
+/// As [`open_store`]; also when there is no store, or its format is older. A backup that was not adopted can be read.
 pub fn open_beside(
     rules: &StoreSettings,
     access: StoreAccess,
@@ -55,5 +55,16 @@ pub fn rewrap_keys(rules: &StoreSettings, random: Arc<dyn Random>) -> Result<Rew
     match &rules.url {
         StoreUrl::Sqlite(path) => sqlite::rewrap_keys(path, &rules.keys, &random),
         StoreUrl::Postgres(url) => postgres::rewrap_keys(url, &rules.keys, random),
+    }
+}
+
+/// Reads the formats that the configured store names, whether or not this release can serve it. Changes nothing.
+///
+/// # Errors
+/// There is no store, an unreleased build made it, or it cannot be read.
+pub fn read_format(rules: &StoreSettings, random: &Arc<dyn Random>) -> Result<StoreFormat, OpenError> {
+    match &rules.url {
+        StoreUrl::Sqlite(path) => sqlite::read_format(path),
+        StoreUrl::Postgres(url) => postgres::read_format(url, random),
     }
 }

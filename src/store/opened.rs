@@ -92,29 +92,68 @@ pub enum OpenError {
         /// Why not.
         source: VaultError,
     },
-    /// The store was written by a newer release.
-    #[error("{path}: has schema version {found}, but this release supports at most {known}: start the newer release")]
-    Newer {
-        /// The store.
-        path: PathBuf,
-        /// Its version.
-        found: i64,
-        /// The newest version that this release knows.
-        known: i64,
-    },
-    /// The store was written by an older release, and must not be migrated here.
+    /// A newer release has finished its upgrade of the store.
     #[error(
-        "{path}: has schema version {found}, but this release needs {known}: start this release's gateway once to migrate it"
+        "{path}: has format {format} and can be served by releases from format {readable_from} on, but this release has format \
+         {own}: start a newer release"
     )]
-    Older {
+    LockedOut {
         /// The store.
         path: PathBuf,
-        /// Its version.
-        found: i64,
-        /// The version that this release needs.
-        known: i64,
+        /// Its format.
+        format: u32,
+        /// The oldest format whose releases can serve it.
+        readable_from: u32,
+        /// The format of this release.
+        own: u32,
     },
-    /// Another build made the store before the first release: see [`format`](super::format).
+    /// The store was last served by a release older than the one before this one.
+    #[error(
+        "{path}: has format {format}, but this release has format {own} and upgrades only stores of the format before: start \
+         the releases in between first"
+    )]
+    TooOld {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+        /// The format of this release.
+        own: u32,
+    },
+    /// The store has to be upgraded first, which a tool does not do.
+    #[error(
+        "{path}: has format {format}, but this release needs {own}: start this release's gateway once to upgrade the store"
+    )]
+    NotUpgraded {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+        /// The format of this release.
+        own: u32,
+    },
+    /// The upgrade to the store's format is not finished.
+    #[error(
+        "{path}: its upgrade to format {format} is not finished: run paybridge store finish-upgrade of a release of format \
+         {format} first"
+    )]
+    UpgradeUnfinished {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
+    /// A newer release has added to the store, so that a copy made by this one would be incomplete.
+    #[error("{path}: has format {format}, but this release copies stores of format {own} only: use the newer release")]
+    NotCopied {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+        /// The format of this release.
+        own: u32,
+    },
+    /// An unreleased build made the store: see [`format`](super::format).
     #[error(
         "{path}: was made by an unreleased build of Paybridge, with another schema or other fingerprints: use the build that \
          made it, or start with a new store"

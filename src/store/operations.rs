@@ -10,7 +10,7 @@ use super::sql::{Sql, Transaction as _, sql};
 use super::{
     Audit, AuditProgress, AuditTrail, BackupMark, CheckCounts, CompletionOutcome, CreateOutcome, Exports,
     InsertOutcome, JobEnd, Journal, NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs,
-    Resolutions, ResultSource, StoreFuture, create, lookups,
+    Resolutions, ResultSource, StoreFuture, Upgrade, create, lookups,
 };
 use crate::domain::{
     Amount, Currency, FingerprintKey, MerchantId, Outcome, Preparation, State, TransactionId, UnixMillis,
@@ -30,6 +30,7 @@ pub trait Store:
     + AuditTrail
     + Exports
     + BackupMark
+    + Upgrade
     + Send
     + Sync
     + 'static

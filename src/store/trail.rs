@@ -196,6 +196,8 @@ impl ActionRecord {
     pub const REKEY: &str = "store.rekey";
     /// The kind of action that adopts a restored backup.
     pub const ADOPT: &str = "store.adopt";
+    /// The kind of action that finishes the upgrade of the store.
+    pub const FINISH_UPGRADE: &str = "store.finish_upgrade";
 
     /// The most bytes of a text other than the outcome, and of the value of a parameter.
     pub const MAX_TEXT: usize = 256;

@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A directory with rules, store, keys and certificates, and the process that serves it.
 pub struct Gateway {
+    /// The release that runs.
+    pub program: PathBuf,
     /// Holds `rules/`, `data/`, `secrets/` and `certs/`.
     pub root: TempDir,
     /// The TLS listener.
@@ -106,6 +108,7 @@ impl Gateway {
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let log = Arc::default();
         Self {
+            program: env!("CARGO_BIN_EXE_paybridge").into(),
             root,
             public: address(public),
             admin: address(admin),
@@ -124,12 +127,11 @@ impl Gateway {
 
     /// What starts the process.
     pub fn command(&self) -> Command {
-        let program = env!("CARGO_BIN_EXE_paybridge");
         let mut command = match self.open_files {
-            None => Command::new(program),
+            None => Command::new(&self.program),
             Some(count) => {
                 let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("ulimit -n {count}; exec \"$0\" \"$@\""), program]);
+                shell.args(["-c", &format!("ulimit -n {count}; exec \"$0\" \"$@\"")]).arg(&self.program);
                 shell
             }
         };
@@ -147,7 +149,7 @@ impl Gateway {
 
     /// What starts `paybridge store` with one of its commands, on the same rules.
     pub fn store_command(&self, command: &str) -> Command {
-        let mut started = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+        let mut started = Command::new(&self.program);
         started.args(["store", command, "--rules"]).arg(self.rules_dir()).current_dir(self.root.path());
         started.env_remove("PAYBRIDGE_RULES").stdin(Stdio::null());
         started
@@ -368,6 +370,11 @@ pub fn admin_reply(admin: SocketAddr, request: &str) -> Option<(u16, Option<Stri
 /// them makes one.
 pub fn put_store(root: &Path, url: &str) {
     write_file(&root.join(STORE_URL), url);
+    put_keys(root);
+}
+
+/// Writes the keys that every test has, in place of those that a gateway would make.
+pub fn put_keys(root: &Path) {
     for name in ["store.key", "pages.key"] {
         write_file(&root.join("secrets").join(name), KEY);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::common::Rules;
+use super::common::{Format, Rules};
 
 /// `paybridge store`.
 #[derive(Debug, Subcommand)]
@@ -20,6 +20,10 @@ pub enum StoreCommand {
     Adopt(StoreAdopt),
     /// Copy a store from SQLite to PostgreSQL
     Copy(StoreCopy),
+    /// Show the format of the store, and the oldest one whose releases can serve it
+    Version(StoreVersion),
+    /// Finish an upgrade: lock older releases out, and remove what only they needed
+    FinishUpgrade(StoreFinishUpgrade),
 }
 
 const STORE_EXAMPLES: &str = "\
@@ -29,7 +33,9 @@ Examples:
   paybridge store backup /backup/paybridge-2026-07-01.db
   paybridge store adopt --ids since-the-backup.csv
   paybridge store copy --from sqlite:data/paybridge.db \\
-      --to file:secrets/database.url";
+      --to file:secrets/database.url
+  paybridge store version
+  paybridge store finish-upgrade";
 
 /// `paybridge store check`.
 #[derive(Debug, Args)]
@@ -45,7 +51,7 @@ Reads the whole store, changes nothing, and checks that every operation has the 
 state requires, entries sum to zero per merchant and currency, balances are the sum of their entries, \
 encrypted values can be decrypted, customers' daily usage is the sum of the operations that count for it, \
 every result has its callback to the operation's own address, tables and indexes are those of this \
-release, and the pages of the file are consistent.
+release, and the pages of the file are consistent. What a newer release has added is passed over.
 
 Not checked: that every row can be found through every index, usage of days that was removed, and whether \
 providers and merchants have received what is stored.
@@ -199,3 +205,45 @@ Examples:
       --to file:secrets/database.url
   paybridge store copy --from sqlite:data/paybridge.db --to env:DATABASE_URL
   paybridge store copy --from sqlite:data/paybridge.db";
+
+/// `paybridge store version`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_VERSION_EXAMPLES)]
+pub struct StoreVersion {
+    /// The rules directory.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// The output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+const STORE_VERSION_EXAMPLES: &str = "\
+A store has the format of the newest release that has served it. Releases of that format and of the one before \
+can serve it, until `paybridge store finish-upgrade` was run. It is also shown for a store that this release \
+cannot serve.
+
+Examples:
+  paybridge store version
+  paybridge store version --format json | jq .readable_from";
+
+/// `paybridge store finish-upgrade`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_FINISH_UPGRADE_EXAMPLES)]
+pub struct StoreFinishUpgrade {
+    /// The rules directory.
+    #[command(flatten)]
+    pub rules: Rules,
+}
+
+const STORE_FINISH_UPGRADE_EXAMPLES: &str = "\
+Run it when every gateway runs the new release and you no longer want to go back. It cannot be undone: \
+older releases cannot serve the store afterwards. The next release but one needs it.
+
+It may run while gateways of this release serve. Gateways of older releases answer 503 and leave within 5 \
+seconds; the store is narrowed when none has touched it for 10 seconds. If the command is interrupted, run it \
+again to continue. A second run changes nothing.
+
+Examples:
+  paybridge store finish-upgrade
+  paybridge store finish-upgrade --rules /etc/paybridge";

@@ -1,11 +1,13 @@
-//! `paybridge store`: checks, backs up, adopts and moves the store that the rules name.
+//! `paybridge store`: checks, backs up, adopts, moves and upgrades the store that the rules name.
 
 mod adopt;
 mod backup;
 mod check;
 mod copy;
+mod finish_upgrade;
 mod lost_ids;
 mod rekey;
+mod version;
 
 use std::io::Write;
 
@@ -22,6 +24,8 @@ pub fn run(args: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> Exi
         StoreCommand::Backup(args) => backup::run(&load(&args.rules.rules, err)?, &args.file, out, err),
         StoreCommand::Adopt(args) => adopt::run(&load(&args.rules.rules, err)?, args, out, err),
         StoreCommand::Copy(args) => copy::run(&load(&args.rules.rules, err)?, args, out, err),
+        StoreCommand::Version(args) => version::run(&load(&args.rules.rules, err)?, args.format, out),
+        StoreCommand::FinishUpgrade(args) => finish_upgrade::run(&load(&args.rules.rules, err)?, out, err),
         StoreCommand::Rekey(args) => rekey::run(&load(&args.rules.rules, err)?, out, err),
     }
 }

@@ -140,7 +140,7 @@ raw_table! {
     struct RawStore {
         /// `sqlite:` and the path of a file, relative to this file, for one gateway: without `//`, and without `?`, `#`
         /// and `%`, which other tools give a meaning. Or the `postgres://` URL of a database, for any number of gateways: with several hosts, and libpq's parameters, such as `sslmode` and
-        /// `sslrootcert` (a path relative to this file). The tables are created and migrated at start.
+        /// `sslrootcert` (a path relative to this file). The tables are created and upgraded at start.
         ///
         /// A password in it is never shown. An `@` in a user or a password is written `%40`. `"env:NAME"` and
         /// `"file:PATH"` name where the whole URL is, as for a secret.

@@ -14,9 +14,14 @@ CREATE TABLE backup_mark (
   known_until bigint NOT NULL
 );
 
--- Until 0.1.0: the hash of this schema and of the recipe of fingerprints (see store::format).
-CREATE TABLE format (
-  hash bytea NOT NULL
+-- The formats that the store was given, one after the other (see store::format).
+CREATE TABLE paybridge_formats (
+  format  bigint PRIMARY KEY,
+  state   smallint NOT NULL,                  -- 0 added: releases of the format before serve the store, too; 1 they are locked
+                                              -- out; 2 narrowed
+  hash    bytea NOT NULL,                     -- of what all formats up to this one do, and of the recipe of fingerprints
+  release text NOT NULL,                      -- the release that added it
+  CONSTRAINT paybridge_formats_state CHECK (state IN (0, 1, 2))
 );
 
 -- The properties that many operations share: one row for each combination.

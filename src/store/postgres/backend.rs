@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use super::errors::PgError;
 use super::queue::NewClaim;
 use super::transaction::PgTransaction;
-use super::{PostgresStore, audit, create};
+use super::{PostgresStore, audit, create, narrowing};
 use crate::clock::Random;
 use crate::domain::Fingerprint;
 use crate::store::backend::{Backend, ReadKind};
@@ -103,6 +103,18 @@ impl Backend for PostgresStore {
     async fn run_audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Result<Audit, StoreError> {
         let vault = Arc::clone(&self.vault);
         self.thread.run_while_awaited(async move |node| audit::run(&node, vault, progress).await).await
+    }
+
+    fn locked_out(&self) -> Option<u32> {
+        self.thread.locked_out()
+    }
+
+    async fn is_used_by_older(&self) -> Result<bool, StoreError> {
+        self.thread.run(async |node| narrowing::older_is_active(&node).await).await
+    }
+
+    async fn narrow(&self) -> Result<bool, StoreError> {
+        self.thread.run(async |node| narrowing::narrow(&node).await).await
     }
 
     async fn finish(&self) {

@@ -22,6 +22,7 @@ use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::errors::{Refusals, describe, with_source};
+use super::presence::{self, OldestFormat};
 use crate::store_settings::host_and_port;
 use crate::store_settings::{PostgresTls, PostgresUrl};
 use crate::trust::{certificates, client_config};
@@ -47,11 +48,11 @@ const SESSION: &str = "\
     SELECT set_config('synchronous_commit', 'on', false) \
       WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
-/// Returns a pool that connects on demand.
+/// Returns a pool that connects on demand, for as long as this release is not locked out of the store.
 ///
 /// # Errors
 /// `sslrootcert` cannot be read, in one line.
-pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
+pub(super) fn pool(url: &PostgresUrl, oldest: Arc<OldestFormat>) -> Result<Pool, String> {
     let how = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = match tls(url)? {
         None => Manager::from_connect(url.config().clone(), HostSelector::new(url.config(), NoTls), how),
@@ -60,10 +61,15 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
             Manager::from_connect(url.config().clone(), HostSelector::new(url.config(), tls), how)
         }
     };
-    let prepared = Hook::async_fn(|client, _| {
+    let prepared = Hook::async_fn(move |client, _| {
+        let oldest = Arc::clone(&oldest);
         Box::pin(async move {
-            let set = timeout(HOST_TIMEOUT, client.batch_execute(SESSION)).await;
-            set.map_err(|_| HookError::message("the database does not answer"))?.map_err(HookError::Backend)
+            let begun = async {
+                client.batch_execute(SESSION).await.map_err(HookError::Backend)?;
+                presence::enter(client, &oldest).await
+            };
+            let begun = timeout(HOST_TIMEOUT, begun).await;
+            begun.unwrap_or_else(|_| Err(HookError::message("the database does not answer")))
         })
     });
     Pool::builder(manager)

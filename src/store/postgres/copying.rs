@@ -13,7 +13,7 @@ use super::audit;
 use super::errors::{PgError, closed};
 use super::node::{PgNode, Thread};
 use super::opening::{on_thread, started};
-use super::schema::{self, OpenFailure};
+use super::schema::{self, FORMATS, OpenFailure};
 use super::transaction::get;
 use crate::clock::Random;
 use crate::store::copy::{CopiedTable, CopyError, TABLES};
@@ -75,8 +75,9 @@ async fn mark(
     moved: &dyn Fn() -> Option<OpenError>,
 ) -> Result<(), OpenFailure> {
     let store = PathBuf::from(url.to_string());
-    if schema::known_version(transaction, &store).await? > 0 {
-        schema::require_newest(transaction, &store).await?;
+    let formats = schema::read_formats(transaction, &store).await?;
+    if formats.count() > 0 {
+        formats.require_copied(FORMATS, &store).map_err(OpenFailure::Open)?;
         if !schema::is_unfinished(transaction).await? {
             return Err(OpenFailure::Open(moved().unwrap_or(OpenError::Occupied { path: store })));
         }
@@ -87,10 +88,10 @@ async fn mark(
     if let Some(moved) = moved() {
         return Err(OpenFailure::Open(moved));
     }
-    schema::migrate(transaction, schema::MIGRATIONS, &store, 0).await?;
+    schema::add(transaction, FORMATS, &store, 0).await?;
     schema::insert_keys(transaction, keys).await?;
     for table in TABLES {
-        transaction.execute("INSERT INTO copying VALUES ($1, 0)", &[&table.name]).await?;
+        transaction.execute("INSERT INTO copying (name, copied) VALUES ($1, 0)", &[&table.name]).await?;
     }
     Ok(())
 }

@@ -100,7 +100,10 @@ impl PgError {
             Self::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
                 return StoreError::Unavailable("every connection to the database is in use".to_owned());
             }
-            Self::Silence | Self::Pool(PoolError::Timeout(_) | PoolError::PostCreateHook(HookError::Message(_))) => {
+            Self::Pool(PoolError::PostCreateHook(HookError::Message(reason))) => {
+                return StoreError::Unavailable(reason.into_owned());
+            }
+            Self::Silence | Self::Pool(PoolError::Timeout(_)) => {
                 return StoreError::Unavailable("the database does not answer".to_owned());
             }
             Self::Pool(PoolError::Closed) => return closed(),

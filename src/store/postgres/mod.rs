@@ -24,9 +24,11 @@ mod errors;
 mod insert;
 mod journal;
 mod ledger;
+mod narrowing;
 mod node;
 mod opening;
 mod permits;
+mod presence;
 mod queue;
 mod schema;
 mod server;
@@ -41,7 +43,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use node::Thread;
-pub use opening::{open, open_beside, rewrap_keys};
+pub use opening::{open, open_beside, read_format, rewrap_keys};
 
 use super::rows::context::Contexts;
 use super::vault::Vault;

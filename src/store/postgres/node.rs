@@ -17,6 +17,7 @@ use tokio_postgres::IsolationLevel;
 use super::connections::{Connections, PooledClient};
 use super::errors::{PgError, RetryAction, closed};
 use super::permits::{ConcurrencyLimits, LIMIT, MAX_RETRY_TIME, RESERVE};
+use super::presence::OldestFormat;
 use super::queue::{Queue, Queues};
 use super::transaction::{Executor, PgTransaction, get};
 use crate::backoff;
@@ -47,6 +48,7 @@ pub(super) struct PgNode {
     pub(super) queues: Arc<Queues>,
     pub(super) limits: ConcurrencyLimits,
     pub(super) clock: Offset,
+    pub(super) oldest: Arc<OldestFormat>,
     /// How often a server was lost: its successor may lack recent rows.
     losses: Arc<AtomicU64>,
     /// Whether the database was unreachable the last time: callers then wait no longer than one attempt takes, so that
@@ -217,6 +219,7 @@ pub(super) struct Thread {
     closed: AtomicBool,
     pool: Pool,
     losses: Arc<AtomicU64>,
+    oldest: Arc<OldestFormat>,
 }
 
 impl Thread {
@@ -224,11 +227,17 @@ impl Thread {
     ///
     /// # Errors
     /// The system cannot start a thread.
-    pub(super) fn start(pool: Pool, random: Arc<dyn Random>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
+    pub(super) fn start(
+        pool: Pool,
+        oldest: Arc<OldestFormat>,
+        random: Arc<dyn Random>,
+        metrics: Arc<Metrics>,
+    ) -> std::io::Result<Self> {
         let (work, mut received) = mpsc::unbounded_channel::<Work>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (connections, losses) = (pool.clone(), Arc::new(AtomicU64::new(0)));
         let counted = Arc::clone(&losses);
+        let known = Arc::clone(&oldest);
         let queues = Arc::<Queues>::default();
         let filled = Arc::clone(&queues);
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
@@ -240,6 +249,7 @@ impl Thread {
                 queues: filled,
                 limits,
                 clock: Offset::default(),
+                oldest: known,
                 losses: counted,
                 away: Cell::default(),
             });
@@ -250,7 +260,7 @@ impl Thread {
             });
         })?;
         let room = Arc::new(Semaphore::new(MOST_WORK));
-        Ok(Self { work, queues, room, closed: AtomicBool::new(false), pool, losses })
+        Ok(Self { work, queues, room, closed: AtomicBool::new(false), pool, losses, oldest })
     }
 
     /// Sends work at once; the returned future waits for its result.
@@ -336,6 +346,11 @@ impl Thread {
     /// Returns how often a server was lost.
     pub(super) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Acquire)
+    }
+
+    /// Returns the oldest format of the store, if a connection was refused because this release is locked out.
+    pub(super) fn locked_out(&self) -> Option<u32> {
+        self.oldest.locked_out()
     }
 
     /// Refuses further work, completes what was accepted, and closes the connections.

@@ -8,11 +8,12 @@ use tokio::sync::Notify;
 
 use super::ledger::fold::{self, Pass};
 use super::node::{PgNode, Thread};
+use super::presence::OldestFormat;
 use super::schema::{OpenMode, PreparedStore};
 use super::{PostgresStore, batch, claims, connect, schema};
 use crate::clock::{Clock, Random};
 use crate::store::rows::context::Contexts;
-use crate::store::{OpenError, Opened, Rewrapped, StoreAccess};
+use crate::store::{OpenError, Opened, Rewrapped, StoreAccess, StoreFormat};
 use crate::store_settings::{PostgresUrl, StoreKeys};
 use crate::telemetry::Metrics;
 
@@ -23,8 +24,8 @@ const UNTIL_CORRECTED: Duration = Duration::from_secs(1);
 /// The time between two passes that fold balances, when the last pass found nothing more.
 const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
 
-/// Opens the store of a database for a node that serves it. Creates the tables of a new store, and migrates an older
-/// one.
+/// Opens the store of a database for a node that serves it. Creates the tables of a new store, and adds to
+/// one of the format before.
 ///
 /// # Errors
 /// One line: see [`OpenError`].
@@ -46,10 +47,10 @@ pub fn open(
     Ok(opened)
 }
 
-/// Opens a store beside nodes that may be serving it. Creates and migrates nothing, and leaves their leases unchanged.
+/// Opens a store beside nodes that may be serving it. Creates and upgrades nothing, and leaves their leases unchanged.
 ///
 /// # Errors
-/// One line: see [`OpenError`]; also if there is no store, or one of an older version.
+/// One line: see [`OpenError`]; also if there is no store, or one of an older format.
 pub fn open_beside(
     url: &PostgresUrl,
     keys: &StoreKeys,
@@ -68,6 +69,15 @@ pub fn rewrap_keys(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>)
     let thread = started(url, &random, Arc::default())?;
     let (place, keys) = (url.clone(), keys.clone());
     on_thread(&thread, url, async move |node| schema::rewrap_keys(&node, &place, &keys, &random).await)
+}
+
+/// Reads the formats that a store names, whether or not this release can serve it.
+///
+/// # Errors
+/// There is no store, or the database does not respond.
+pub fn read_format(url: &PostgresUrl, random: &Arc<dyn Random>) -> Result<StoreFormat, OpenError> {
+    let (thread, place) = (started(url, random, Arc::default())?, url.clone());
+    on_thread(&thread, url, async move |node| schema::read_format(&node, &place).await)
 }
 
 fn open_as(
@@ -98,8 +108,9 @@ fn open_as(
 /// # Errors
 /// `sslrootcert` cannot be read, or the system cannot start a thread.
 pub(super) fn started(url: &PostgresUrl, random: &Arc<dyn Random>, metrics: Arc<Metrics>) -> Result<Thread, OpenError> {
-    let pool = connect::pool(url).map_err(|reason| failed(url, reason))?;
-    Thread::start(pool, Arc::clone(random), metrics).map_err(|error| failed(url, error.to_string()))
+    let oldest = Arc::<OldestFormat>::default();
+    let pool = connect::pool(url, Arc::clone(&oldest)).map_err(|reason| failed(url, reason))?;
+    Thread::start(pool, oldest, Arc::clone(random), metrics).map_err(|error| failed(url, error.to_string()))
 }
 
 /// Blocks until work on the thread is done: opening a store has nothing else to do.

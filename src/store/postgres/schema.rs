@@ -1,4 +1,4 @@
-//! Versioned migrations, which run at start on one node at a time, and the store's data keys.
+//! The schema, which releases add to at start, one node at a time, and the store's data keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,21 +8,23 @@ use tokio_postgres::error::SqlState;
 
 use super::errors::PgError;
 use super::node::PgNode;
+use super::presence::LOCK;
 use super::server;
 use super::transaction::{Executor, PgTransaction, get};
 use crate::clock::Random;
+use crate::store::format::{self, FormatSteps, Formats};
 use crate::store::secret_file::wrapping_keys;
 use crate::store::sql::CorruptRow;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped, StoreAccess, backup_mark, format};
+use crate::store::{Holds, OpenError, Rewrapped, StoreAccess, StoreFormat, backup_mark};
 use crate::store_settings::{PostgresUrl, StoreKeys};
 
-/// Each migrates a store from the version of its index to the next. Released ones never change.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
-
-/// The advisory lock (`PBrg`) of a node that opens, and perhaps migrates, the store: others wait, and find the work
-/// done.
-const LOCK: i64 = 0x5042_7267;
+/// The formats, oldest first. Those that were released never change.
+pub(super) const FORMATS: &[FormatSteps] = &[
+    FormatSteps { adds: include_str!("0001.sql"), narrows: "" },
+    #[cfg(feature = "next-format")]
+    FormatSteps { adds: include_str!("next_adds.sql"), narrows: include_str!("next_narrows.sql") },
+];
 
 /// A store that is ready for use.
 pub(super) struct PreparedStore {
@@ -33,9 +35,9 @@ pub(super) struct PreparedStore {
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMode {
-    /// Created and migrated as needed.
+    /// Created and added to as needed.
     Serve,
-    /// Required in the newest version: nothing is created.
+    /// Required to have all that this release needs: nothing is created.
     Beside(StoreAccess),
 }
 
@@ -57,7 +59,8 @@ impl From<tokio_postgres::Error> for OpenFailure {
     }
 }
 
-/// Migrates the store to the newest version and unlocks its vault, in one transaction.
+/// Adds to the store what this release needs and unlocks its vault, in one transaction. From then on, connections of this
+/// node are refused once this release is locked out.
 ///
 /// # Errors
 /// One line: the database does not respond, the store is of another release, or `keys` do not fit.
@@ -70,7 +73,9 @@ pub(super) async fn prepare(
 ) -> Result<PreparedStore, OpenError> {
     let prepare =
         async |transaction: &Transaction<'_>| prepare_in(transaction, url, keys, Arc::clone(&random), mode).await;
-    exclusively(node, url, prepare).await
+    let (prepared, oldest) = exclusively(node, url, prepare).await?;
+    node.oldest.set(oldest);
+    Ok(prepared)
 }
 
 /// Wraps the data keys with the first of `keys`, in one transaction.
@@ -103,7 +108,7 @@ pub(super) async fn exclusively<T>(
         let transaction = client.transaction().await?;
         // Ten nodes that start at once wait longer here than for any row.
         transaction.batch_execute("SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '0'").await?;
-        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&i64::from(LOCK)]).await?;
         let done = work(&transaction).await?;
         transaction.commit().await?;
         Ok(done)
@@ -122,13 +127,15 @@ async fn prepare_in(
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     mode: OpenMode,
-) -> Result<PreparedStore, OpenFailure> {
+) -> Result<(PreparedStore, u32), OpenFailure> {
     let store = PathBuf::from(url.to_string());
+    let formats = read_formats(transaction, &store).await?;
     match mode {
         OpenMode::Serve => {
-            migrate(transaction, MIGRATIONS, &store, known_version(transaction, &store).await?).await?;
+            formats.require_served(FORMATS, &store).map_err(OpenFailure::Open)?;
+            add(transaction, FORMATS, &store, formats.count()).await?;
         }
-        OpenMode::Beside(_) => require_newest(transaction, &store).await?,
+        OpenMode::Beside(_) => formats.require_upgraded(FORMATS, &store).map_err(OpenFailure::Open)?,
     }
     refuse_unfinished(transaction, &store).await?;
     if let OpenMode::Serve | OpenMode::Beside(StoreAccess::Change) = mode {
@@ -155,7 +162,8 @@ async fn prepare_in(
         tracing::info!("made a new store in {url}");
     }
     let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
-    Ok(PreparedStore { vault, holds })
+    let oldest = format::oldest(&in_common(transaction)).await?;
+    Ok((PreparedStore { vault, holds }, oldest))
 }
 
 async fn rewrap_in(
@@ -165,7 +173,8 @@ async fn rewrap_in(
     random: &Arc<dyn Random>,
 ) -> Result<Rewrapped, OpenFailure> {
     let store = PathBuf::from(url.to_string());
-    require_newest(transaction, &store).await?;
+    let formats = read_formats(transaction, &store).await?;
+    formats.require_upgraded(FORMATS, &store).map_err(OpenFailure::Open)?;
     refuse_unfinished(transaction, &store).await?;
     let stored = stored_keys(transaction).await?;
     let keys = wrapping_keys(&store, keys, false, &**random).map_err(OpenFailure::Open)?;
@@ -178,34 +187,38 @@ async fn rewrap_in(
     Ok(reported)
 }
 
-/// Returns the version of the store, which this release knows; 0 if there is no store.
-///
-/// # Errors
-/// A newer release or another unreleased build has written it.
-pub(super) async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i64, OpenFailure> {
-    let (found, known) = (version(transaction).await?, newest());
-    if found > known {
-        return Err(OpenFailure::Open(OpenError::Newer { path: store.into(), found, known }));
-    }
-    if found > 0 {
-        let made = MIGRATIONS.get(..usize::try_from(found).unwrap_or(0)).unwrap_or_default();
-        let hash = format_hash(transaction).await?;
-        format::require(hash.as_deref(), made, store).map_err(OpenFailure::Open)?;
-    }
-    Ok(found)
+/// Returns the transaction for statements that both databases have in common.
+pub(super) fn in_common<'a>(transaction: &'a Transaction<'a>) -> PgTransaction<'a> {
+    PgTransaction { executor: Executor::Transaction(transaction), ahead: 0 }
 }
 
-/// Refuses all but this release's version: a tool creates and migrates no store.
+/// Reads the formats of the store; there are none if there is no store.
 ///
 /// # Errors
-/// There is no store, or one of another release.
-pub(super) async fn require_newest(transaction: &Transaction<'_>, store: &Path) -> Result<(), OpenFailure> {
-    let (found, known) = (known_version(transaction, store).await?, newest());
-    match found {
-        0 => Err(OpenFailure::Open(OpenError::Missing { path: store.into() })),
-        _ if found < known => Err(OpenFailure::Open(OpenError::Older { path: store.into(), found, known })),
-        _ => Ok(()),
+/// An unreleased build made the store, or the database fails.
+pub(super) async fn read_formats(transaction: &Transaction<'_>, store: &Path) -> Result<Formats, OpenFailure> {
+    const FOUND: &str =
+        "SELECT to_regclass('paybridge_formats') IS NOT NULL, to_regclass('paybridge_schema') IS NOT NULL";
+    let found = transaction.query_one(FOUND, &[]).await?;
+    let other_build = || OpenFailure::Open(OpenError::OtherBuild { path: store.into() });
+    match (get(&found, 0)?, get(&found, 1)?) {
+        (true, _) => match format::load(&in_common(transaction)).await? {
+            formats if formats.count() == 0 => Err(other_build()),
+            formats => Ok(formats),
+        },
+        (false, true) => Err(other_build()),
+        (false, false) => Ok(Formats::default()),
     }
+}
+
+/// Reads the formats that a store names, whether or not this release can serve it.
+///
+/// # Errors
+/// There is no store, or the database does not respond.
+pub(super) async fn read_format(node: &PgNode, url: &PostgresUrl) -> Result<StoreFormat, OpenError> {
+    let store = PathBuf::from(url.to_string());
+    let formats = exclusively(node, url, async |transaction| read_formats(transaction, &store).await).await?;
+    formats.stated().ok_or(OpenError::Missing { path: store })
 }
 
 /// Reports whether the store is an unfinished copy.
@@ -226,6 +239,8 @@ async fn refuse_backup(transaction: &Transaction<'_>, store: &Path) -> Result<()
     backup_mark::refuse(backup_mark::known_until(&tx).await?, store).map_err(OpenFailure::Open)
 }
 
+const INSERT_KEY: &str = "INSERT INTO data_keys (id, purpose, wrapped) VALUES ($1, $2, $3)";
+
 /// Stores the data keys of a new store.
 ///
 /// # Errors
@@ -233,64 +248,31 @@ async fn refuse_backup(transaction: &Transaction<'_>, store: &Path) -> Result<()
 pub(super) async fn insert_keys(transaction: &Transaction<'_>, keys: &[WrappedKey]) -> Result<(), PgError> {
     for key in keys {
         let (id, purpose) = (i32::from(key.id), key.purpose.as_str());
-        transaction.execute("INSERT INTO data_keys VALUES ($1, $2, $3)", &[&id, &purpose, &key.wrapped]).await?;
+        transaction.execute(INSERT_KEY, &[&id, &purpose, &key.wrapped]).await?;
     }
     Ok(())
 }
 
-fn newest() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
-}
-
-/// Returns the version of the store; 0 if there is none.
-async fn version(transaction: &Transaction<'_>) -> Result<i64, PgError> {
-    let there = transaction.query_one("SELECT to_regclass('paybridge_schema') IS NOT NULL", &[]).await?;
-    if !get::<bool>(&there, 0)? {
-        return Ok(0);
-    }
-    get(&transaction.query_one("SELECT coalesce(max(version), 0) FROM paybridge_schema", &[]).await?, 0)
-}
-
-/// Reads the hash of the store's format; `None`: it has none.
-async fn format_hash(transaction: &Transaction<'_>) -> Result<Option<Vec<u8>>, PgError> {
-    let there = transaction.query_one("SELECT to_regclass('format') IS NOT NULL", &[]).await?;
-    if !get::<bool>(&there, 0)? {
-        return Ok(None);
-    }
-    transaction.query_opt("SELECT hash FROM format", &[]).await?.map(|row| get(&row, 0)).transpose()
-}
-
-/// Migrates a store of a version to the last of `migrations`.
+/// Takes the steps that a store lacks which was given `count` formats.
 ///
 /// # Errors
 /// The database fails, or has tables of another application.
-pub(super) async fn migrate(
+pub(super) async fn add(
     transaction: &Transaction<'_>,
-    migrations: &[&str],
+    steps: &[FormatSteps],
     store: &Path,
-    found: i64,
+    count: usize,
 ) -> Result<(), OpenFailure> {
-    let taken = |error| if found == 0 { refused_if_taken(error, store) } else { error.into() };
-    if found == 0 {
-        let table = "CREATE TABLE paybridge_schema (version bigint PRIMARY KEY, migrated_at timestamptz NOT NULL DEFAULT now())";
-        transaction.batch_execute(table).await.map_err(taken)?;
+    let is_new = count == 0;
+    let taken = |error| if is_new { refused_if_taken(error, store) } else { error.into() };
+    for (format, FormatSteps { adds, narrows }) in (1_usize..).zip(steps).skip(count) {
+        transaction.batch_execute(adds).await.map_err(taken)?;
+        if is_new {
+            transaction.batch_execute(narrows).await?;
+        }
+        format::note_added(&in_common(transaction), steps.get(..format).unwrap_or_default(), is_new).await?;
     }
-    let done = usize::try_from(found).unwrap_or(0);
-    for (version, migration) in (1_i64..).zip(migrations).skip(done) {
-        transaction.batch_execute(migration).await.map_err(taken)?;
-        transaction.execute("INSERT INTO paybridge_schema (version) VALUES ($1)", &[&version]).await?;
-    }
-    if done < migrations.len() {
-        transaction.execute("DELETE FROM format", &[]).await?;
-        transaction.execute("INSERT INTO format VALUES ($1)", &[&format::hash(migrations).as_slice()]).await?;
-    }
-    if found > 0 && done < migrations.len() {
-        tracing::info!(
-            from = found,
-            to = migrations.len(),
-            "the store was migrated: older releases cannot open it any more"
-        );
-    }
+    format::log_added(count, steps);
     Ok(())
 }
 

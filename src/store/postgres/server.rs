@@ -2,11 +2,12 @@
 
 use deadpool_postgres::Object;
 use tokio::time::timeout;
-use tokio_postgres::{Client, SimpleQueryMessage};
+use tokio_postgres::Client;
 
 use super::connect::HOST_TIMEOUT;
 use super::errors::PgError;
 use super::node::PgNode;
+use super::transaction::value;
 
 /// The encoding that holds every text.
 const ENCODING: &str = "UTF8";
@@ -72,15 +73,5 @@ async fn is_shared(client: &Client, other: &Client) -> Result<bool, PgError> {
 }
 
 async fn session(client: &Client) -> Result<String, PgError> {
-    value(client, "SELECT pg_backend_pid()").await
-}
-
-/// Returns the only value that a query returns.
-async fn value(client: &Client, query: &str) -> Result<String, PgError> {
-    let messages = client.simple_query(query).await?;
-    let value = messages.iter().find_map(|message| {
-        let SimpleQueryMessage::Row(row) = message else { return None };
-        row.get(0)
-    });
-    Ok(value.unwrap_or_default().to_owned())
+    Ok(value(client, "SELECT pg_backend_pid()").await?)
 }

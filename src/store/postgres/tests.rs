@@ -7,6 +7,7 @@ mod balances;
 mod batches;
 mod clocks;
 mod crowds;
+mod formats;
 mod nodes;
 mod plans;
 #[path = "../../../tests/support/postgres.rs"]

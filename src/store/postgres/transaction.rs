@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use deadpool_postgres::Object;
 use futures_util::future::try_join_all;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::{Client, Row, SimpleQueryMessage, Statement};
 
 use super::errors::PgError;
 use crate::store::sql::{Columns, CorruptRow, Parameter, Sql, Transaction};
@@ -199,4 +199,17 @@ impl Transaction for PgTransaction<'_> {
 /// It has another type.
 pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, PgError> {
     Ok(row.try_get(column)?)
+}
+
+/// Returns the only value that a query returns; "": it returns no row.
+///
+/// # Errors
+/// The database does not respond.
+pub(super) async fn value(client: &Client, query: &str) -> Result<String, tokio_postgres::Error> {
+    let messages = client.simple_query(query).await?;
+    let value = messages.iter().find_map(|message| {
+        let SimpleQueryMessage::Row(row) = message else { return None };
+        row.get(0)
+    });
+    Ok(value.unwrap_or_default().to_owned())
 }

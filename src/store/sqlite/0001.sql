@@ -18,9 +18,14 @@ CREATE TABLE backup_mark (
   known_until INTEGER NOT NULL
 ) STRICT;
 
--- Until 0.1.0: the hash of this schema and of the recipe of fingerprints (see store::format).
-CREATE TABLE format (
-  hash BLOB NOT NULL
+-- The formats that the store was given, one after the other (see store::format).
+CREATE TABLE paybridge_formats (
+  format  INTEGER PRIMARY KEY,
+  state   INTEGER NOT NULL,                   -- 0 added: releases of the format before serve the store, too; 1 they are locked
+                                              -- out; 2 narrowed
+  release TEXT NOT NULL,                      -- the release that added it
+  hash    BLOB NOT NULL,                      -- of what all formats up to this one do, and of the recipe of fingerprints
+  CHECK (state IN (0, 1, 2))
 ) STRICT;
 
 -- The properties that many operations share: one row for each combination.

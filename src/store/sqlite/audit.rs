@@ -5,9 +5,10 @@ use std::sync::Arc;
 use rusqlite::{Connection, ErrorCode};
 
 use super::failures::store_error;
-use super::schema::MIGRATIONS;
+use super::schema::FORMATS;
 use super::transaction::{SqliteTransaction, at_once};
 use crate::store::audit::{AuditFindings, AuditRun, AuditSlice, SchemaParts, audited};
+use crate::store::format;
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, StoreError};
 
@@ -85,14 +86,15 @@ fn pages(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Res
     Ok(())
 }
 
-/// Checks that the tables and indexes are those that the migrations create: without the index of orders, one order
+/// Checks that the tables and indexes are those that the steps of the formats create: without the index of orders, one order
 /// could be created twice.
 fn structure(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let fresh = Connection::open_in_memory()?;
-    for migration in MIGRATIONS {
-        fresh.execute_batch(migration)?;
+    let formats = at_once(format::load(&SqliteTransaction(connection)))?;
+    for step in formats.steps_taken(FORMATS) {
+        fresh.execute_batch(step)?;
     }
-    findings.structure(parts(&fresh)?, parts(connection)?);
+    findings.structure(parts(&fresh)?, parts(connection)?, formats.count() > FORMATS.len());
     Ok(())
 }
 

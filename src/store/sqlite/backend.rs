@@ -7,7 +7,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::lists::at_one_moment;
 use super::transaction::{SqliteTransaction, at_once};
-use super::{SqliteStore, audit};
+use super::{SqliteStore, audit, lock, schema};
 use crate::clock::Random;
 use crate::domain::Fingerprint;
 use crate::store::backend::{Backend, ReadKind};
@@ -108,6 +108,20 @@ impl Backend for SqliteStore {
         });
         thread.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         result.await.unwrap_or_else(|_| Err(StoreError::Corrupt("the audit came to no end".to_owned())))
+    }
+
+    /// The file can always be read.
+    fn locked_out(&self) -> Option<u32> {
+        None
+    }
+
+    /// A gateway has the lock. A tool reads the formats in each of its transactions.
+    async fn is_used_by_older(&self) -> Result<bool, StoreError> {
+        lock::is_held_by_older(self.readers.path()).map_err(|error| StoreError::Unavailable(error.to_string()))
+    }
+
+    fn narrow(&self) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        self.writer.submit(schema::narrow)
     }
 
     /// The readers close after the writer: its last answers may need a lookup.

@@ -200,7 +200,7 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
 pub(super) fn prove_room(connection: &Connection) -> rusqlite::Result<()> {
     // An earlier attempt may have left rows that could not be deleted.
     connection.execute("DELETE FROM probe_room", [])?;
-    connection.execute("INSERT INTO probe_room VALUES (zeroblob(?1))", [PROOF_BYTES])?;
+    connection.execute("INSERT INTO probe_room (filler) VALUES (zeroblob(?1))", [PROOF_BYTES])?;
     connection.execute("DELETE FROM probe_room", []).map(drop)
 }
 
@@ -281,6 +281,11 @@ impl Readers {
     /// The store is closed, or there is no connection.
     pub(super) fn lend(&self) -> Result<Connection, StoreError> {
         self.take()
+    }
+
+    /// Returns the path of the file.
+    pub(super) fn path(&self) -> &Path {
+        self.source.path()
     }
 
     /// Closes all connections; later lookups are refused.

@@ -10,6 +10,7 @@ use super::opening::connect_though_moved;
 use super::{connection, schema};
 use crate::clock::Random;
 use crate::store::OpenError;
+use crate::store::format::Formats;
 use crate::store::vault::{Vault, WrappedKey};
 use crate::store_settings::StoreKeys;
 
@@ -31,11 +32,12 @@ pub(in crate::store) struct CopySource {
 /// Locks a store and opens a snapshot of it.
 ///
 /// # Errors
-/// As [`open_beside`](super::open_beside); also if a gateway serves it.
+/// As [`open_beside`](super::open_beside); also if a gateway serves it, or if it has parts that this release does not know.
 pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<CopySource, OpenError> {
     let (_, connection) = connect_though_moved(path)?;
     let lock = lock(path)?;
     connection.execute_batch("BEGIN").and_then(|()| connection::touch(&connection)).map_err(OpenError::sqlite(path))?;
+    schema::recognize(&connection, path, Formats::require_copied)?;
     let vault = Arc::new(schema::unlock_existing(&connection, path, keys, random)?);
     let keys = schema::stored_keys(&connection, path)?;
     let moved_to = schema::moved_to(&connection).map_err(OpenError::sqlite(path))?;

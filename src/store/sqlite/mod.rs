@@ -35,7 +35,7 @@ use tokio::sync::Notify;
 use connection::Readers;
 use lists::ListTurns;
 use lock::StoreLock;
-pub use opening::{open, open_beside, rewrap_keys};
+pub use opening::{open, open_beside, read_format, rewrap_keys};
 use writer::Writer;
 
 use super::rows::context::Contexts;

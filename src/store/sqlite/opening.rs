@@ -14,15 +14,16 @@ use super::lock::{StoreLock, lock};
 use super::writer::{LogOwner, Writer};
 use super::{SqliteStore, schema, tasks};
 use crate::clock::Random;
+use crate::store::format::Formats;
 use crate::store::rows::context::Contexts;
 use crate::store::secret_file::{directory_of, private_directory};
 use crate::store::vault::Vault;
-use crate::store::{OpenError, Opened, Rewrapped, StoreAccess};
+use crate::store::{OpenError, Opened, Rewrapped, StoreAccess, StoreFormat};
 use crate::store_settings::StoreKeys;
 use crate::telemetry::Metrics;
 
 /// Opens the store in `path`. Creates the directory, the file and the key file if they are missing and the store is
-/// new, and migrates an older store. What an earlier process left in the log is moved into the file first, so that
+/// new, and adds to a store of the format before. What an earlier process left in the log is moved into the file first, so that
 /// everything that will be read is on disk.
 ///
 /// # Errors
@@ -46,7 +47,7 @@ pub(super) fn open_source(
     make_file(path)?;
     let lock = lock(path)?;
     let mut connection = source.connect(ConnectionRole::Writer).map_err(OpenError::sqlite(path))?;
-    if schema::recognize(&connection, path)? > 0 {
+    if schema::recognize(&connection, path, Formats::require_served)?.count() > 0 {
         schema::refuse_moved(&connection, path)?;
         schema::refuse_backup(&connection, path)?;
     }
@@ -63,11 +64,11 @@ pub(super) fn open_source(
     Ok(Opened { store, holds })
 }
 
-/// Opens a store beside a gateway that may be serving it. Creates and migrates nothing, and leaves the leases of the
+/// Opens a store beside a gateway that may be serving it. Creates and upgrades nothing, and leaves the leases of the
 /// gateway and the log unchanged.
 ///
 /// # Errors
-/// One line: see [`OpenError`]; also if there is no store, or one of an older version.
+/// One line: see [`OpenError`]; also if there is no store, or one of an older format.
 pub fn open_beside(
     path: &Path,
     keys: &StoreKeys,
@@ -109,19 +110,33 @@ pub(super) fn connect_beside(path: &Path) -> Result<(StoreFile, Connection), Ope
 /// # Errors
 /// As [`open_beside`].
 pub(super) fn connect_though_moved(path: &Path) -> Result<(StoreFile, Connection), OpenError> {
-    match fs::metadata(path) {
-        Ok(file) if file.len() > 0 => {}
-        Ok(_) => return Err(OpenError::Missing { path: path.into() }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(OpenError::Missing { path: path.into() });
-        }
-        Err(error) => return Err(OpenError::io(path, "look at", error)),
-    }
+    require_file(path)?;
     let source = StoreFile::new(path);
     let connection = source.connect(ConnectionRole::Writer).map_err(OpenError::sqlite(path))?;
-    schema::require_newest(&connection, path)?;
+    schema::recognize(&connection, path, Formats::require_upgraded)?;
     write_ahead(&connection, path)?;
     Ok((source, connection))
+}
+
+/// Reads the formats that a store names, whether or not this release can serve it. Writes nothing.
+///
+/// # Errors
+/// There is no store, or it cannot be read.
+pub fn read_format(path: &Path) -> Result<StoreFormat, OpenError> {
+    require_file(path)?;
+    let connection = StoreFile::new(path).connect(ConnectionRole::Reader).map_err(OpenError::sqlite(path))?;
+    let formats = schema::recognize(&connection, path, |_, _, _| Ok(()))?;
+    formats.stated().ok_or_else(|| OpenError::Missing { path: path.into() })
+}
+
+/// Checks that the file of a store exists.
+fn require_file(path: &Path) -> Result<(), OpenError> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() > 0 => Ok(()),
+        Ok(_) => Err(OpenError::Missing { path: path.into() }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(OpenError::Missing { path: path.into() }),
+        Err(error) => Err(OpenError::io(path, "look at", error)),
+    }
 }
 
 fn start(

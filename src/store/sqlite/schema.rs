@@ -1,80 +1,87 @@
-//! Versioned migrations, which run at start, and the store's data keys.
+//! The schema, which releases add to at start, and the store's data keys.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, ffi};
 
 use super::transaction::{SqliteTransaction, at_once};
 use crate::clock::Random;
+use crate::store::format::{self, FORMAT, FormatSteps, Formats};
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError, Rewrapped, backup_mark, format};
+use crate::store::{Holds, OpenError, Rewrapped, backup_mark};
 use crate::store_settings::StoreKeys;
 
 /// The application id of a Paybridge file (`PBrg`).
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
 
-/// Each migrates a store from the version of its index to the next. Released ones never change.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+/// The formats, oldest first. Those that were released never change.
+pub(super) const FORMATS: &[FormatSteps] = &[
+    FormatSteps { adds: include_str!("0001.sql"), narrows: "" },
+    #[cfg(feature = "next-format")]
+    FormatSteps { adds: include_str!("next_adds.sql"), narrows: include_str!("next_narrows.sql") },
+];
 
-/// Refuses files of other applications, newer releases and other unreleased builds; writes nothing.
+/// Reads the formats of a store; of an empty file there are none. Writes nothing.
 ///
 /// # Errors
-/// The file is of another application, newer, of another build, or no database.
-pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
+/// The file is of another application, of an unreleased build, or no database.
+pub(super) fn read_formats(connection: &Connection, path: &Path) -> Result<Formats, OpenError> {
     let failed = || OpenError::sqlite(path);
-    // SQLite moves the log into the file when its last connection closes.
-    let move_log_at_close = |moves: bool| {
-        let config = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
-        connection.set_db_config(config, !moves).map(drop).map_err(failed())
-    };
-    move_log_at_close(false)?;
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let version = pragma("user_version").map_err(failed())?;
     let application = pragma("application_id").map_err(failed())?;
+    if application == APPLICATION_ID && version > 0 {
+        if !connection.table_exists(None, "paybridge_formats").map_err(failed())? {
+            return Err(OpenError::OtherBuild { path: path.into() });
+        }
+        return match at_once(format::load(&SqliteTransaction(connection))).map_err(failed())? {
+            formats if formats.count() == 0 => Err(OpenError::OtherBuild { path: path.into() }),
+            formats => Ok(formats),
+        };
+    }
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed())?;
-    let ours = application == APPLICATION_ID && version > 0;
-    if !ours && (application != 0 || version != 0 || tables != 0) {
+    if application != 0 || version != 0 || tables != 0 {
         return Err(OpenError::Foreign { path: path.into() });
     }
-    let known = newest();
-    if version > known {
-        return Err(OpenError::Newer { path: path.into(), found: version, known });
-    }
-    if version > 0 {
-        let made = MIGRATIONS.get(..usize::try_from(version).unwrap_or(0)).unwrap_or_default();
-        format::require(format_hash(connection).map_err(failed())?.as_deref(), made, path)?;
-    }
-    move_log_at_close(true)?;
-    Ok(version)
+    Ok(Formats::default())
 }
 
-/// Reads the hash of the store's format; `None`: it has none.
-fn format_hash(connection: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
-    if !connection.table_exists(None, "format")? {
-        return Ok(None);
-    }
-    connection.query_row("SELECT hash FROM format", [], |row| row.get(0)).optional()
-}
-
-/// Refuses what [`recognize`] refuses, and older stores: a tool migrates none.
+/// Checks the formats of a store; writes nothing, and leaves the log where it is if they are refused.
 ///
 /// # Errors
-/// The file is of another application, older, newer, or no database.
-pub(super) fn require_newest(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let (found, known) = (recognize(connection, path)?, newest());
-    match found {
-        0 => Err(OpenError::Missing { path: path.into() }),
-        _ if found < known => Err(OpenError::Older { path: path.into(), found, known }),
-        _ => Ok(()),
-    }
+/// As [`read_formats`]; or `check` refuses the store.
+pub(super) fn recognize(
+    connection: &Connection,
+    path: &Path,
+    check: impl FnOnce(&Formats, &[FormatSteps], &Path) -> Result<(), OpenError>,
+) -> Result<Formats, OpenError> {
+    // SQLite moves the log into the file when its last connection closes.
+    let move_log_at_close = |moves: bool| {
+        let config = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        connection.set_db_config(config, !moves).map(drop).map_err(OpenError::sqlite(path))
+    };
+    move_log_at_close(false)?;
+    let formats = read_formats(connection, path)?;
+    check(&formats, FORMATS, path)?;
+    move_log_at_close(true)?;
+    Ok(formats)
 }
 
-fn newest() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+/// Fails once a newer release has locked this one out.
+///
+/// # Errors
+/// It has, or the disk fails.
+pub(super) fn refuse_locked_out(connection: &Connection) -> rusqlite::Result<()> {
+    match at_once(format::oldest(&SqliteTransaction(connection)))? {
+        oldest if oldest > FORMAT => {
+            Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_READONLY), Some(format::locked_out(oldest))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A store that is ready for use.
@@ -87,7 +94,7 @@ pub(super) struct PreparedFile {
     pub(super) holds: Holds,
 }
 
-/// Migrates the store to the newest version and unlocks its vault, in one transaction: a store without data keys is
+/// Adds to the store what this release needs and unlocks its vault, in one transaction: a store without data keys is
 /// never left behind.
 ///
 /// # Errors
@@ -100,33 +107,47 @@ pub(super) fn prepare(
 ) -> Result<PreparedFile, OpenError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(OpenError::sqlite(path))?;
-    let version = recognize(&transaction, path)?;
-    migrate(&transaction, MIGRATIONS, version).map_err(OpenError::sqlite(path))?;
+    let formats = recognize(&transaction, path, Formats::require_served)?;
+    add(&transaction, FORMATS, formats.count()).map_err(OpenError::sqlite(path))?;
     let prepared = unlock(&transaction, path, keys, random)?;
     transaction.commit().map_err(OpenError::sqlite(path))?;
-    if (1..newest()).contains(&version) {
-        tracing::info!(from = version, to = newest(), "the store was migrated: older releases cannot open it any more");
-    }
+    format::log_added(formats.count(), FORMATS);
     Ok(prepared)
 }
 
-/// Migrates a store of a version to the last of `migrations`.
+/// Takes the steps that a store lacks which was given `count` formats.
 ///
 /// # Errors
 /// The disk fails.
-pub(super) fn migrate(transaction: &Transaction<'_>, migrations: &[&str], version: i64) -> rusqlite::Result<()> {
-    let done = usize::try_from(version).unwrap_or(0);
-    for (version, migration) in (1_i64..).zip(migrations).skip(done) {
-        transaction.execute_batch(migration)?;
+pub(super) fn add(transaction: &Transaction<'_>, steps: &[FormatSteps], count: usize) -> rusqlite::Result<()> {
+    let is_new = count == 0;
+    for (format, FormatSteps { adds, narrows }) in (1_usize..).zip(steps).skip(count) {
+        transaction.execute_batch(adds)?;
+        if is_new {
+            transaction.execute_batch(narrows)?;
+        }
+        let taken = steps.get(..format).unwrap_or_default();
+        at_once(format::note_added(&SqliteTransaction(transaction), taken, is_new))?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.pragma_update(None, "user_version", version)?;
-    }
-    if done < migrations.len() {
-        transaction.execute("DELETE FROM format", [])?;
-        transaction.execute("INSERT INTO format VALUES (?1)", [format::hash(migrations)])?;
+        transaction.pragma_update(None, "user_version", i64::try_from(format).unwrap_or(i64::MAX))?;
     }
     Ok(())
 }
+
+/// Narrows the store, within a transaction. Returns `false`, with nothing changed, if older releases are not locked out.
+///
+/// # Errors
+/// The disk fails.
+pub(super) fn narrow(connection: &Connection) -> rusqlite::Result<bool> {
+    if !at_once(format::note_narrowed(&SqliteTransaction(connection)))? {
+        return Ok(false);
+    }
+    connection.execute_batch(FORMATS.last().map_or("", |steps| steps.narrows))?;
+    Ok(true)
+}
+
+/// Names its columns, as every statement does: a newer release may have added some.
+const INSERT_KEY: &str = "INSERT INTO data_keys (id, purpose, wrapped) VALUES (?1, ?2, ?3)";
 
 fn unlock(
     transaction: &Transaction<'_>,
@@ -147,7 +168,7 @@ fn unlock(
         stored = Vault::draw(&keys, &*random).map_err(misfit)?;
         for key in &stored {
             transaction
-                .execute("INSERT INTO data_keys VALUES (?1, ?2, ?3)", (key.id, key.purpose.as_str(), &key.wrapped))
+                .execute(INSERT_KEY, (key.id, key.purpose.as_str(), &key.wrapped))
                 .map_err(OpenError::sqlite(path))?;
         }
     }
@@ -179,7 +200,7 @@ pub(super) fn unlock_existing(
 /// Wraps the data keys with the first of `keys`: all of them or none.
 ///
 /// # Errors
-/// As [`unlock_existing`].
+/// As [`recognize`] and [`unlock_existing`].
 pub(super) fn rewrap_keys(
     connection: &mut Connection,
     path: &Path,
@@ -188,6 +209,8 @@ pub(super) fn rewrap_keys(
 ) -> Result<Rewrapped, OpenError> {
     let failed = || OpenError::sqlite(path);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed())?;
+    // Another release may have finished its upgrade since the store was opened.
+    recognize(&transaction, path, Formats::require_upgraded)?;
     let keys = wrapping_keys(path, keys, false, &**random)?;
     let Rewrap { changed, reported } = vault::rewrap(&keys, &stored_keys(&transaction, path)?, random)
         .map_err(|source| OpenError::Keys { path: path.into(), source })?;
@@ -253,5 +276,5 @@ pub(super) fn refuse_backup(connection: &Connection, path: &Path) -> Result<(), 
 /// The disk fails.
 pub(super) fn mark_moved(connection: &Connection, to: &str) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM moved", [])?;
-    connection.execute("INSERT INTO moved VALUES (?1)", [to]).map(drop)
+    connection.execute("INSERT INTO moved (target) VALUES (?1)", [to]).map(drop)
 }

@@ -32,6 +32,7 @@ use crate::store::{OrderHomes as _, OrderLookups as _, ProviderJobs as _};
 use crate::store_settings::StoreKeys;
 
 mod beside;
+mod formats;
 mod history;
 mod journal;
 mod lists;
@@ -149,41 +150,8 @@ async fn keys_rotate_and_wrong_keys_are_refused() {
     assert_eq!(store.by_id(id).await.unwrap(), Some(expected));
 }
 
-#[tokio::test]
-async fn a_migration_keeps_what_is_there_and_older_releases_out() {
-    let place = Place::new();
-    let store = place.open_made().unwrap();
-    let id = created(&store, deposit("acme", "one")).await;
-    let stored = store.by_id(id).await.unwrap();
-    drop(store);
-    let mut connection = rusqlite::Connection::open(place.path()).unwrap();
-    let later = "ALTER TABLE operations ADD COLUMN later INTEGER NOT NULL DEFAULT 7";
-    let migrate = |connection: &mut rusqlite::Connection, migrations: &[&str], version| {
-        let transaction = connection.transaction().unwrap();
-        schema::migrate(&transaction, migrations, version).map(|()| transaction.commit().unwrap())
-    };
-    let failing = [schema::MIGRATIONS[0], later, "no SQL"];
-    assert!(migrate(&mut connection, &failing, 1).is_err());
-    assert_eq!(place.open_made().unwrap().by_id(id).await.unwrap(), stored, "all or nothing");
-    for version in [1, 2] {
-        migrate(&mut connection, &failing[..2], version).unwrap();
-    }
-    let kept = "SELECT later FROM operations WHERE transaction_id = ?1";
-    assert_eq!(connection.query_row(kept, [id.to_stored()], |row| row.get(0)), Ok(7));
-    let error = place.open_made().unwrap_err();
-    assert!(matches!(error, OpenError::Newer { found: 2, known: 1, .. }), "{error}");
-}
-
 #[test]
-fn foreign_and_newer_files_are_refused_untouched() {
-    let place = Place::new();
-    drop(place.open_with(&named(&[1])).unwrap());
-    let connection = rusqlite::Connection::open(place.path()).unwrap();
-    connection.pragma_update(None, "user_version", 99).unwrap();
-    drop(connection);
-    let error = place.open_with(&named(&[1])).unwrap_err();
-    assert!(matches!(error, OpenError::Newer { found: 99, .. }), "{error}");
-
+fn foreign_files_are_refused_untouched() {
     let place = Place::new();
     fs::create_dir_all(place.path().parent().unwrap()).unwrap();
     let connection = rusqlite::Connection::open(place.path()).unwrap();

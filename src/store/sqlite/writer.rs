@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use super::connection::{self, Checkpoint, Checkpointer, ConnectionRole, LogLength, StoreFile};
 use super::failures::{self, FailureLog};
+use super::schema;
 use crate::store::StoreError;
 use crate::store::answers::answer_all;
 use crate::telemetry::{Metrics, Stopwatch};
@@ -247,7 +248,7 @@ impl Writing {
         }
         while !batch.is_empty() {
             let State::Open(connection) = &self.state else { break };
-            match transact(connection, batch, &self.source, &self.metrics) {
+            match transact(connection, batch, &self.source, self.log, &self.metrics) {
                 Ok(()) => {
                     answer(batch, &Ok(()));
                     self.tend_log();
@@ -344,11 +345,12 @@ fn transact(
     connection: &Connection,
     batch: &mut [Waiting],
     source: &StoreFile,
+    log: LogOwner,
     metrics: &Metrics,
 ) -> Result<(), Stopped> {
     let watch = Stopwatch::start();
     let changes = connection.total_changes();
-    let result = run(connection, batch, source);
+    let result = run(connection, batch, source, log);
     if result.is_err() && !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
         // The connection is unusable; the caller must not continue with it in any case.
         return result.map_err(|stopped| match stopped {
@@ -361,9 +363,13 @@ fn transact(
     result
 }
 
-fn run(connection: &Connection, batch: &mut [Waiting], source: &StoreFile) -> Result<(), Stopped> {
+fn run(connection: &Connection, batch: &mut [Waiting], source: &StoreFile, log: LogOwner) -> Result<(), Stopped> {
     before_batch(connection, source).map_err(Stopped::Batch)?;
     execute(connection, "BEGIN IMMEDIATE").map_err(Stopped::Batch)?;
+    // A gateway has the store's lock, for which `store finish-upgrade` waits; a tool has not.
+    if log == LogOwner::AnotherProcess {
+        schema::refuse_locked_out(connection).map_err(Stopped::Batch)?;
+    }
     for (place, waiting) in batch.iter_mut().enumerate() {
         waiting.command.run(connection).map_err(|error| {
             if failures::is_own_fault(&error) { Stopped::Command(place, error) } else { Stopped::Batch(error) }

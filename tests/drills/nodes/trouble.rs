@@ -51,7 +51,7 @@ fn a_node_that_lacks_a_key_makes_none_and_no_store() {
         let stated = stderr(&ran);
         let line = stated.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{stated}"));
         assert!(line.contains(name) && line.contains(why) && line.contains("openssl rand -base64 32"), "{stated}");
-        assert!(!key.exists() && database.sql("SELECT to_regclass('paybridge_schema') IS NULL") == "t");
+        assert!(!key.exists() && database.sql("SELECT to_regclass('paybridge_formats') IS NULL") == "t");
     }
 }
 

@@ -3,22 +3,19 @@
 //!
 //! Tables of others are ignored: a database may hold more than this store.
 
-use std::collections::BTreeMap;
-
 use deadpool_postgres::Transaction;
 
 use crate::store::audit::{AuditFindings, SchemaParts};
+use crate::store::format;
 use crate::store::postgres::errors::PgError;
+use crate::store::postgres::schema::{FORMATS, in_common};
 use crate::store::postgres::transaction::get;
-
-/// The statements that create the schema. This check has to cover everything that a later migration alters.
-const SCHEMA: &str = include_str!("../0001.sql");
 
 const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull, \
     coalesce(l.collname = 'C', false) \
     FROM unnest($1::text[]) AS given (name) JOIN pg_class c ON c.oid = to_regclass(given.name) \
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
-    LEFT JOIN pg_collation l ON l.oid = a.attcollation ORDER BY c.relname, a.attname";
+    LEFT JOIN pg_collation l ON l.oid = a.attcollation ORDER BY c.relname, a.attnum";
 
 const INDEXES: &str = "SELECT i.relname::text, given.name, x.indisunique, x.indisvalid, \
     array(SELECT a.attname::text FROM unnest(x.indkey::smallint[]) WITH ORDINALITY AS k (number, place) \
@@ -30,9 +27,10 @@ const INDEXES: &str = "SELECT i.relname::text, given.name, x.indisunique, x.indi
 const CONSTRAINTS: &str = "SELECT conname::text, given.name FROM unnest($1::text[]) AS given (name) \
     JOIN pg_constraint ON conrelid = to_regclass(given.name) WHERE contype = 'c' AND convalidated";
 
-/// Compares the schema with what this release creates.
+/// Compares the schema with what the steps of the formats create.
 pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
-    let (tables, made) = tables_of(SCHEMA);
+    let formats = format::load(&in_common(snapshot)).await?;
+    let (tables, made) = tables_of(&formats.steps_taken(FORMATS).concat());
     let mut found = columns(snapshot, &tables).await?;
     found.append(&mut indexes(snapshot, &tables).await?);
     let constraints = snapshot.query(CONSTRAINTS, &[&tables]).await?;
@@ -41,7 +39,7 @@ pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut AuditFind
     }
     // Rules that an operator has added to a column are no damage.
     found.retain(|name, _| !name.starts_with("constraint ") || made.contains_key(name));
-    findings.structure(made, found);
+    findings.structure(made, found, formats.count() > FORMATS.len());
     Ok(())
 }
 
@@ -86,7 +84,8 @@ fn bare(sql: &str) -> String {
     sql.chars().filter(|char| !char.is_whitespace() && !['(', ')'].contains(char)).collect()
 }
 
-/// Returns the tables that SQL creates, with all their parts, in the form of [`columns`] and [`indexes`].
+/// Returns the tables that SQL creates, with all their parts, in the form of [`columns`] and [`indexes`]. It has to
+/// understand everything that the steps of a format do to them.
 fn tables_of(sql: &str) -> (Vec<String>, SchemaParts) {
     let code: Vec<_> = sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
     let (mut tables, mut parts) = (Vec::new(), SchemaParts::new());
@@ -99,14 +98,31 @@ fn tables_of(sql: &str) -> (Vec<String>, SchemaParts) {
             made_index(false, index, &mut parts);
         } else if let Some(index) = statement.strip_prefix("CREATE UNIQUE INDEX ") {
             made_index(true, index, &mut parts);
+        } else if let Some((table, column)) = added_column(statement) {
+            *parts.entry(format!("table {table}")).or_default() += &line_text(column);
+        } else if let Some(index) = statement.strip_prefix("DROP INDEX ") {
+            parts.remove(&format!("index {index}"));
         }
     }
     (tables, parts)
 }
 
+/// `ALTER TABLE table ADD COLUMN column`
+fn added_column(statement: &str) -> Option<(&str, &str)> {
+    statement.strip_prefix("ALTER TABLE ")?.split_once(" ADD COLUMN ")
+}
+
+/// Returns the text of the column that a line declares.
+fn line_text(line: &str) -> String {
+    let mut words = line.trim_end_matches(',').split_whitespace();
+    let (name, of) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let not_null = line.contains("NOT NULL") || line.contains("PRIMARY KEY");
+    column_text(name, of, not_null, line.contains("COLLATE \"C\""))
+}
+
 /// One line for each column; of several columns, the primary key is the last line.
 fn made_table(name: &str, rest: &str, parts: &mut SchemaParts) {
-    let mut columns = BTreeMap::new();
+    let mut columns = String::new();
     // Lines that are indented further continue a constraint.
     let is_part = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     for line in rest.lines().take_while(|line| !line.starts_with(')')).filter(is_part).map(str::trim) {
@@ -123,11 +139,10 @@ fn made_table(name: &str, rest: &str, parts: &mut SchemaParts) {
             // The server words conditions in its own way.
             parts.insert(format!("constraint {of}"), name.to_owned());
         } else if first != "PRIMARY" {
-            let not_null = line.contains("NOT NULL") || line.contains("PRIMARY KEY");
-            columns.insert(first, column_text(first, of, not_null, line.contains("COLLATE \"C\"")));
+            columns += &line_text(line);
         }
     }
-    parts.insert(format!("table {name}"), columns.into_values().collect());
+    parts.insert(format!("table {name}"), columns);
 }
 
 /// `name ON table (columns) WHERE condition`
@@ -147,12 +162,12 @@ mod tests {
 
     #[test]
     fn migrations_create_what_is_expected() {
-        let (tables, parts) = tables_of(SCHEMA);
+        let (tables, parts) = tables_of(FORMATS[0].adds);
         assert!(tables.iter().any(|table| table == "callback_tries"));
         let count = |kind: &str| parts.keys().filter(|name| name.starts_with(kind)).count();
         assert_eq!(count("table "), tables.len());
         for (name, expected) in [
-            ("table probe", "count bigint not null;id integer not null;"),
+            ("table probe", "id integer not null;count bigint not null;"),
             ("table merchants", "merchant text C not null;"),
             ("index probe_pkey", "unique probe(id)"),
             ("index operations_pkey", "unique operations(transaction_id)"),
@@ -163,5 +178,15 @@ mod tests {
         ] {
             assert_eq!(parts.get(name).map(String::as_str), Some(expected), "{name}");
         }
+    }
+
+    #[test]
+    fn later_steps_are_parsed() {
+        let sql = "CREATE TABLE a (\n  b bigint PRIMARY KEY\n);\nCREATE INDEX a_b ON a (b);\n\
+                   ALTER TABLE a ADD COLUMN c text COLLATE \"C\";\nDROP INDEX a_b;\n";
+        let (tables, parts) = tables_of(sql);
+        assert_eq!(tables, ["a"]);
+        let parts: Vec<_> = parts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        assert_eq!(parts, [("index a_pkey", "unique a(b)"), ("table a", "b bigint not null;c text C;")]);
     }
 }

@@ -27,38 +27,16 @@ async fn nodes_that_start_at_once_make_one_store() {
         let found = node.by_order(&merchant("acme"), Direction::Payin, &OrderId::new("one").unwrap()).await.unwrap();
         assert_eq!(found.operation().map(|stored| stored.operation.id), Some(id), "all have the same keys");
     }
-    assert_eq!(place.0.sql("SELECT count(*) FROM paybridge_schema"), "1");
-}
-
-#[tokio::test]
-async fn a_migration_keeps_what_is_there_and_older_releases_out() {
-    let Some(place) = Place::new() else { return };
-    let store = place.open_node();
-    let id = created(&store, deposit("acme", "one")).await;
-    let migrated = |migrations: Vec<&'static str>, found| {
-        let url = place.url();
-        opening::on_thread(&store.thread, &place.url(), async move |node| {
-            let path = std::path::Path::new("here");
-            let migrate = async |transaction: &deadpool_postgres::Transaction<'_>| {
-                schema::migrate(transaction, &migrations, path, found).await
-            };
-            schema::exclusively(&node, &url, migrate).await
-        })
-    };
-    let later = "ALTER TABLE operations ADD COLUMN later integer NOT NULL DEFAULT 7";
-    migrated(vec![schema::MIGRATIONS[0], later, "no SQL"], 1).unwrap_err();
-    assert!(place.open_node().by_id(id).await.unwrap().is_some(), "all or nothing");
-    for found in [1, 2] {
-        migrated(vec![schema::MIGRATIONS[0], later], found).unwrap();
-    }
-    assert_eq!(place.0.sql("SELECT later FROM operations"), "7");
-    let refused = place.open_with(&key(1)).unwrap_err();
-    assert!(matches!(refused, OpenError::Newer { found: 2, known: 1, .. }), "{refused}");
+    assert_eq!(place.0.sql("SELECT count(*) FROM paybridge_formats"), "1");
 }
 
 #[test]
 fn a_store_of_another_unreleased_build_is_refused_untouched() {
-    for change in ["UPDATE format SET hash = '\\x00'", "DELETE FROM format", "DROP TABLE format"] {
+    for change in [
+        "UPDATE paybridge_formats SET hash = '\\x00'",
+        "DELETE FROM paybridge_formats",
+        "ALTER TABLE paybridge_formats RENAME TO paybridge_schema",
+    ] {
         let Some(place) = Place::new() else { return };
         drop(place.open_node());
         place.0.sql(change);
@@ -87,7 +65,7 @@ fn a_tool_makes_no_store() {
         open_beside(&place.url(), &key(1), StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
             .unwrap_err();
     assert!(matches!(refused, OpenError::Missing { .. }), "{refused}");
-    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
+    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_formats') IS NULL"), "t");
     drop(place.open_node());
     open_beside(&place.url(), &key(1), StoreAccess::Read, Arc::new(SystemRandomness::default()), Arc::default())
         .unwrap();
@@ -146,7 +124,7 @@ fn keys_that_do_not_fit_are_refused_and_none_is_made() {
     let refused = place.open_with(&missing).unwrap_err();
     assert!(matches!(refused, OpenError::KeyNotMade { .. }) && !file.exists(), "{refused}");
     assert!(refused.to_string().contains("openssl rand -base64 32"), "{refused}");
-    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t", "nothing is left half made");
+    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_formats') IS NULL"), "t", "nothing is left half made");
     drop(place.open_node());
     let refused = place.open_with(&missing).unwrap_err();
     assert!(matches!(refused, OpenError::KeyMissing { .. }) && !file.exists(), "{refused}");
@@ -163,7 +141,7 @@ fn tables_of_something_else_are_left_alone() {
     let reported =
         "is not empty and not a Paybridge store (relation \"operations\" already exists): name an empty database";
     assert!(refused.to_string().ends_with(reported), "{refused}");
-    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
+    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_formats') IS NULL"), "t");
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn a_pooler_that_shares_sessions_is_recognized() {
         }
     }
     // Nothing was made on the way.
-    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
+    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_formats') IS NULL"), "t");
 }
 
 /// Has 32 callers create at once, several times; every one of them succeeds.
