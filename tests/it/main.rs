@@ -24,6 +24,7 @@ mod dialects;
 mod documents;
 mod export;
 mod fields;
+mod first_release;
 mod golden;
 mod hangups;
 mod import;
