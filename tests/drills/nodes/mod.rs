@@ -5,6 +5,7 @@
 //! Where PostgreSQL is not installed the tests say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
 
 mod trouble;
+mod upgrade;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::support::bodies::with;
 use crate::support::client::connect_any;
@@ -66,13 +68,52 @@ struct Load {
     orders: Mutex<Vec<Order>>,
     answered: AtomicUsize,
     stop: AtomicBool,
+    /// Whether a gateway may answer 503; the order is sent again.
+    may_refuse: bool,
+}
+
+impl Load {
+    /// Starts callers.
+    async fn start(
+        clients: Vec<Client>,
+        receiver: &Arc<Receiver>,
+        may_refuse: bool,
+    ) -> (Arc<Self>, Vec<JoinHandle<()>>) {
+        let load = Arc::new(Self {
+            clients,
+            orders: Mutex::default(),
+            answered: AtomicUsize::default(),
+            stop: AtomicBool::default(),
+            may_refuse,
+        });
+        let callers = (0..CALLERS).map(|caller| tokio::spawn(call(Arc::clone(&load), Arc::clone(receiver), caller)));
+        let callers = callers.collect();
+        load.goes_on(20).await;
+        (load, callers)
+    }
+
+    /// Waits until so many more orders were acknowledged.
+    async fn goes_on(&self, more: usize) {
+        let before = self.answered.load(Ordering::Relaxed);
+        let is_there = || (self.answered.load(Ordering::Relaxed) > before + more).then_some(());
+        eventually("the load goes on", async || is_there()).await;
+    }
+
+    /// Stops the callers, and returns what they know.
+    async fn stop(&self, callers: Vec<JoinHandle<()>>) -> Vec<Order> {
+        self.stop.store(true, Ordering::Relaxed);
+        for caller in callers {
+            caller.await.unwrap();
+        }
+        self.orders.lock().unwrap().clone()
+    }
 }
 
 /// Creates one order after the other, each until it is acknowledged, at whichever node answers.
 async fn call(load: Arc<Load>, receiver: Arc<Receiver>, caller: usize) {
     const KINDS: [Create; 3] = [Create::Withdrawal, Create::Deposit, Create::Withdrawal];
     let kind = KINDS[caller % KINDS.len()];
-    let mut nodes = (0..NODES).cycle().skip(caller);
+    let mut nodes = (0..load.clients.len()).cycle().skip(caller);
     let mut next = || nodes.next().unwrap();
     let mut connection = None;
     for number in 0.. {
@@ -91,6 +132,9 @@ async fn call(load: Arc<Load>, receiver: Arc<Receiver>, caller: usize) {
                 None => connect_any(&load.clients, &mut next).await,
             };
             if let Some(reply) = open.try_send(&kind.request(&ACME, body.to_string())).await {
+                if load.may_refuse && reply.status == 503 {
+                    continue;
+                }
                 connection = Some(open);
                 let reply = reply.expect(200).json();
                 load.answered.fetch_add(1, Ordering::Relaxed);
@@ -104,15 +148,13 @@ async fn call(load: Arc<Load>, receiver: Arc<Receiver>, caller: usize) {
 /// Kills one node after the other and starts it again, and has the rules of the others read anew.
 async fn disturb(nodes: &mut Nodes, load: &Load, rounds: usize) {
     for round in 0..rounds {
-        let before = load.answered.load(Ordering::Relaxed);
         let victim = round % NODES;
         nodes.gateways[victim].kill();
         let shop = nodes.gateways[(victim + 1) % NODES].rules_dir().join("shops/card-eur.toml");
         let rules = std::fs::read_to_string(&shop).unwrap();
         std::fs::write(&shop, format!("{rules}# {round}\n")).unwrap();
         nodes.gateways[(victim + 2) % NODES].signal(Signal::HUP);
-        eventually("the others go on", async || (load.answered.load(Ordering::Relaxed) > before + 30).then_some(()))
-            .await;
+        load.goes_on(30).await;
         nodes.gateways[victim].restart();
     }
 }
@@ -121,44 +163,47 @@ async fn disturb(nodes: &mut Nodes, load: &Load, rounds: usize) {
 async fn nodes_that_are_killed_lose_and_double_nothing() {
     let Some(server) = server() else { return };
     let receiver = Arc::new(Receiver::good());
-    let rules = Rules::default()
-        .with("callbacks", &trusting(&[&receiver.ca()]))
-        .with("callbacks", "first_retry = \"100ms\"\nmax_retry = \"400ms\"\ntimeout = \"2s\"")
-        .edit("shops/card-eur.toml", "50ms", "20ms");
-    let mut nodes = Nodes::start(server, &rules);
-    let load = Arc::new(Load {
-        clients: nodes.clients(),
-        orders: Mutex::default(),
-        answered: AtomicUsize::default(),
-        stop: AtomicBool::default(),
-    });
-    let callers: Vec<_> =
-        (0..CALLERS).map(|caller| tokio::spawn(call(Arc::clone(&load), Arc::clone(&receiver), caller))).collect();
-    eventually("the load gets going", async || (load.answered.load(Ordering::Relaxed) > 20).then_some(())).await;
+    let mut nodes = Nodes::start(server, &rules(&receiver));
+    let (load, callers) = Load::start(nodes.clients(), &receiver, false).await;
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 40 } else { 4 };
     disturb(&mut nodes, &load, rounds).await;
-    load.stop.store(true, Ordering::Relaxed);
-    for caller in callers {
-        caller.await.unwrap();
-    }
-    let orders = load.orders.lock().unwrap().clone();
-    assert_found_once(&nodes, &orders).await;
-    assert_reported(&nodes, &receiver, &orders).await;
-    assert_nothing_is_left(&nodes).await;
+    let orders = load.stop(callers).await;
+    assert_all_is_there(&nodes, &receiver, &orders).await;
+}
+
+/// Rules whose callbacks come soon.
+fn rules(receiver: &Receiver) -> Rules {
+    Rules::default()
+        .with("callbacks", &trusting(&[&receiver.ca()]))
+        .with("callbacks", "first_retry = \"100ms\"\nmax_retry = \"400ms\"\ntimeout = \"2s\"")
+        .edit("shops/card-eur.toml", "50ms", "20ms")
+}
+
+async fn assert_all_is_there(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
+    assert_found_once(&nodes.clients(), orders).await;
+    let stored: usize = nodes.database.sql("SELECT count(*) FROM operations").parse().unwrap();
+    assert_eq!(stored, orders.len(), "rows and orders");
+    assert_reported(&nodes.gateways[0].client(), receiver, orders).await;
+    assert_nothing_is_left(nodes).await;
     for gateway in &nodes.gateways {
-        let checked = gateway.store_check();
-        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+        assert_clean(gateway);
     }
 }
 
+#[track_caller]
+fn assert_clean(gateway: &Gateway) {
+    let checked = gateway.store_check();
+    let said = [&checked.stdout, &checked.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    assert!(checked.status.success(), "{said:?}");
+}
+
 /// Every order is there once, says the same at every node, and was answered alike wherever it is asked for again.
-async fn assert_found_once(nodes: &Nodes, orders: &[Order]) {
-    let clients = nodes.clients();
+async fn assert_found_once(clients: &[Client], orders: &[Order]) {
     let mut ids = HashSet::new();
     for (number, order) in orders.iter().enumerate() {
         let id = text(&order.reply, "transaction_id");
         assert!(ids.insert(id.to_owned()), "two orders have one transaction: {order:?}");
-        let client = &clients[number % NODES];
+        let client = &clients[number % clients.len()];
         let record = client.send(&order.kind.status(&ACME, &order.id, &order.reply)).await.expect(200).json();
         assert_eq!(text(&record, order.kind.id_member()), order.id);
         if number % 10 == 0 {
@@ -166,13 +211,10 @@ async fn assert_found_once(nodes: &Nodes, orders: &[Order]) {
             assert_eq!(again, order.reply, "a repeat of {order:?}");
         }
     }
-    let stored: usize = nodes.database.sql("SELECT count(*) FROM operations").parse().unwrap();
-    assert_eq!(stored, orders.len(), "rows and orders");
 }
 
 /// Every withdrawal has its result, and its merchant was told so: under one name, whoever sent it and however often.
-async fn assert_reported(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
-    let client = nodes.gateways[0].client();
+async fn assert_reported(client: &Client, receiver: &Receiver, orders: &[Order]) {
     let mut reported: HashMap<String, String> = HashMap::new();
     for order in orders.iter().filter(|order| order.kind == Create::Withdrawal) {
         let path = format!("/cb/{}", order.id);
