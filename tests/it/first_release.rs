@@ -40,12 +40,11 @@ fn file(gateway: &Gateway) -> PathBuf {
 /// Puts the store where the gateway looks for it.
 fn restore(gateway: &Gateway) {
     let sql = std::fs::read_to_string(fixture("sql")).unwrap();
-    match &gateway.database {
-        Some(database) => drop(database.sql(&sql)),
-        None => {
-            std::fs::create_dir_all(file(gateway).parent().unwrap()).unwrap();
-            Connection::open(file(gateway)).unwrap().execute_batch(&format!("BEGIN; {sql} COMMIT;")).unwrap();
-        }
+    if let Some(database) = &gateway.database {
+        database.sql(&sql);
+    } else {
+        std::fs::create_dir_all(file(gateway).parent().unwrap()).unwrap();
+        Connection::open(file(gateway)).unwrap().execute_batch(&format!("BEGIN; {sql} COMMIT;")).unwrap();
     }
 }
 

@@ -70,7 +70,8 @@ async fn what_the_next_release_adds_is_passed_over() {
     let refused = copy(&place).unwrap();
     assert!(matches!(refused, OpenError::NotCopied { .. }), "{refused}");
     let to = place.0.path().join("copy.db");
-    let begun = backup::begin(&place.path(), &made_keys(&place), &to, Arc::new(SystemRandomness::default())).unwrap();
+    let begun =
+        backup::begin(&place.path(), &made_keys(&place), &to, NOW, Arc::new(SystemRandomness::default())).unwrap();
     let copied = begun.copy(&|_, _| {}, &|| true).unwrap().check(&|_| {}, &|| true).unwrap();
     assert!(copied.publish().unwrap().is_clean());
     let later: i64 = rusqlite::Connection::open(&to)
