@@ -1,4 +1,5 @@
-//! Many shops and merchants, operations whose callbacks all failed, and a long audit trail.
+//! Many shops and merchants, operations whose callbacks all failed, a long audit trail, and, as the oldest, operations that
+//! wait for what never comes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,13 +21,21 @@ use super::support::request::unix_now;
 /// The concurrent creates: two full commits.
 const CONCURRENT: usize = 512;
 
+/// One operation in so many FAILED, of every merchant, and as many are PENDING: the oldest, so that a list of them passes all
+/// others.
+const ONE_IN: u64 = 101;
+
 /// The time between two operations; the last one is of now.
 const APART_MILLIS: i64 = 10;
 
-/// Makes every callback a failed one with an attempt, and fills the audit trail.
+/// Makes every callback a failed one with an attempt, keeps what became of the jobs of operations without a result, and fills
+/// the audit trail.
 const FAILED: &str = "UPDATE callbacks SET state = 2, tries = 1, last_status = 500; DELETE FROM tasks WHERE kind = 1; \
     INSERT INTO callback_tries (key, number, began_at, duration_us, status) \
     SELECT key, 1, queued_at, 9000, 500 FROM callbacks; \
+    INSERT INTO tasks (kind, key, queue, queued_at, state, due_at, attempts) \
+    SELECT 2 + transaction_id % 3, transaction_id, 'card-eur', created_at, 0, created_at, 1 FROM operations \
+    WHERE status = 0; \
     INSERT INTO actions (id, began_at, ended_at, user_name, role, address, request_id, action, target, parameters, \
     rules_version, outcome) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
     SELECT i, 1790000000000, 1790000000100, 'ann', 'operator', '192.0.2.1', 'r', 'resend failed callbacks', \
@@ -34,7 +43,8 @@ const FAILED: &str = "UPDATE callbacks SET state = 2, tries = 1, last_status = 5
 
 /// Returns rules with these and the usual ones. A merchant has ten shops, and `m0` has all.
 pub fn rules(shops: u64, merchants: u64) -> Rules {
-    let mut rules = gateway::rules();
+    let late = "[provider]\nkind = \"sandbox\"\nexpected_within = { payin = \"1s\" }";
+    let mut rules = gateway::rules().edit("shops/card-eur.toml", "[provider]\nkind = \"sandbox\"", late);
     for shop in 0..shops {
         rules.put(&format!("shops/s{shop}.toml"), "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n");
     }
@@ -79,7 +89,12 @@ pub async fn fill(root: &Path, database: Option<&Database>, rows: u64, merchants
                 draft.provider_job = None;
                 let id = draft.operation.id;
                 store.create(draft).await.unwrap();
-                store.complete(id, Outcome::Success { payer: None }, ResultSource::PROVIDER, at).await.unwrap();
+                if number < rows / ONE_IN {
+                    continue;
+                }
+                let is_failed = number % ONE_IN == 0;
+                let outcome = if is_failed { Outcome::Failed } else { Outcome::Success { payer: None } };
+                store.complete(id, outcome, ResultSource::PROVIDER, at).await.unwrap();
             }
         });
     }

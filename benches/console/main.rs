@@ -55,7 +55,11 @@ const A_BATCH: u32 = 25;
 const PAGES: &str = "/ /rules /merchants /merchants?text=m1 /merchants?text=nothing /merchants/m1 /merchants/m0 /operations \
     /callbacks /callbacks?state=failed /callbacks?state=failed&merchant=m1 /callbacks?state=failed&merchant=acme \
     /callbacks/resend?state=failed /callbacks/resend?state=failed&merchant=m1 /callbacks/sample /audit /audit?user=ann \
-    /explain POST/explain";
+    /operations?status=PENDING /operations?status=FAILED /operations?merchant=m1 /operations?merchant=m1&status=FAILED \
+    /operations?merchant=m1&status=PENDING /operations?shop=card-eur&through=v1 /operations?attention=true \
+    /api/operations /api/operations?limit=200&status=PENDING /api/operations?limit=200&status=FAILED \
+    /api/operations?limit=200&merchant=m1 /api/operations?limit=200&created_to=2100-01-01 \
+    /api/operations?limit=200&attention=true /explain POST/explain";
 
 fn main() {
     let [rows, shops, merchants] =
