@@ -87,6 +87,8 @@ pub enum Command {
     /// Check, rekey, back up, adopt or copy the store
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Ask the running gateway whether it is ready
+    Health(Health),
     /// Print the JSON Schema of a kind of rule file, for editors
     Schema(Schema),
     /// Print shell completions
@@ -374,6 +376,27 @@ Examples:
   paybridge import-ids --merchant demo --kind payin ids.txt
   paybridge import-ids --merchant demo --kind payin --complete last-ids.txt
   zcat ids.txt.gz | paybridge import-ids --merchant demo --kind payout -";
+
+/// `paybridge health`.
+#[derive(Debug, Args)]
+#[command(after_help = HEALTH_EXAMPLES)]
+pub struct Health {
+    /// The rules directory.
+    #[command(flatten)]
+    pub rules: Rules,
+}
+
+const HEALTH_EXAMPLES: &str = "\
+Asks /readyz of the admin listener, for at most two seconds. Exits with 0 if every listener accepts, and store \
+and rules are usable, else with 1 and the reason on standard error. It needs no token.
+
+Of gateway.toml it reads where the admin listener is, and with admin.tls the certificate, which must be the very \
+one that the listener presents. Run it where the gateway runs.
+
+Examples:
+  paybridge health
+  paybridge health --rules /etc/paybridge/rules
+  until paybridge health; do sleep 1; done";
 
 /// `paybridge schema`.
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod csv_records;
 pub mod demo;
 pub mod diff;
 mod export;
+mod health;
 pub mod import_ids;
 pub mod input;
 mod line_report;
@@ -87,6 +88,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         Command::Export(args) => export::run(&args, out, err),
         Command::Reconcile(args) => reconcile::run(&args, out, err),
         Command::Store(args) => store::run(&args, out, err),
+        Command::Health(args) => health::run(&args.rules, err),
         Command::Schema(args) => Ok(schema::run(args.kind, out)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -169,11 +169,7 @@ pub(super) fn read(directory: &Path, diagnostics: &mut Diagnostics) -> (RuleFile
         let (files, unreadable) = listed.read();
         let after = FileListing::of(directory);
         if after == listed || attempts == MOST_ATTEMPTS {
-            for Note { path, before, message } in listed.notes.iter().chain(&unreadable) {
-                let file = diagnostics.file(path, before.as_str());
-                diagnostics.distrust(file);
-                diagnostics.add(file, before.len()..before.len(), message);
-            }
+            listed.notes.iter().chain(&unreadable).for_each(|note| note.add_to(diagnostics));
             listed.warn_of_strays(directory, diagnostics);
             return (files, listed);
         }
@@ -212,6 +208,13 @@ pub(super) struct Note {
 impl Note {
     fn new(path: &Path, message: impl Into<String>) -> Self {
         Self { path: path.into(), before: String::new(), message: message.into() }
+    }
+
+    pub(super) fn add_to(&self, diagnostics: &mut Diagnostics) {
+        let Self { path, before, message } = self;
+        let file = diagnostics.file(path, before.as_str());
+        diagnostics.distrust(file);
+        diagnostics.add(file, before.len()..before.len(), message);
     }
 }
 
@@ -446,7 +449,7 @@ fn stem<'a>(name: &'a str, ending: &str) -> Option<&'a str> {
 }
 
 /// Reads the text of a file.
-fn text(path: &Path) -> Result<String, Note> {
+pub(super) fn text(path: &Path) -> Result<String, Note> {
     let bytes =
         read_bounded(path, LARGEST_FILE).map_err(|error| Note::new(path, format!("cannot be read: {error}")))?;
     String::from_utf8(bytes).map_err(|error| {

@@ -32,6 +32,7 @@ mod validity;
 mod watch;
 
 pub use admin::{AdminListen, AdminRules, AdminUser, Role};
+pub use compile::{AdminProbe, admin_probe};
 pub use describe::{FileKind, file_schema};
 #[cfg(test)]
 pub(crate) use dialect::samples::samples as reply_samples;

@@ -5,4 +5,4 @@ mod pem;
 mod verifier;
 
 pub(crate) use self::pem::{certificates, private_key};
-pub(crate) use self::verifier::client_config;
+pub(crate) use self::verifier::{client_config, pinned_client_config};

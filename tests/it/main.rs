@@ -27,6 +27,7 @@ mod fields;
 mod first_release;
 mod golden;
 mod hangups;
+mod health;
 mod import;
 mod layering;
 mod legacy;

@@ -103,6 +103,16 @@ pub(in crate::rules) enum RawListen {
     Unix(Box<str>),
 }
 
+impl RawListen {
+    /// Returns the address, or the path of the socket relative to the file that names it.
+    pub(super) fn resolved(self, context: FileContext<'_>) -> AdminListen {
+        match self {
+            Self::Tcp(address) => AdminListen::Tcp(address),
+            Self::Unix(path) => AdminListen::Unix(context.relative(&path)),
+        }
+    }
+}
+
 impl FromToml for RawListen {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let expected = "an IP address and port such as \"127.0.0.1:9090\", or \"unix:\" and the path of a socket";
@@ -133,12 +143,10 @@ type SeenTokens = Vec<(Secret, Box<str>)>;
 
 impl Context<'_> {
     pub(super) fn admin(&mut self, context: FileContext<'_>, raw: &RawAdmin) -> AdminRules {
-        let listen = match self.value(context, "admin.listen", &raw.listen) {
-            Some(RawListen::Tcp(address)) => AdminListen::Tcp(address),
-            Some(RawListen::Unix(path)) => AdminListen::Unix(context.relative(&path)),
-            // What is not read is as if it was left out.
-            None => AdminListen::Tcp(SocketAddr::from(([127, 0, 0, 1], 9090))),
-        };
+        // What is not read is as if it was left out.
+        let listen = self
+            .value(context, "admin.listen", &raw.listen)
+            .map_or(AdminListen::Tcp(SocketAddr::from(([127, 0, 0, 1], 9090))), |listen| listen.resolved(context));
         self.check_exposure(context, raw, &listen);
         for host in raw.hosts.0.iter().filter(|host| !is_host(host.get_ref())) {
             self.problem(context, host.span(), "`admin.hosts` must hold host names or IP addresses, without a port");

@@ -2,6 +2,7 @@
 //! out, and the problem is noted.
 
 mod admin;
+mod admin_probe;
 mod certificates;
 mod dialect;
 mod directions;
@@ -31,6 +32,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::DeValue;
 
+pub use self::admin_probe::{AdminProbe, admin_probe};
 pub(super) use self::dialect::RawDialect;
 pub(super) use self::gateway::{RawGateway, RawTls};
 pub(super) use self::merchant::RawMerchant;

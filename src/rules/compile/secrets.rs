@@ -48,16 +48,11 @@ impl Context<'_> {
             OrVariable::Variable(_) if !self.check_secrets => return None,
             OrVariable::Variable(variable) => variable,
         };
-        let read = match std::env::var(variable) {
-            Ok(text) => read_variable(variable, text),
-            Err(VarError::NotPresent) => Err(format!("{} is not set", quoted(variable))),
-            Err(VarError::NotUnicode(_)) => Err(format!("{} is not UTF-8 text", quoted(variable))),
-        };
         let wrong = |why| {
             let at = key.place().unwrap_or_default();
             self.problem(context, at, format!("`{name}`: the environment variable {why}"));
         };
-        read.map_err(wrong).ok()
+        from_environment(variable).map_err(wrong).ok()
     }
 
     /// Returns the keys that wrap the store's data keys. Only a single key may be missing: it is generated when the
@@ -101,6 +96,18 @@ impl Context<'_> {
     fn bytes(&mut self, context: FileContext<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
         let read = |path: &Path| self.external.read(path, ExternalContent::Secret, LARGEST_SECRET);
         fetched(secret, |named| context.relative(named), read)
+    }
+}
+
+/// Returns the value that an environment variable holds.
+///
+/// # Errors
+/// What is wrong, beginning with the variable's name in backquotes.
+pub(super) fn from_environment<T: FromToml>(variable: &str) -> Result<T, String> {
+    match std::env::var(variable) {
+        Ok(text) => read_variable(variable, text),
+        Err(VarError::NotPresent) => Err(format!("{} is not set", quoted(variable))),
+        Err(VarError::NotUnicode(_)) => Err(format!("{} is not UTF-8 text", quoted(variable))),
     }
 }
 
