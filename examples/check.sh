@@ -26,7 +26,8 @@ have() {
 
 systemd_unit() {
     have systemd-analyze "the systemd unit was" || return 0
-    local unit=$SCRATCH/paybridge.service complaints
+    local unit=$SCRATCH/paybridge.service socket=$SCRATCH/paybridge.socket complaints
+    cp examples/systemd/paybridge.socket "$socket"
     # systemd-analyze requires that the program of ExecStart exists, and paybridge is not installed here.
     sed "s#^ExecStart=/usr/local/bin/paybridge #ExecStart=$(command -v true) #" examples/systemd/paybridge.service >"$unit"
     if [ "$(systemd_version)" -lt 253 ]; then
@@ -34,7 +35,7 @@ systemd_unit() {
         cp examples/systemd/before-253.conf "$unit.d"
     fi
     # An unknown or misspelt key is only a complaint, not a failure. The drop-in causes one expected complaint.
-    complaints=$({ systemd-analyze verify "$unit" 2>&1 || echo 'systemd-analyze verify failed'; } |
+    complaints=$({ systemd-analyze verify "$unit" "$socket" 2>&1 || echo 'systemd-analyze verify failed'; } |
         grep -v 'Failed to parse service type, ignoring: notify-reload' || true)
     if [ -n "$complaints" ]; then
         report "$complaints"

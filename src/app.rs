@@ -27,7 +27,7 @@ use crate::domain::Secret;
 use crate::engine::Engine;
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, GatewayServices};
-use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
+use crate::http::listener::{self, Handle, Listener, ListenerSettings, PassedSockets, available_workers};
 use crate::provider::{ProviderHandler, Providers};
 use crate::queue_worker::QueueWorker;
 use crate::remote::{Recovery, Remote};
@@ -56,6 +56,8 @@ pub struct Start<'a> {
     pub metrics: Arc<Metrics>,
     /// Receives one line for each request.
     pub access: Arc<dyn AccessLog>,
+    /// The sockets that the service manager passed.
+    pub sockets: PassedSockets,
 }
 
 /// How a process that served has ended.
@@ -99,8 +101,8 @@ pub fn run(start: Start<'_>, on_ready: impl FnOnce(&RuleSet)) -> Result<Ended, S
         let signals = Signals::new().map_err(StartError::other)?;
         let process = Process::start(start).await?;
         let rules = process.rules.current();
-        let (public, admin) = (process.listener.local_addr(), &process.admin);
-        tracing::info!(%public, %admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
+        let (public, admin) = (shown(process.listener.addresses()), shown(&process.admin));
+        tracing::info!(public, admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
         on_ready(&rules);
         Ok(process.serve(signals, ServiceManager::of_this_process()).await)
     });
@@ -116,7 +118,7 @@ struct Process {
     control: Arc<ProcessControl>,
     checks: Arc<ShadowChecks>,
     listener: Handle,
-    admin: AdminListen,
+    admin: Vec<AdminListen>,
     tasks: JoinSet<()>,
     workers: JoinSet<()>,
     /// Dropped to stop the workers.
@@ -176,11 +178,10 @@ impl Process {
         let metrics = start.metrics;
         metrics.started(clock.now());
         let mut loader = Loader::new(start.rules, LoadOptions::default());
-        let first = loader.load(clock.now(), None).map_err(|problems| StartError::Rules(Arc::new(problems)))?;
+        let mut first = loader.load(clock.now(), None).map_err(|problems| StartError::Rules(Arc::new(problems)))?;
         // Both ports are bound before anything is written, so that a second start beside a running process changes
         // nothing.
-        let socket = Listener::bind(first.gateway.server.listen).map_err(StartError::other)?;
-        let admin = Admin::bind(&first.gateway.admin.listen).await.map_err(StartError::other)?;
+        let (socket, admin) = listeners(start.sockets, &mut first).await?;
         let created_certificates = create_certificates(&first, &*clock)?;
         let workers = available_workers();
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
@@ -219,14 +220,13 @@ impl Process {
         let control = Arc::new(ProcessControl::new(deps.clone(), Arc::clone(&rules), tls, listener.slots(), refused));
         control.check_ids();
         let mut tasks = JoinSet::new();
-        let admin_listen = admin.listen().clone();
+        let places = admin.places().to_vec();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&control)), admin_tls, Arc::clone(&deps.random)));
         tasks.spawn(Arc::clone(&control).reload_on_change());
         tasks.spawn(Arc::clone(&control).check_each_minute());
         tasks.spawn(Arc::clone(&control).record_history());
         let (workers, stop_workers) = start_workers(callbacks, work);
-        let admin = admin_listen;
-        Ok(Self { deps, rules, control, checks, listener, admin, tasks, workers, stop_workers })
+        Ok(Self { deps, rules, control, checks, listener, admin: places, tasks, workers, stop_workers })
     }
 
     /// Serves until a signal, or until this release is locked out of the store, then drains (contract sections 1 and 15).
@@ -310,6 +310,26 @@ impl Process {
         }
         if drained { Ended::Drained } else { Ended::Cut }
     }
+}
+
+/// Returns the public and the admin listener: of the sockets that the service manager passed, or bound as the rules say.
+async fn listeners(passed: PassedSockets, rules: &mut RuleSet) -> Result<(Listener, Admin), StartError> {
+    let PassedSockets { public, admin } = passed;
+    let public = if public.is_empty() { Listener::bind(rules.gateway.server.listen) } else { Listener::of(public) };
+    let public = public.map_err(StartError::other)?;
+    if admin.is_empty() {
+        let admin = Admin::bind(&rules.gateway.admin.listen).await.map_err(StartError::other)?;
+        return Ok((public, admin));
+    }
+    let admin = Admin::of_passed(admin).map_err(StartError::other)?;
+    for place in admin.places() {
+        rules.gateway.admin.accept_at(place).map_err(StartError::Other)?;
+    }
+    Ok((public, admin))
+}
+
+fn shown(places: &[impl ToString]) -> String {
+    places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Creates a local authority and a server certificate if the rules request it and both files are missing. Returns
@@ -488,7 +508,12 @@ mod tests {
         std::fs::write(rules.join("gateway.toml"), gateway).unwrap();
         for start in ["all files are created", "all files exist"] {
             let metrics = Arc::<Metrics>::default();
-            let process = Start { rules: &rules, metrics: Arc::clone(&metrics), access: Arc::new(NoAccessLog) };
+            let process = Start {
+                rules: &rules,
+                metrics: Arc::clone(&metrics),
+                access: Arc::new(NoAccessLog),
+                sockets: PassedSockets::default(),
+            };
             let process = Process::start(process).await.unwrap();
             let trusted = &process.rules.current().gateway.callbacks.trust;
             assert_eq!(trusted.len(), 1, "{start}: an authority that was just created is trusted");

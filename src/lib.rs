@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`cli`] | one file a subcommand |
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain, notifications to systemd |
-//! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
+//! | [`http`] | listener (TCP, sockets of the service manager, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
 //! | [`callback`] | callbacks of the outbox: claim, compose, sign, send, back off, resend; the relay of a v2 engine's callbacks; samples |
 //! | [`console`] | the console's pages as pure rendering: templates show the documents that the admin API serializes, too; plots; its stylesheet and script |
 //! | [`pages`] | customers' pages of a deposit: entry link, return link, the sandbox's hosted page |

@@ -12,6 +12,7 @@ use crate::app::{self, Ended, Start, StartError};
 use crate::build_info;
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
+use crate::http::listener::PassedSockets;
 use crate::rules::{AdminListen, RuleSet};
 use crate::store_settings::StoreUrl;
 use crate::telemetry::logs::LogsError;
@@ -22,6 +23,8 @@ use crate::telemetry::{Logs, Metrics};
 /// # Errors
 /// The gateway cannot start, or a second signal ended it.
 pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+    // The thread of the log is the first other one.
+    let sockets = PassedSockets::of_this_process().map_err(CliError::Failed)?;
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();
     let logs = Logs::start(args.log_format, filter.as_deref(), &metrics).map_err(|error| match error {
@@ -29,7 +32,7 @@ pub fn run(args: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
         LogsError::Started | LogsError::Thread(_) => CliError::failed(error),
     })?;
     let directory = args.rules.rules.as_path();
-    let start = Start { rules: directory, metrics, access: logs.access() };
+    let start = Start { rules: directory, metrics, access: logs.access(), sockets };
     let print_banner = |rules: &RuleSet| {
         let text = banner(directory, rules, SystemClock.now());
         // The gateway serves even if its output cannot be written.

@@ -88,6 +88,8 @@ pub struct AdminRules {
     pub second_operator: bool,
     /// `[[admin.users]]`.
     pub users: Vec<Arc<AdminUser>>,
+    /// Whether only this machine can connect: to `listen`, and to the sockets that the service manager passed.
+    pub is_local: bool,
     /// Whether no user signs in: every request is made by the user `local`, an operator.
     pub is_open: bool,
 }
@@ -107,8 +109,27 @@ impl AdminRules {
         tokens(self) == tokens(other)
     }
 
+    /// Notes that the listener accepts connections at a socket of the service manager, too.
+    ///
+    /// # Errors
+    /// What the rules lack for a socket that other machines can reach, in one line.
+    pub fn accept_at(&mut self, socket: &AdminListen) -> Result<(), String> {
+        if socket.is_loopback() {
+            return Ok(());
+        }
+        (self.is_local, self.is_open) = (false, false);
+        let lacks = if self.accounts().next().is_none() {
+            "`admin.token` or an `[[admin.users]]` is required"
+        } else if !self.tls && !self.plain {
+            "`admin.tls = true`, or `admin.plain = true`, is required"
+        } else {
+            return Ok(());
+        };
+        Err(format!("the service manager's socket `admin` at {socket} is not on loopback: {lacks}"))
+    }
+
     /// Reports whether requests need no user: only this machine can connect, and there are no users.
     pub(super) fn needs_no_user(&self) -> bool {
-        self.listen.is_loopback() && self.accounts().next().is_none()
+        self.is_local && self.accounts().next().is_none()
     }
 }

@@ -40,5 +40,6 @@ pub(super) fn keep_running(new: &mut GatewayRules, running: &GatewayRules, was_o
     }
     // What follows from several keys, or from one.
     new.server.is_public = running.server.is_public;
+    new.admin.is_local = running.admin.is_local;
     new.admin.is_open = may_be_open && new.admin.needs_no_user();
 }

@@ -42,6 +42,7 @@ mod provider;
 mod refusals;
 mod reload;
 mod remote;
+mod sockets;
 mod store_adopt;
 mod store_backup;
 mod store_check;

@@ -1,11 +1,12 @@
 //! The connections of the admin listener: over TCP or a Unix socket, plain or TLS.
 
 use std::io;
-use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures_util::future::join_all;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -21,7 +22,9 @@ use super::server::Server;
 use super::source::AdminSource;
 use crate::clock::Random;
 use crate::connection_error::of_binding;
-use crate::http::listener::{ConnectionRules, ConnectionSlots, ConnectionState, UnixSocket, bound_to};
+use crate::http::listener::{
+    ConnectionRules, ConnectionSlots, ConnectionState, PassedAdminSocket, UnixSocket, bound_to,
+};
 use crate::rules::{AdminListen, Limits};
 
 /// The most open connections. A new one takes the place of another.
@@ -62,11 +65,11 @@ fn why(listen: &AdminListen, cause: &io::Error) -> String {
 /// The TLS configuration for new connections, which a renewed certificate replaces.
 pub type AdminTls = Arc<ArcSwap<ServerConfig>>;
 
-/// A bound admin listener.
+/// A bound admin listener, of one or more sockets.
 #[derive(Debug)]
 pub struct Admin {
-    socket: AdminSocket,
-    listen: AdminListen,
+    sockets: Vec<AdminSocket>,
+    places: Vec<AdminListen>,
 }
 
 #[derive(Debug)]
@@ -83,55 +86,77 @@ impl Admin {
     /// written.
     pub async fn bind(listen: &AdminListen) -> Result<Self, BindError> {
         let bound = match listen {
-            AdminListen::Tcp(address) => bind_tcp(*address),
+            AdminListen::Tcp(address) => bound_to(*address).and_then(tcp),
             AdminListen::Unix(path) => {
                 UnixSocket::bind(path).await.map(|socket| (AdminSocket::Unix(socket), listen.clone()))
             }
         };
         let (socket, listen) = bound.map_err(|cause| BindError { listen: listen.clone(), cause })?;
-        Ok(Self { socket, listen })
+        Ok(Self { sockets: vec![socket], places: vec![listen] })
     }
 
-    /// Returns where it listens, with the actual port.
+    /// Returns the listener of sockets that the service manager passed.
+    ///
+    /// # Errors
+    /// A socket cannot be registered with the runtime.
+    pub fn of_passed(passed: Vec<PassedAdminSocket>) -> io::Result<Self> {
+        let opened = passed.into_iter().map(|socket| match socket {
+            PassedAdminSocket::Tcp(socket) => tcp(socket),
+            PassedAdminSocket::Unix(socket) => {
+                let path = socket.local_addr()?.as_pathname().unwrap_or(Path::new("")).to_owned();
+                Ok((AdminSocket::Unix(UnixSocket::passed(socket)?), AdminListen::Unix(path)))
+            }
+        });
+        let (sockets, places) = opened.collect::<io::Result<Vec<_>>>()?.into_iter().unzip();
+        Ok(Self { sockets, places })
+    }
+
+    /// Returns where it listens, with the actual ports.
     #[must_use]
-    pub const fn listen(&self) -> &AdminListen {
-        &self.listen
+    pub fn places(&self) -> &[AdminListen] {
+        &self.places
     }
 
     /// Serves requests until the future is dropped, which closes every connection. `tls`: `None` for plain HTTP.
     pub async fn serve(self, source: Arc<dyn AdminSource>, tls: Option<AdminTls>, random: Arc<dyn Random>) {
         let slots = connection_slots(&source.rule_set().gateway.limits);
         let server = Arc::new(Server::new(source, random));
-        let mut connections = JoinSet::new();
-        let mut failing = false;
-        loop {
-            while connections.try_join_next().is_some() {}
-            slots.closed().await;
-            match self.socket.accept().await {
-                Ok((socket, mut ends)) => {
-                    failing = false;
-                    sleep(PACE).await;
-                    ends.is_tls = tls.is_some();
-                    // A connection that waited here would wait without any reply; one that is closed can retry.
-                    let Some(slot) = slots.take() else { continue };
-                    let (server, tls) = (Arc::clone(&server), tls.as_ref().map(|tls| tls.load_full()));
-                    connections.spawn(async move {
-                        let serving = serve_connection(socket, ends, tls, server, slot.state());
-                        tokio::select! {
-                            biased;
-                            () = slot.state().evicted() => {}
-                            // Failures of a connection concern only its peer: it disconnected, was too slow, or sent no
-                            // HTTP.
-                            _ = timeout(CONNECTION_TIMEOUT, serving) => {}
-                        }
-                    });
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut failing, true) {
-                        tracing::warn!(%error, "the admin listener cannot accept connections; retrying");
+        let accepting = self.sockets.iter().map(|socket| accept(socket, &server, tls.as_ref(), &slots));
+        join_all(accepting).await;
+    }
+}
+
+/// Serves the connections of one socket, until the future is dropped.
+async fn accept(socket: &AdminSocket, server: &Arc<Server>, tls: Option<&AdminTls>, slots: &Arc<ConnectionSlots>) {
+    let mut connections = JoinSet::new();
+    let mut failing = false;
+    loop {
+        while connections.try_join_next().is_some() {}
+        slots.closed().await;
+        match socket.accept().await {
+            Ok((socket, mut ends)) => {
+                failing = false;
+                sleep(PACE).await;
+                ends.is_tls = tls.is_some();
+                // A connection that waited here would wait without any reply; one that is closed can retry.
+                let Some(slot) = slots.take() else { continue };
+                let (server, tls) = (Arc::clone(server), tls.map(|tls| tls.load_full()));
+                connections.spawn(async move {
+                    let serving = serve_connection(socket, ends, tls, server, slot.state());
+                    tokio::select! {
+                        biased;
+                        () = slot.state().evicted() => {}
+                        // Failures of a connection concern only its peer: it disconnected, was too slow, or sent no
+                        // HTTP.
+                        _ = timeout(CONNECTION_TIMEOUT, serving) => {}
                     }
-                    sleep(ACCEPT_PAUSE).await;
+                });
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(%error, "the admin listener cannot accept connections; retrying");
                 }
+                sleep(ACCEPT_PAUSE).await;
             }
         }
     }
@@ -199,8 +224,8 @@ async fn serve_http(socket: Box<dyn Stream>, ends: ConnectionEnds, server: Arc<S
     let _ = connection.await;
 }
 
-fn bind_tcp(address: SocketAddr) -> io::Result<(AdminSocket, AdminListen)> {
-    let listener = TcpListener::from_std(bound_to(address)?)?;
+fn tcp(socket: std::net::TcpListener) -> io::Result<(AdminSocket, AdminListen)> {
+    let listener = TcpListener::from_std(socket)?;
     let address = listener.local_addr()?;
     Ok((AdminSocket::Tcp(listener), AdminListen::Tcp(address)))
 }

@@ -127,6 +127,7 @@ mod tests {
             read_only: false,
             second_operator: false,
             users,
+            is_local: true,
             is_open: false,
         }
     }

@@ -213,7 +213,7 @@ async fn start_with_world(world: World) -> Running {
 
 async fn start_with(source: Source) -> Running {
     let admin = Admin::bind(&source.rule_set().gateway.admin.listen).await.unwrap();
-    let AdminListen::Tcp(address) = *admin.listen() else { panic!("{:?}", admin.listen()) };
+    let [AdminListen::Tcp(address)] = *admin.places() else { panic!("{:?}", admin.places()) };
     let source = Arc::new(source);
     let mut serving = JoinSet::new();
     serving.spawn(admin.serve(source.clone(), None, Arc::new(SystemRandomness::default())));

@@ -9,6 +9,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
@@ -102,22 +103,26 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// Accepts until the listener drains. Dropping the workers' queues then lets the workers end.
 pub(super) async fn accept_until_drained<S: Service>(
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     workers: Vec<mpsc::Sender<AcceptedConnection>>,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
 ) {
     tokio::select! {
-        () = accept(&listener, &workers, &shared) => {}
+        () = accept(&listeners, &workers, &shared) => {}
         _ = lifecycle.draining() => {}
     }
 }
 
-async fn accept<S: Service>(listener: &TcpListener, workers: &[mpsc::Sender<AcceptedConnection>], shared: &Shared<S>) {
+async fn accept<S: Service>(
+    listeners: &[TcpListener],
+    workers: &[mpsc::Sender<AcceptedConnection>],
+    shared: &Shared<S>,
+) {
     let mut failing = false;
-    for worker in workers.iter().cycle() {
+    for (turn, worker) in workers.iter().cycle().enumerate() {
         let accepted = loop {
-            match next(listener, shared).await {
+            match next(listeners, turn, shared).await {
                 Ok(Some(accepted)) => break accepted,
                 Ok(None) => {}
                 Err(error) if concerns_one_connection(&error) => {}
@@ -140,9 +145,13 @@ async fn accept<S: Service>(listener: &TcpListener, workers: &[mpsc::Sender<Acce
 }
 
 /// Accepts the next connection; returns `None` when there is no slot for it.
-async fn next<S: Service>(listener: &TcpListener, shared: &Shared<S>) -> io::Result<Option<AcceptedConnection>> {
+async fn next<S: Service>(
+    listeners: &[TcpListener],
+    turn: usize,
+    shared: &Shared<S>,
+) -> io::Result<Option<AcceptedConnection>> {
     shared.slots.closed().await;
-    let (socket, from) = listener.accept().await?;
+    let (socket, from) = poll_fn(|context| accept_of_any(listeners, turn, context)).await?;
     let Some(slot) = shared.slots.take() else {
         shared.settings.metrics.connection_refused("limit");
         return Ok(None);
@@ -150,6 +159,17 @@ async fn next<S: Service>(listener: &TcpListener, shared: &Shared<S>) -> io::Res
     // Replies are written whole; Nagle's algorithm would only delay them.
     socket.set_nodelay(true)?;
     Ok(Some(AcceptedConnection { socket: socket.into_std()?, from, slot }))
+}
+
+/// Accepts from the first of several listeners that has a connection. Each is the first to be asked in its turn.
+fn accept_of_any(
+    listeners: &[TcpListener],
+    turn: usize,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+    let first = turn.checked_rem(listeners.len()).unwrap_or_default();
+    let asked = listeners.iter().cycle().skip(first).take(listeners.len());
+    asked.map(|listener| listener.poll_accept(context)).find(Poll::is_ready).unwrap_or(Poll::Pending)
 }
 
 /// Reports whether an accept failed because the connection itself has ended, and not for lack of resources.

@@ -13,6 +13,7 @@ mod head;
 mod head_guard;
 mod http2;
 mod pace;
+mod passed;
 mod proxy_header;
 mod settings;
 mod shared;
@@ -38,6 +39,7 @@ use shared::{Lifecycle, Shared, WorkerLife};
 use crate::connection_error::of_binding;
 
 pub use connection::Watchdog;
+pub use passed::{PassedAdminSocket, PassedSockets};
 pub use settings::{ConnectionRules, ListenerSettings};
 pub use shared::{ConnectionInfo, ConnectionSlots, ConnectionState, HeadCheck, HeadError, Peer, Protocol, Service};
 pub use transport::Inbound;
@@ -75,11 +77,11 @@ pub fn available_workers() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// A bound address. The kernel queues connections from now on; [`Listener::serve`] accepts them.
+/// One or more bound addresses. The kernel queues connections from now on; [`Listener::serve`] accepts them.
 #[derive(Debug)]
 pub struct Listener {
-    socket: std::net::TcpListener,
-    address: SocketAddr,
+    sockets: Vec<std::net::TcpListener>,
+    addresses: Box<[SocketAddr]>,
 }
 
 impl Listener {
@@ -88,17 +90,25 @@ impl Listener {
     /// # Errors
     /// The address is in use or does not belong to this machine. The message is one line that names the address.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let bound = bound_to(address).and_then(|socket| Ok(Self { address: socket.local_addr()?, socket }));
-        bound.map_err(|error| {
+        bound_to(address).and_then(|socket| Self::of(vec![socket])).map_err(|error| {
             let why = of_binding(&error);
             io::Error::new(error.kind(), format!("`server.listen`: cannot listen on {address}: {why}"))
         })
     }
 
-    /// Returns the bound address, with the actual port.
+    /// Returns the listener of sockets that listen already, without blocking.
+    ///
+    /// # Errors
+    /// The address of a socket is not known.
+    pub fn of(sockets: Vec<std::net::TcpListener>) -> io::Result<Self> {
+        let addresses = sockets.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<_>>()?;
+        Ok(Self { sockets, addresses })
+    }
+
+    /// Returns the bound addresses, with their actual ports.
     #[must_use]
-    pub const fn local_addr(&self) -> SocketAddr {
-        self.address
+    pub const fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Starts serving, on threads of its own.
@@ -115,12 +125,12 @@ impl Listener {
         let shared = Arc::new(Shared { service, settings, slots: Arc::clone(&slots), leaving: Arc::clone(&leaving) });
         let (workers, mut runtimes) = connection::start_workers(count, &shared, &lifecycle, &running)?;
 
-        let (runtime, socket) = (connection::runtime()?, self.socket);
+        let (runtime, sockets) = (connection::runtime()?, self.sockets);
         runtimes.push(runtime.handle().clone());
         thread::Builder::new().name("accept".to_owned()).spawn(move || {
             runtime.block_on(async {
-                match tokio::net::TcpListener::from_std(socket) {
-                    Ok(listener) => connection::accept_until_drained(listener, workers, shared, lifecycle).await,
+                match sockets.into_iter().map(tokio::net::TcpListener::from_std).collect() {
+                    Ok(listeners) => connection::accept_until_drained(listeners, workers, shared, lifecycle).await,
                     Err(error) => {
                         tracing::error!(%error, "the listener's socket cannot be registered with its runtime");
                     }
@@ -128,13 +138,13 @@ impl Listener {
             });
             drop(running);
         })?;
-        Ok(Handle { address: self.address, watchdog: Watchdog::of(runtimes), slots, leaving, life, ended })
+        Ok(Handle { addresses: self.addresses, watchdog: Watchdog::of(runtimes), slots, leaving, life, ended })
     }
 }
 
 /// A serving listener. Dropping it ends all connections at once.
 pub struct Handle {
-    address: SocketAddr,
+    addresses: Box<[SocketAddr]>,
     watchdog: Watchdog,
     slots: Arc<ConnectionSlots>,
     leaving: Arc<AtomicBool>,
@@ -143,10 +153,10 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Returns the bound address.
+    /// Returns the bound addresses.
     #[must_use]
-    pub const fn local_addr(&self) -> SocketAddr {
-        self.address
+    pub const fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Returns a watchdog that checks whether the listener's threads still make progress.

@@ -3,6 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net;
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -10,11 +11,11 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::BACKLOG;
 
-/// A listening Unix socket. Its file is removed before it is closed: from then on another process may make one of the same
-/// name.
+/// A listening Unix socket. A file that this process made is removed before the socket is closed: from then on another
+/// process may make one of the same name.
 #[derive(Debug)]
 pub struct UnixSocket {
-    _file: SocketFile,
+    _file: Option<SocketFile>,
     listener: UnixListener,
 }
 
@@ -50,11 +51,19 @@ impl UnixSocket {
             fs::set_permissions(path, Permissions::from_mode(0o600))?;
             socket.listen(BACKLOG)?;
             socket.set_nonblocking(true)?;
-            Ok(Self { _file: file, listener: UnixListener::from_std(socket.into())? })
+            Ok(Self { _file: Some(file), listener: UnixListener::from_std(socket.into())? })
         };
         let bound = bound.await;
         directory.unlock()?;
         bound
+    }
+
+    /// Returns the socket that the service manager passed; its file belongs to the manager.
+    ///
+    /// # Errors
+    /// The socket cannot be registered with the runtime.
+    pub fn passed(socket: net::UnixListener) -> io::Result<Self> {
+        Ok(Self { _file: None, listener: UnixListener::from_std(socket)? })
     }
 
     /// Accepts a connection.

@@ -162,6 +162,7 @@ impl Context<'_> {
             hosts: raw.hosts.values().map(|host| host.to_ascii_lowercase().into()).collect(),
             read_only: *raw.read_only,
             second_operator: *raw.second_operator,
+            is_local: listen.is_loopback(),
             is_open: listen.is_loopback() && raw.token.is_absent() && users.is_empty(),
             listen,
             users,

@@ -347,7 +347,7 @@ async fn tls_marks_the_cookie_and_names_the_origin() {
     std::fs::write(&tls.key, certified.signing_key.serialize_pem()).unwrap();
     let config = crate::http::listener::tls::server_tls(&tls).unwrap().admin;
     let admin = Admin::bind(&AdminListen::Tcp("127.0.0.1:0".parse().unwrap())).await.unwrap();
-    let AdminListen::Tcp(address) = *admin.listen() else { panic!("{:?}", admin.listen()) };
+    let [AdminListen::Tcp(address)] = *admin.places() else { panic!("{:?}", admin.places()) };
     let mut serving = JoinSet::new();
     let shared: AdminTls = Arc::new(arc_swap::ArcSwap::from_pointee(config));
     serving.spawn(admin.serve(Arc::new(Source::new(&users())), Some(shared), Arc::new(SystemRandomness::default())));
