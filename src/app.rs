@@ -102,7 +102,7 @@ pub fn run(start: Start<'_>, on_ready: impl FnOnce(&RuleSet)) -> Result<Ended, S
         let process = Process::start(start).await?;
         let rules = process.rules.current();
         let (public, admin) = (shown(process.listener.addresses()), shown(&process.admin));
-        tracing::info!(public, admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
+        tracing::info!(%public, %admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
         on_ready(&rules);
         Ok(process.serve(signals, ServiceManager::of_this_process()).await)
     });

@@ -87,7 +87,7 @@ pub enum Command {
     /// Check, rekey, back up, adopt or copy the store
     #[command(subcommand)]
     Store(StoreCommand),
-    /// Ask the running gateway whether it is ready
+    /// Query whether the running gateway is ready
     Health(Health),
     /// Print the JSON Schema of a kind of rule file, for editors
     Schema(Schema),
@@ -387,7 +387,7 @@ pub struct Health {
 }
 
 const HEALTH_EXAMPLES: &str = "\
-Asks /readyz of the admin listener, for at most two seconds. Exits with 0 if every listener accepts, and store \
+Queries /readyz of the admin listener, for at most two seconds. Exits with 0 if every listener accepts, and store \
 and rules are usable, else with 1 and the reason on standard error. It needs no token.
 
 Of gateway.toml it reads where the admin listener is, and with admin.tls the certificate, which must be the very \

@@ -1,4 +1,4 @@
-//! `paybridge health`: asks a running gateway whether it is ready, for service managers and images without another client.
+//! `paybridge health`: queries whether a running gateway is ready, for service managers and images without another client.
 
 use std::error::Error;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -29,22 +29,22 @@ use crate::connection_error;
 use crate::rules::{AdminListen, AdminProbe, Problems, admin_probe};
 use crate::trust;
 
-/// How long the question may take, with the rules read.
+/// How long it may take in all, with the rules read.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// The most bytes of a reply that are read.
 const REPLY_BYTES: usize = 16 * 1024;
 
-/// Asks `/readyz` of the admin listener that the rules name.
+/// Queries `/readyz` of the admin listener that the rules name.
 ///
 /// # Errors
 /// The gateway is not ready, does not answer in time, or is not the one of the rules.
 pub(super) fn run(args: &Rules, err: &mut dyn io::Write) -> ExitOutcome {
-    let asked = on_runtime(async {
-        let asked = timeout(TIME_LIMIT, ask(args.rules.clone())).await;
-        Ok(asked.unwrap_or_else(|_| Err(NotReady::Because("it did not answer within two seconds".to_owned()))))
+    let queried = on_runtime(async {
+        let queried = timeout(TIME_LIMIT, query(args.rules.clone())).await;
+        Ok(queried.unwrap_or_else(|_| Err(NotReady::Because("it did not answer within two seconds".to_owned()))))
     })?;
-    asked.map_err(|reason| match reason {
+    queried.map_err(|reason| match reason {
         NotReady::Rules(problems) => wrong_rules(&args.rules, &problems, err),
         NotReady::Because(reason) => CliError::failed(reason),
     })
@@ -58,7 +58,7 @@ enum NotReady {
     Because(String),
 }
 
-async fn ask(rules: PathBuf) -> Result<(), NotReady> {
+async fn query(rules: PathBuf) -> Result<(), NotReady> {
     // A file system may hang as well.
     let read = spawn_blocking(move || {
         let probe = admin_probe(&rules).map_err(NotReady::Rules)?;
@@ -68,10 +68,10 @@ async fn ask(rules: PathBuf) -> Result<(), NotReady> {
     let (AdminProbe { listen, .. }, tls) = read.await.map_err(|panic| NotReady::Because(panic.to_string()))??;
     let place = format!("the admin listener at {listen}");
     match reply(&listen, tls).await {
-        Ok((StatusCode::OK, _)) => Ok(()),
+        Ok((200, _)) => Ok(()),
         Ok((status, body)) => {
-            let said = body.lines().next().unwrap_or_default();
-            Err(NotReady::Because(format!("{place} answers {}: {}", status.as_u16(), plain(said))))
+            let reason = body.lines().next().unwrap_or_default();
+            Err(NotReady::Because(format!("{place} answers {status}: {}", plain(reason))))
         }
         Err(error) => {
             let reason = connection_error::reason(&*error).unwrap_or_else(|| error.to_string());
@@ -92,7 +92,7 @@ fn pinned(certificate: &Path) -> Result<ClientConfig, String> {
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-async fn reply(listen: &AdminListen, tls: Option<ClientConfig>) -> Result<(StatusCode, String), AnyError> {
+async fn reply(listen: &AdminListen, tls: Option<ClientConfig>) -> Result<(u16, String), AnyError> {
     match listen {
         AdminListen::Tcp(address) => over(TcpStream::connect(reachable(*address)).await?, tls).await,
         AdminListen::Unix(path) => over(UnixStream::connect(path).await?, tls).await,
@@ -104,12 +104,12 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
     };
     SocketAddr::new(ip, listen.port())
 }
 
-async fn over<S>(socket: S, tls: Option<ClientConfig>) -> Result<(StatusCode, String), AnyError>
+async fn over<S>(socket: S, tls: Option<ClientConfig>) -> Result<(u16, String), AnyError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -119,7 +119,7 @@ where
     exchange(TlsConnector::from(Arc::new(config)).connect(name, socket).await?).await
 }
 
-async fn exchange<S>(socket: S) -> Result<(StatusCode, String), AnyError>
+async fn exchange<S>(socket: S) -> Result<(u16, String), AnyError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -128,7 +128,7 @@ where
     let request = Request::get("/readyz").header(HOST, "localhost").body(Empty::<Bytes>::new())?;
     let (head, body) = Response::<Incoming>::into_parts(sender.send_request(request).await?);
     let body = Limited::new(body, REPLY_BYTES).collect().await?.to_bytes();
-    Ok((head.status, String::from_utf8_lossy(&body).into_owned()))
+    Ok((head.status.as_u16(), String::from_utf8_lossy(&body).into_owned()))
 }
 
 #[cfg(test)]
@@ -136,14 +136,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_of_all_addresses_is_asked_on_loopback() {
-        for (listen, asked) in [
+    fn a_listener_of_all_addresses_is_reached_on_loopback() {
+        for (listen, reached) in [
             ("0.0.0.0:9090", "127.0.0.1:9090"),
             ("[::]:1", "[::1]:1"),
             ("10.1.2.3:9090", "10.1.2.3:9090"),
             ("127.0.0.2:9090", "127.0.0.2:9090"),
         ] {
-            assert_eq!(reachable(listen.parse().unwrap()), asked.parse().unwrap());
+            assert_eq!(reachable(listen.parse().unwrap()), reached.parse().unwrap());
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn client_config(
     Ok((config, unusable))
 }
 
-/// Returns the configuration of a client that trusts the server with one certificate alone, whatever its names and dates:
+/// Returns the configuration of a client that trusts the server with one certificate alone, regardless of its names and dates:
 /// for a server whose certificate is at hand.
 ///
 /// # Errors

@@ -22,10 +22,11 @@ fn start_as(gateway: &Gateway, pid: &str, names: &str, [first, second]: [OwnedFd
     );
     let mut shell = Command::new("sh");
     shell.args(["-c", &passed]).arg(serve.get_program()).args(serve.get_args()).current_dir(gateway.root.path());
-    for name in ["PAYBRIDGE_RULES", "PAYBRIDGE_PAGE_SECRET", "RUST_LOG", "NOTIFY_SOCKET", "WATCHDOG_USEC"] {
+    for name in ["PAYBRIDGE_RULES", "PAYBRIDGE_PAGE_SECRET", "NOTIFY_SOCKET", "WATCHDOG_USEC"] {
         shell.env_remove(name);
     }
-    shell.stdin(first).stdout(second).stderr(Stdio::piped()).spawn().unwrap()
+    // Its standard error is read at its end alone.
+    shell.env("RUST_LOG", "warn").stdin(first).stdout(second).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 fn loopback() -> (SocketAddr, TcpListener) {

@@ -161,15 +161,15 @@ async fn next<S: Service>(
     Ok(Some(AcceptedConnection { socket: socket.into_std()?, from, slot }))
 }
 
-/// Accepts from the first of several listeners that has a connection. Each is the first to be asked in its turn.
+/// Accepts from the first of several listeners that has a connection. Each is polled first in its turn.
 fn accept_of_any(
     listeners: &[TcpListener],
     turn: usize,
     context: &mut Context<'_>,
 ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
     let first = turn.checked_rem(listeners.len()).unwrap_or_default();
-    let asked = listeners.iter().cycle().skip(first).take(listeners.len());
-    asked.map(|listener| listener.poll_accept(context)).find(Poll::is_ready).unwrap_or(Poll::Pending)
+    let polled = listeners.iter().cycle().skip(first).take(listeners.len());
+    polled.map(|listener| listener.poll_accept(context)).find(Poll::is_ready).unwrap_or(Poll::Pending)
 }
 
 /// Reports whether an accept failed because the connection itself has ended, and not for lack of resources.

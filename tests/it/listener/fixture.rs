@@ -151,7 +151,7 @@ impl Setup {
         };
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let handle = listener.serve(probe.clone(), settings).unwrap();
-        Server { address: handle.local_addr(), probe, handle }
+        Server { address: handle.addresses()[0], probe, handle }
     }
 }
 

@@ -10,10 +10,10 @@ use crate::listener::fixture::{Authority, SHORT, Setup, eventually, limits};
 #[test]
 fn a_port_in_use_is_one_clear_line() {
     let first = Listener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let error = Listener::bind(first.local_addr()).unwrap_err();
+    let error = Listener::bind(first.addresses()[0]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("`server.listen`: cannot listen on {}: the port is in use", first.local_addr())
+        format!("`server.listen`: cannot listen on {}: the port is in use", first.addresses()[0])
     );
 }
 
