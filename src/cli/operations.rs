@@ -74,7 +74,7 @@ struct OperationsCommand<'a> {
 impl OperationsCommand<'_> {
     async fn list(self, args: &ListOperations) -> ExitOutcome {
         let Self { store, rules, out, err } = self;
-        let search = args.filter().search(&args.after, args.limit).map_err(usage)?;
+        let search = args.filter().search(&args.after, args.limit).map_err(|error| usage(&error))?;
         let found = find(store, rules, &search, &overdue(rules)).await?;
         if args.format == Format::Json {
             return write_json(&found, out);
@@ -100,7 +100,7 @@ impl OperationsCommand<'_> {
     async fn show(self, args: &ShowOperation) -> ExitOutcome {
         let Self { store, rules, out, .. } = self;
         let found = timeline(store, rules, args.id.trim(), &overdue(rules), SystemClock.now()).await?;
-        let found = found.ok_or_else(|| ActionRefusal::Unknown)?;
+        let found = found.ok_or(ActionRefusal::Unknown)?;
         if args.format == Format::Json {
             return write_json(&found, out);
         }
@@ -129,7 +129,7 @@ impl OperationsCommand<'_> {
         let (store, id) = (self.store, self.id(&args.operation)?);
         self.check_second_operator()?;
         let (sent, random) = ((&*args.status, &*args.reason), SystemRandomness::default());
-        let new = new_resolution(id, sent, &user(), SystemClock.now(), &random).map_err(usage)?;
+        let new = new_resolution(id, sent, &user(), SystemClock.now(), &random).map_err(|error| usage(&error))?;
         let parameters = vec![("status", args.status.as_str().into()), ("reason", args.reason.as_str().into())];
         let resolve = async {
             resolve_result(store.resolve(new).await?)?;
@@ -185,7 +185,7 @@ impl OperationsCommand<'_> {
     }
 }
 
-fn usage(error: RequestError) -> CliError {
+fn usage(error: &RequestError) -> CliError {
     CliError::Usage(error.to_string())
 }
 

@@ -86,7 +86,7 @@ async fn what_a_wrong_clock_queues_is_due_by_the_right_one() {
 async fn a_resolution_lapses_by_the_right_clock() {
     let Some(place) = Place::new() else { return };
     let right = place.open_node();
-    let (day, minute) = (Duration::from_hours(24), Duration::from_mins(1));
+    let (just_before, just_after) = (Duration::from_mins(24 * 60 - 1), Duration::from_mins(24 * 60 + 1));
     let days_before = |now: UnixMillis| UnixMillis(now.0 - 86_400_000);
     for ahead in [3_600_000, -3_600_000] {
         let wrong = node_with_a_clock(&place, ahead).await;
@@ -103,7 +103,7 @@ async fn a_resolution_lapses_by_the_right_clock() {
                 other.confirm(new.transaction_id, new.id, "bob".into(), Some(days_before(now)), now).await.unwrap()
             };
             let (waits, lapsed) = (waiting("waits").await, waiting("lapsed").await);
-            let (waits, lapsed) = (confirmed(waits, day - minute).await, confirmed(lapsed, day + minute).await);
+            let (waits, lapsed) = (confirmed(waits, just_before).await, confirmed(lapsed, just_after).await);
             assert_eq!(waits, ConfirmOutcome::Resolved(Status::Failed), "{ahead} {read}");
             assert_eq!(lapsed, ConfirmOutcome::NotWaiting, "{ahead} {read}");
         }
