@@ -363,14 +363,30 @@ pub(crate) fn humble_user() -> Option<(u32, u32)> {
     Some(ids("postgres").or_else(|| ids("nobody")).expect("a user who is not root"))
 }
 
-/// The directory of PostgreSQL's programs: the newest of Debian's, or one of `PATH`.
+/// The directory of PostgreSQL's programs: the one that `PAYBRIDGE_POSTGRES` names, the newest of Debian's, or one of `PATH`.
 pub(crate) fn programs() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("PAYBRIDGE_POSTGRES") {
+        let named = fs::canonicalize(&named).unwrap_or_else(|error| panic!("{}: {error}", named.display()));
+        assert!(named.join("initdb").is_file(), "{}: no PostgreSQL", named.display());
+        return Some(named);
+    }
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
     let version = |bin: &PathBuf| bin.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
     let whole = |bin: &PathBuf| ["initdb", "postgres", "psql"].iter().all(|program| bin.join(program).is_file());
     let newest = versions.map(|entry| entry.path().join("bin")).filter(whole).max_by_key(version);
     let path = std::env::var_os("PATH").unwrap_or_default();
     newest.or_else(|| std::env::split_paths(&path).find(whole)).or_else(missing)
+}
+
+/// Reports whether the server speaks TLS: not all builds do. Says aloud that it does not.
+pub(crate) fn has_tls(programs: &Path) -> bool {
+    let program = fs::read(programs.join("postgres")).unwrap();
+    let has_tls = memchr::memmem::find(&program, b"SSL is not supported by this build").is_none();
+    if !has_tls {
+        let line = "!! PostgreSQL: built without TLS, so that what needs it was NOT tested";
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+    has_tls
 }
 
 /// Says aloud, past the capture of the test's output, that PostgreSQL is missing; where nothing may be missing, fails.

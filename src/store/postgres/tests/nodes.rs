@@ -41,8 +41,8 @@ fn a_store_of_another_unreleased_build_is_refused_untouched() {
         drop(place.open_node());
         place.0.sql(change);
         let content = || {
-            let tables = "SELECT query_to_xml('SELECT * FROM ' || relname, true, true, '') FROM pg_class \
-                WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname";
+            let tables = "SELECT format('SELECT %L, t FROM %I AS t', relname, relname) FROM pg_class \
+                WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname \\gexec";
             place.0.sql(tables)
         };
         let before = content();
