@@ -264,17 +264,21 @@ fn begins_with_key(line: &str) -> bool {
 }
 
 /// Returns where a line's first secret value begins. A key holds a secret if its name in this table, or its probable
-/// correct spelling, is one of a secret.
+/// correct spelling, is one of a secret; also if a bracket or comma was typed into it.
 fn secret_value(line: &str, table: &str) -> Option<usize> {
-    let mut key_start = 0;
+    let separators = [',', '{', '}', '['];
+    let (mut key_start, mut last_value) = (0, 0);
     line.char_indices().find_map(|(at, c)| {
-        if matches!(c, ',' | '{' | '}' | '[') {
+        if separators.contains(&c) {
             key_start = at + 1;
         }
         let key = line.get(key_start..at).filter(|_| c == '=')?.trim();
-        let value = &line[at + 1..];
+        let (joined, value) = (line[last_value..at].replace(separators, ""), &line[at + 1..]);
+        last_value = at + 1;
         let is_none = key_start == 0 && NO_SECRETS.contains(&(table, key));
-        (!is_none && (names_a_secret(key) || is_misspelt_key(key))).then_some(line.len() - value.trim_start().len())
+        let is_split = joined.trim() != key && names_a_secret(joined.trim());
+        let is_secret = !is_none && (names_a_secret(key) || is_misspelt_key(key)) || is_split;
+        is_secret.then_some(line.len() - value.trim_start().len())
     })
 }
 

@@ -219,8 +219,15 @@ payin = true
 ";
 
 #[test]
-fn a_line_break_inside_a_key_shows_no_secret() {
-    for (from, to) in [("v2_secret", "v2_sec\nret"), ("v2_secret", "v2_\n  secret"), ("v1_secret", "v1_secre\r\nt")] {
+fn what_is_typed_into_a_key_shows_no_secret() {
+    for (from, to) in [
+        ("v2_secret", "v2_sec\nret"),
+        ("v2_secret", "v2_\n  secret"),
+        ("v1_secret", "v1_secre\r\nt"),
+        ("v1_secret", "v1_sec[ret"),
+        ("v1_secret", "v1_sec,ret"),
+        ("v1_secret", "v1_se{cret"),
+    ] {
         let rules = Rules::small();
         rules.put("merchants/m.toml", SECRETS.replacen(from, to, 1).replace("\", \"TOPSECRET\"]", "\", \"TOPSECRET\""));
         let problems = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap_err();
