@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::backend::{Backend, ReadKind};
 use super::sql::{Sql, Transaction, params, sql};
-use super::{OpenError, StoreFuture};
+use super::{OpenError, StoreFuture, checks};
 use crate::domain::UnixMillis;
 
 const MARK: Sql = sql!("INSERT INTO backup_mark (id, known_until) VALUES (1, ?1) ON CONFLICT DO NOTHING");
@@ -39,7 +39,8 @@ pub trait BackupMark: Send + Sync + 'static {
     /// Returns until when this backup knows orders; `None`: the store is no backup, or was adopted.
     fn known_until(&self) -> StoreFuture<'_, Option<UnixMillis>>;
 
-    /// Removes the mark: from now on gateways serve the store.
+    /// Removes the mark: from now on gateways serve the store. Also removes the marks of complete lists of old ids, of which the
+    /// old service may have got more since the backup.
     fn adopt(&self) -> StoreFuture<'_, ()>;
 }
 
@@ -49,6 +50,9 @@ impl<B: Backend> BackupMark for B {
     }
 
     fn adopt(&self) -> StoreFuture<'_, ()> {
-        Box::pin(self.run_alone(async |tx| tx.execute(UNMARK, &[]).await.map(drop)))
+        Box::pin(self.transact(async |tx| {
+            checks::mark_all_incomplete(tx).await?;
+            tx.execute(UNMARK, &[]).await.map(drop)
+        }))
     }
 }

@@ -399,6 +399,13 @@ pub(super) async fn mark_incomplete<T: Transaction>(
     tx.execute(MARK_INCOMPLETE, &params![merchant, direction_number(direction)]).await.map(drop)
 }
 
+const MARK_ALL_INCOMPLETE: Sql = sql!("DELETE FROM complete_ids WHERE merchant >= ''");
+
+/// Removes the marks of all merchants.
+pub(super) async fn mark_all_incomplete<T: Transaction>(tx: &T) -> Result<(), T::Error> {
+    tx.execute(MARK_ALL_INCOMPLETE, &[]).await.map(drop)
+}
+
 pub(super) const IS_COMPLETE: Sql =
     sql!("SELECT EXISTS (SELECT 1 FROM complete_ids WHERE merchant = ?1 AND direction = ?2)");
 

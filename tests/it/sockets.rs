@@ -1,7 +1,9 @@
 //! Sockets that the service manager passes: taken in place of binding, and open while the process restarts.
 
+use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -118,6 +120,10 @@ fn what_cannot_be_served_stops_the_start() {
     assert_fails(start(&gateway, "public:admin", [unix.into(), copy(&loopback().1)]), "the socket `public`");
     let connected = std::net::TcpStream::connect(loopback_server()).unwrap();
     assert_fails(start(&gateway, "public:admin", [copy(&loopback().1), connected.into()]), "it does not listen");
+    let path = gateway.root.path().join("admin.sock");
+    let open = UnixListener::bind(&path).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+    assert_fails(start(&gateway, "public:admin", [copy(&loopback().1), open.into()]), "`SocketMode=0600`");
 
     let exposed = || copy(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
     let started = |rules: &Rules| {

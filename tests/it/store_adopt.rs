@@ -254,17 +254,17 @@ fn a_list_with_an_invalid_line_adopts_nothing() {
     let copy = back_up(&gateway, "copy.db");
     gateway.kill();
     restore(&gateway, &copy);
-    let lines =
-        "acme,payin,good\namce,payin,a\n\nacme,refund,b\nacme,payout,\"two\nlines\"\nacme,payout,\nacme,payin\n";
+    let lines = "acme,payin,good\namce,payin,a\n\nacme,refund,b\nacme,payout,\"two\nlines\"\nacme,payout, padded\nacme,payout,\nacme,payin\n";
     let file = list(&gateway, lines);
     let stated = format!(
-        "note: {file}: 1 ids contain control characters or have spaces at either end, the first in line 6; they are reserved \
+        "note: {file}: 1 ids contain control characters or have spaces at either end, the first in line 8; they are reserved \
          unchanged\n\
          {file}:3: `merchant`: there is no merchant `amce` in the rules (did you mean `acme`?)\n\
          {file}:5: `direction` must be payin or payout\n\
-         {file}:8: `order_id` must not be empty\n\
-         {file}:9: has 2 fields instead of 3\n\
-         error: {file}: 4 of 6 lines cannot be ids; nothing was reserved\n"
+         {file}:6: `order_id` must not have a line break: a quotation mark may not be closed\n\
+         {file}:9: `order_id` must not be empty\n\
+         {file}:10: has 2 fields instead of 3\n\
+         error: {file}: 5 of 7 lines cannot be ids; nothing was reserved\n"
     );
     assert_eq!(failed(&adopt(&gateway, &["--ids", &file])), stated);
     std::fs::write(Path::new(&file), "acme,payin,good\n").unwrap();

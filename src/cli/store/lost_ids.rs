@@ -52,7 +52,11 @@ impl<'r, R: Read> LostIds<'r, R> {
             return Err(format!("`{merchant_name}`: {}", self.rules.no_such_merchant(merchant.as_str())));
         }
         let direction = parsed(direction_name, direction, Direction::parse)?;
-        Ok((merchant, direction, parsed(order_name, order_id, OrderId::new)?))
+        let order_id = parsed(order_name, order_id, OrderId::new)?;
+        if order_id.as_str().contains(['\n', '\r']) {
+            return Err(format!("`{order_name}` must not have a line break: a quotation mark may not be closed"));
+        }
+        Ok((merchant, direction, order_id))
     }
 }
 

@@ -162,6 +162,13 @@ pub(in crate::store) async fn new_reservations_take_the_mark_of_complete_ids_awa
     reserve("acme", Direction::Payin, "a").await;
     assert!(!complete().await);
     reserve("acme", Direction::Payin, "a").await;
+    // A store that lost orders may have lost those of the old service, too.
+    store.mark_complete(&acme, Direction::Payin, NOW).await.unwrap();
+    store.lose(&[(acme.clone(), Direction::Payin, order("lost"))], NOW).await.unwrap();
+    assert!(!complete().await);
+    store.mark_complete(&acme, Direction::Payin, NOW).await.unwrap();
+    store.adopt().await.unwrap();
+    assert!(!complete().await);
     store.mark_complete(&acme, Direction::Payin, NOW).await.unwrap();
     reserve("acme", Direction::Payin, "a").await;
     store.close().await.unwrap();

@@ -1,5 +1,7 @@
 //! The trait [`OrderHomes`], implemented for every [`Backend`].
 
+use std::collections::HashSet;
+
 use super::{FoundHome, Home, HomeClaim, OrderHome, home_of, homes_of, reserve};
 use crate::domain::{Direction, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{Backend, ReadKind};
@@ -136,7 +138,15 @@ impl<B: Backend> OrderHomes for B {
             (order, Home::lost(merchant, at))
         };
         let claims: Vec<_> = orders.iter().map(claim).collect();
-        Box::pin(self.transact(async move |tx| reserve(tx, &claims).await))
+        let lists: HashSet<_> = orders.iter().map(|(merchant, direction, _)| (merchant.clone(), *direction)).collect();
+        Box::pin(self.transact(async move |tx| {
+            let reservations = reserve(tx, &claims).await?;
+            // The old service may have got orders that were lost here, too.
+            for (merchant, direction) in lists.iter().filter(|_| reservations.new > 0) {
+                checks::mark_incomplete(tx, merchant, *direction).await?;
+            }
+            Ok(reservations)
+        }))
     }
 
     fn mark_complete<'a>(
