@@ -9,7 +9,6 @@ mod process_control;
 mod reloads;
 
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
@@ -325,22 +324,8 @@ async fn listeners(passed: PassedSockets, rules: &mut RuleSet) -> Result<(Listen
     let admin = Admin::of_passed(admin).map_err(StartError::other)?;
     for place in admin.places() {
         rules.gateway.admin.accept_at(place).map_err(StartError::Other)?;
-        if let AdminListen::Unix(path) = place
-            && rules.gateway.admin.is_open
-            && others_may_connect(path)
-        {
-            return Err(StartError::Other(format!(
-                "the service manager's socket `admin` at {place} is open to other users of this machine: `SocketMode=0600`, or an \
-                 `[[admin.users]]`, is required"
-            )));
-        }
     }
     Ok((public, admin))
-}
-
-/// Reports whether users other than its owner may connect to a socket. Who connects writes to it.
-fn others_may_connect(socket: &Path) -> bool {
-    socket.metadata().is_ok_and(|found| found.permissions().mode() & 0o022 != 0)
 }
 
 fn shown(places: &[impl ToString]) -> String {

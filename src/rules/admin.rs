@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,14 @@ impl AdminListen {
         match self {
             Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
             Self::Unix(_) => true,
+        }
+    }
+
+    /// Reports whether users other than its owner may connect to a Unix socket. Who connects writes to it.
+    fn others_may_connect(&self) -> bool {
+        match self {
+            Self::Tcp(_) => false,
+            Self::Unix(path) => path.metadata().is_ok_and(|found| found.permissions().mode() & 0o022 != 0),
         }
     }
 }
@@ -112,20 +121,22 @@ impl AdminRules {
     /// Notes that the listener accepts connections at a socket of the service manager, too.
     ///
     /// # Errors
-    /// What the rules lack for a socket that other machines can reach, in one line.
+    /// What the rules lack for a socket that other machines or users can reach, in one line.
     pub fn accept_at(&mut self, socket: &AdminListen) -> Result<(), String> {
-        if socket.is_loopback() {
-            return Ok(());
-        }
+        let reach = match (socket.is_loopback(), socket.others_may_connect()) {
+            (true, false) => return Ok(()),
+            (true, true) => "is open to other users of this machine",
+            (false, _) => "is not on loopback",
+        };
         (self.is_local, self.is_open) = (false, false);
         let lacks = if self.accounts().next().is_none() {
             "`admin.token` or an `[[admin.users]]` is required"
-        } else if !self.tls && !self.plain {
+        } else if !socket.is_loopback() && !self.tls && !self.plain {
             "`admin.tls = true`, or `admin.plain = true`, is required"
         } else {
             return Ok(());
         };
-        Err(format!("the service manager's socket `admin` at {socket} is not on loopback: {lacks}"))
+        Err(format!("the service manager's socket `admin` at {socket} {reach}: {lacks}"))
     }
 
     /// Reports whether requests need no user: only this machine can connect, and there are no users.

@@ -123,7 +123,10 @@ fn what_cannot_be_served_stops_the_start() {
     let path = gateway.root.path().join("admin.sock");
     let open = UnixListener::bind(&path).unwrap();
     std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
-    assert_fails(start(&gateway, "public:admin", [copy(&loopback().1), open.into()]), "`SocketMode=0600`");
+    assert_fails(
+        start(&gateway, "public:admin", [copy(&loopback().1), open.into()]),
+        "is open to other users of this machine",
+    );
 
     let exposed = || copy(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
     let started = |rules: &Rules| {
