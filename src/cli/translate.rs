@@ -5,7 +5,7 @@ mod explain;
 use std::io::{self, Write};
 
 use crate::domain::Direction;
-use crate::rules::{EngineRules, Merchant, RuleSet};
+use crate::rules::{Merchant, RuleSet};
 use crate::shadow::{dry_run, explained_members};
 use crate::wire::v1;
 
@@ -42,7 +42,7 @@ pub fn run(
     if !merchant.api_keys.iter().any(|key| key.v1_secrets.is_some()) {
         writeln!(err, "note: the merchant has no API key that can call v1")?;
     }
-    if matches!(rules.gateway.engine, EngineRules::Remote(_)) {
+    if rules.gateway.engine.is_remote() {
         writeln!(err, "note: the remote engine applies its own rules, which are not known here")?;
     }
     if let Some(Err(error)) = run.outcome {

@@ -1,6 +1,5 @@
 //! The words of what operators do about an operation, for the console, the API and the command line.
 
-use super::list::is_remote;
 use crate::clock::Random;
 use crate::domain::{Outcome, Status, TransactionId, UnixMillis};
 use crate::error::RequestError;
@@ -42,7 +41,7 @@ impl ActionRefusal {
 /// # Errors
 /// The engine is remote, or no operation has such an id.
 pub fn own_id(rules: &RuleSet, id: &str) -> Result<TransactionId, ActionRefusal> {
-    if is_remote(rules) {
+    if rules.gateway.engine.is_remote() {
         return Err(ActionRefusal::Remote);
     }
     TransactionId::parse(id).map_err(|_| ActionRefusal::Unknown)

@@ -108,7 +108,7 @@ impl OperationFilter {
             })?,
             shop: read_parameter("shop", &self.shop, "must be the code of a shop", |text| ShopCode::new(text).ok())?,
             direction: read_parameter("direction", &self.direction, "must be payin or payout", |text| {
-                [Direction::Payin, Direction::Payout].into_iter().find(|one| one.as_str() == text)
+                Direction::parse(text).ok()
             })?,
             status: read_parameter("status", &self.status, "must be PENDING, SUCCESS or FAILED", |text| {
                 [Status::Pending, Status::Success, Status::Failed].into_iter().find(|one| one.as_str() == text)

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Overdue;
 use super::filter::OperationSearch;
 use crate::domain::{AccountNumber, Direction, MerchantId, OrderId, State, TransactionId, WaitsFor};
-use crate::rules::{EngineRules, Mode, RuleSet};
+use crate::rules::{Mode, RuleSet};
 use crate::store::{EntryProgress, FoundHome, JournalEntry, ListedOperation, OperationQuery, Store, StoreError};
 use crate::wire::time::rfc3339;
 
@@ -162,23 +162,20 @@ pub async fn find(
     let found = match (&search.transaction_id, &search.order_id) {
         (Some(id), _) => by_id(store, search, id, overdue).await,
         (None, Some(order_id)) => by_order(store, rules, search, order_id, overdue).await,
-        (None, None) if is_remote(rules) => remote(store, search).await,
+        (None, None) if rules.gateway.engine.is_remote() => remote(store, search).await,
         (None, None) => local(store, search, overdue).await,
     };
     let mut document = found.map_err(|error| match error {
         StoreError::Unavailable(reason) => StoreError::Unavailable(reason + NARROW),
         corrupt @ StoreError::Corrupt(_) => corrupt,
     })?;
-    document.note = note(rules, &search.query).filter(|_| is_remote(rules) || document.operations.is_empty());
+    document.note =
+        note(rules, &search.query).filter(|_| rules.gateway.engine.is_remote() || document.operations.is_empty());
     Ok(document)
 }
 
-pub(super) fn is_remote(rules: &RuleSet) -> bool {
-    matches!(rules.gateway.engine, EngineRules::Remote(_))
-}
-
 fn note(rules: &RuleSet, query: &OperationQuery) -> Option<&'static str> {
-    if is_remote(rules) {
+    if rules.gateway.engine.is_remote() {
         return Some(REMOTE);
     }
     let merchant = rules.merchants.get(query.merchant.as_ref()?)?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Overdue;
-use super::list::{OperationDocument, is_remote};
+use super::list::OperationDocument;
 use crate::domain::{Preparation, State, Status, TransactionId, UnixMillis};
 use crate::rules::RuleSet;
 use crate::store::{
@@ -152,7 +152,7 @@ async fn of_operation(
         method: Some(operation.shown_method().to_owned()),
         provider: Some(operation.provider.as_str()),
         prepared,
-        can_be_resolved: is_pending && !is_remote(rules),
+        can_be_resolved: is_pending && !rules.gateway.engine.is_remote(),
         waiting,
         is_contradicted: detail.contradiction.is_some_and(|contradiction| contradiction.acknowledged.is_none()),
         operation: OperationDocument::of(listed),

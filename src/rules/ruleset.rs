@@ -209,6 +209,14 @@ pub enum EngineRules {
     Remote(RemoteEngine),
 }
 
+impl EngineRules {
+    /// Reports whether the engine is another service, which has the operations.
+    #[must_use]
+    pub const fn is_remote(&self) -> bool {
+        matches!(self, Self::Remote(_))
+    }
+}
+
 impl fmt::Display for EngineRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -16,7 +16,7 @@ use super::signals::stop_signals;
 use super::trail::{CommandTrail, outcome_of};
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::domain::wide;
-use crate::rules::{EngineRules, Mode, RuleSet};
+use crate::rules::{Mode, RuleSet};
 use crate::store::{
     ActionRecord, ExportKeys, ExportPage, ExportQuery, ExportTable, Store, StoreAccess, StoreError, open_beside,
 };
@@ -177,9 +177,7 @@ fn why_none(rules: &RuleSet, args: &ExportArgs) -> String {
     if args.table == ExportTable::Audit {
         return "no action of this time matches".to_owned();
     }
-    if let EngineRules::Remote(_) = rules.gateway.engine
-        && args.table != ExportTable::Callbacks
-    {
+    if rules.gateway.engine.is_remote() && args.table != ExportTable::Callbacks {
         return "the engine is remote and has the operations; export them there".to_owned();
     }
     match args.merchant.as_ref().and_then(|id| rules.merchants.get(id)).map(|merchant| merchant.v1.mode) {

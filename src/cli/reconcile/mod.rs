@@ -17,7 +17,7 @@ use super::outcome::{CliError, ExitOutcome, load, on_runtime, plural};
 use super::progress::Progress;
 use crate::clock::SystemRandomness;
 use crate::domain::{Direction, FailureCause, MerchantId, Operation, State, TransactionId};
-use crate::rules::{EngineRules, RuleSet, Shop, StatementKey, StatementRules};
+use crate::rules::{RuleSet, Shop, StatementKey, StatementRules};
 use crate::store::{ExportQuery, ExportTable, OrderName, Store, StoreAccess, Stored, open_beside};
 use report::{Difference, DifferenceKind, DifferenceReport};
 use statement::{LineKey, Statement, StatementLine};
@@ -32,7 +32,7 @@ const ORDERS_AT_ONCE: usize = 1000;
 pub(super) fn run(args: &ReconcileArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     check_period(args.period)?;
     let rules = load(&args.rules.rules, err)?;
-    if let EngineRules::Remote(_) = rules.gateway.engine {
+    if rules.gateway.engine.is_remote() {
         return Err(CliError::Usage("the engine is remote and has the operations; reconcile them there".to_owned()));
     }
     let code = args.shop.as_str();

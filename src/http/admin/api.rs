@@ -42,8 +42,7 @@ pub(super) async fn reload(context: &AdminContext<'_>) -> HandlerResult {
 /// select rows.
 pub(super) async fn readiness(context: &AdminContext<'_>) -> HandlerResult {
     let [merchant, shop, kind] = given(context.request.query, ["merchant", "shop", "kind"])?;
-    let direction = |kind: &str| [Direction::Payin, Direction::Payout].into_iter().find(|one| one.as_str() == kind);
-    let kind = read_parameter("kind", &kind, "must be payin or payout", direction)?;
+    let kind = read_parameter("kind", &kind, "must be payin or payout", |kind| Direction::parse(kind).ok())?;
     let rules = context.source.rule_set();
     let merchants = if merchant.is_empty() {
         reported_merchants(&rules)

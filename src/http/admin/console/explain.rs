@@ -40,7 +40,7 @@ pub(in crate::http::admin) async fn explain(context: &AdminContext<'_>) -> Handl
     let (merchant, kind) = (context.field("merchant"), context.field("kind"));
     let rules = context.source.rule_set();
     let known = rules.merchants.get(&*merchant).map(Arc::clone);
-    let direction = [Direction::Payin, Direction::Payout].into_iter().find(|one| one.as_str() == kind);
+    let direction = Direction::parse(&kind).ok();
     let pasted = context.request.form.get("body").unwrap_or_default().to_owned();
     let stars = |text: &str| text.matches('*').count();
     let pasted_stars = stars(&pasted);
