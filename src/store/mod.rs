@@ -122,7 +122,7 @@ pub enum StoreError {
 }
 
 /// An operation about to be stored.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NewOperation {
     /// The operation; its state may already be finished ("created FAILED").
     pub operation: Operation,

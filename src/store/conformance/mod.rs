@@ -11,6 +11,7 @@ mod history;
 mod jobs;
 mod journal;
 mod lookups;
+pub(in crate::store) mod model;
 mod money;
 pub(in crate::store) mod operations;
 mod outbox;

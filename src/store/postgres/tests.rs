@@ -8,6 +8,7 @@ mod batches;
 mod clocks;
 mod crowds;
 mod formats;
+mod histories;
 mod nodes;
 mod plans;
 #[path = "../../../tests/support/postgres.rs"]

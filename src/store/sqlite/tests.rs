@@ -16,8 +16,7 @@ use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
 use crate::domain::{
-    AccountNumber, Balance, Currency, Detail, Direction, Fields, Instructions, Outcome, Page, Preparation, Secret,
-    TransactionId, UnixMillis,
+    AccountNumber, Detail, Direction, Fields, Instructions, Outcome, Page, Preparation, Secret, UnixMillis,
 };
 use crate::store::conformance::{
     CARD, NOW, PAYER, TestBackend, conformance, created, deposit, merchant, order, stored, withdrawal,
