@@ -157,12 +157,12 @@ pub(super) enum AtCreation {
     Fail,
     /// A job of the durable queue has to request the result at this time.
     ScheduleAt(UnixMillis),
-    /// It waits for the customer or for a report.
+    /// It waits for the customer.
     Wait,
 }
 
 /// Returns how a provider begins an operation. The sandbox decides by the last two digits of the amount (contract section
-/// 8): withdrawals that get a result by themselves are scheduled after its delay; deposits wait for the customer.
+/// 8): withdrawals are scheduled after its delay; deposits wait for the customer.
 pub(super) fn at_creation(
     provider: &ProviderRules,
     direction: Direction,
@@ -173,7 +173,7 @@ pub(super) fn at_creation(
         ProviderRules::Http(_) => AtCreation::ScheduleAt(now),
         ProviderRules::Sandbox { delay } => match (amount.cents(), direction) {
             (1, _) => AtCreation::Fail,
-            (2, _) | (_, Direction::Payin) => AtCreation::Wait,
+            (_, Direction::Payin) => AtCreation::Wait,
             (_, Direction::Payout) => AtCreation::ScheduleAt(now.plus(*delay)),
         },
     }
@@ -265,7 +265,7 @@ mod tests {
         for (hundredths, deposit, withdrawal) in [
             (1, AtCreation::Fail, AtCreation::Fail),
             (1001, AtCreation::Fail, AtCreation::Fail),
-            (1002, AtCreation::Wait, AtCreation::Wait),
+            (1002, AtCreation::Wait, later),
             (1003, AtCreation::Wait, later),
             (1004, AtCreation::Wait, later),
             (1000, AtCreation::Wait, later),

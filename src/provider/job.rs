@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::http::{self, ProviderAnswer, ProviderBody, Unknown};
-use super::withdrawal_result;
+use super::withdrawal_report;
 use crate::backoff;
 use crate::clock::ClockJumps;
 use crate::deps::Deps;
-use crate::domain::{Direction, Operation, Preparation, ProviderKind, ProviderReason, RedirectUrl, ShopCode, State};
+use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode, State};
 use crate::engine::{Engine, Report, Reported};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::store::{JobEnd, ProviderJob, StoreError};
@@ -72,7 +72,7 @@ impl JobContext {
         // Deposits of the sandbox wait for their customers.
         let report = match job.operation.direction() {
             Direction::Payin => Report::Pending,
-            Direction::Payout => Report::Finished(withdrawal_result(job.operation.amount), ProviderReason::default()),
+            Direction::Payout => withdrawal_report(job.operation.amount),
         };
         self.record_report(job, report).await
     }

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome, ProviderKind, UnixMillis};
-use crate::engine::{NextAction, Provider};
+use crate::domain::{
+    Amount, Detail, Direction, Instructions, Operation, Outcome, ProviderKind, ProviderReason, UnixMillis,
+};
+use crate::engine::{NextAction, Provider, Report};
 use crate::rules::ProviderRules;
 
 pub use handler::ProviderHandler;
@@ -44,12 +46,14 @@ impl Provider for Providers {
 /// How long the preparation of deposits ending in .04 takes, from their creation.
 const SLOW_PREPARATION: Duration = Duration::from_secs(10);
 
-/// Returns the result of a withdrawal whose delay is over.
-fn withdrawal_result(amount: Amount) -> Outcome {
-    match amount.cents() {
+/// Returns the report on a withdrawal whose delay is over.
+fn withdrawal_report(amount: Amount) -> Report {
+    let outcome = match amount.cents() {
+        2 => return Report::Pending,
         4 => Outcome::Failed,
         _ => Outcome::Success { payer: None },
-    }
+    };
+    Report::Finished(outcome, ProviderReason::default())
 }
 
 /// Returns the next action of a pending deposit's customer at `now`. Nothing is stored for it: the amount and the age
@@ -143,6 +147,14 @@ mod tests {
             instructions_of_deposit.details().iter().map(|d| (d.label.as_ref(), d.value.as_ref())).collect();
         assert_eq!(details, [("Amount", "10.03 EUR"), ("Reference", "4711")]);
         assert!(instructions_of_deposit.text().is_some());
+    }
+
+    #[test]
+    fn a_withdrawal_ending_in_02_stays_pending_whenever_it_is_called() {
+        let report = |hundredths| withdrawal_report(Amount::from_hundredths(hundredths).unwrap());
+        assert_eq!(report(1002), Report::Pending);
+        assert_eq!(report(1004), Report::Finished(Outcome::Failed, ProviderReason::default()));
+        assert_eq!(report(1003), Report::Finished(Outcome::Success { payer: None }, ProviderReason::default()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The operators' list of operations, newest first (contract section 14). A page is read along one index that covers the
-//! filters: the status, if it is PENDING or FAILED; else the merchant; else the time.
+//! The operators' list of operations, newest first (contract section 14). A page is read along one index: that of the FAILED
+//! ones, or of the merchant, which cover the filters, or the time. PENDING ones are those with a provider's job, which may have
+//! ended, and the few that were made without one, which have an index: so a create of a real provider pays for none.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -17,8 +18,7 @@ use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
 use super::vault::Vault;
 use super::{StoreError, StoreFuture, Stored};
 use crate::domain::{
-    Direction, FailureCause, MerchantId, ProviderKind, ProviderReason, ShopCode, State, Status, TransactionId,
-    UnixMillis, WaitsFor,
+    Direction, FailureCause, MerchantId, ProviderReason, ShopCode, State, Status, TransactionId, UnixMillis, WaitsFor,
 };
 
 /// Selects operations.
@@ -265,16 +265,13 @@ impl ListRow {
 
     fn decode(self, vault: &Vault) -> Result<ListedOperation, StoreError> {
         let stored = self.stored.decode(vault)?;
-        let operation = &stored.operation;
-        let by_sandbox = operation.provider == ProviderKind::Sandbox && operation.direction() == Direction::Payin;
         let waits_for = match self.job {
-            _ if operation.state != State::Pending => None,
+            _ if stored.operation.state != State::Pending => None,
             _ if self.is_resolved => Some(WaitsFor::Confirmation),
             Some(TaskKind::ProviderJob) => Some(WaitsFor::ProviderAnswer),
             Some(TaskKind::ReportAwaited) => Some(WaitsFor::ProviderReport),
             Some(TaskKind::GivenUp) => Some(WaitsFor::Operator),
-            Some(TaskKind::CustomerAwaited) => Some(WaitsFor::Customer),
-            Some(TaskKind::Callback) | None => by_sandbox.then_some(WaitsFor::Customer),
+            Some(TaskKind::CustomerAwaited | TaskKind::Callback) | None => Some(WaitsFor::Customer),
         };
         Ok(ListedOperation { stored, failure: self.failure, waits_for })
     }
@@ -284,10 +281,10 @@ impl ListRow {
 /// direction and whether created through v1, each NULL for all; 8 the limit; 9 of the index. Contexts are few, and are looked
 /// up once.
 macro_rules! page_along {
-    ($index:literal, $order:literal) => {
+    ($from:literal, $order:literal) => {
         concat!(
-            "SELECT transaction_id FROM operations ",
-            $index,
+            "SELECT transaction_id FROM ",
+            $from,
             " AND (status = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE (merchant = ?4 OR ?4 IS NULL) \
              AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
              AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL))) IS TRUE ORDER BY ",
@@ -297,26 +294,42 @@ macro_rules! page_along {
     };
 }
 
-pub(super) const ALONG_TIME: Sql = sql!(page_along!("WHERE transaction_id BETWEEN ?1 AND ?2", "transaction_id DESC"));
+pub(super) const ALONG_TIME: Sql =
+    sql!(page_along!("operations WHERE transaction_id BETWEEN ?1 AND ?2", "transaction_id DESC"));
 
 pub(super) const ALONG_STATUS: Sql = sql!(
     sqlite: page_along!(
-        "INDEXED BY operations_by_status WHERE status <> 1 AND status = ?9 AND transaction_id BETWEEN ?1 AND ?2",
+        "operations INDEXED BY operations_by_status WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = ?9 \
+         AND transaction_id BETWEEN ?1 AND ?2",
         "transaction_id DESC"
     ),
     postgres: page_along!(
-        "WHERE status <> 1 AND (status, transaction_id) >= (?9, ?1) AND (status, transaction_id) <= (?9, ?2)",
+        "operations WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND (status, transaction_id) >= (?9, ?1) \
+         AND (status, transaction_id) <= (?9, ?2)",
         "status DESC, transaction_id DESC"
+    ),
+);
+
+/// The operations with a job of a kind. The one order of the tables that needs no sort is prescribed.
+pub(super) const ALONG_JOBS: Sql = sql!(
+    sqlite: page_along!(
+        "tasks CROSS JOIN operations WHERE kind = ?9 AND key BETWEEN ?1 AND ?2 AND transaction_id = key",
+        "key DESC"
+    ),
+    postgres: page_along!(
+        "tasks, LATERAL (SELECT * FROM operations WHERE transaction_id = key OFFSET 0) AS found \
+         WHERE kind = ?9 AND key BETWEEN ?1 AND ?2",
+        "key DESC"
     ),
 );
 
 pub(super) const ALONG_MERCHANT: Sql = sql!(
     sqlite: page_along!(
-        "INDEXED BY operations_by_merchant WHERE listed = ?9 AND transaction_id BETWEEN ?1 AND ?2",
+        "operations INDEXED BY operations_by_merchant WHERE listed = ?9 AND transaction_id BETWEEN ?1 AND ?2",
         "transaction_id DESC"
     ),
     postgres: page_along!(
-        "WHERE (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)",
+        "operations WHERE (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)",
         "listed DESC, transaction_id DESC"
     ),
 );
@@ -344,7 +357,14 @@ async fn page<T: Transaction>(
         tx.query(sql, &parameters, |row| row.get::<i64>(0)).await
     };
     let mut ids = match (query.status, merchant) {
-        (Some(status @ (Status::Pending | Status::Failed)), _) => along(ALONG_STATUS, status_number(status)).await?,
+        (Some(Status::Failed), _) => along(ALONG_STATUS, status_number(Status::Failed)).await?,
+        (Some(Status::Pending), _) => {
+            let mut ids = along(ALONG_STATUS, status_number(Status::Pending)).await?;
+            for kind in TaskKind::JOBS {
+                ids.extend(along(ALONG_JOBS, kind.number()).await?);
+            }
+            ids
+        }
         (_, Some(merchant)) => {
             let mut ids = Vec::new();
             for is_v1 in [true, false].into_iter().filter(|is_v1| query.is_v1.is_none_or(|only| only == *is_v1)) {
@@ -355,6 +375,8 @@ async fn page<T: Transaction>(
         (_, None) => tx.query(ALONG_TIME, &parameters, |row| row.get(0)).await?,
     };
     ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    // One that was made without a job has one after an operator had its provider called.
+    ids.dedup();
     ids.truncate(query.limit);
     by_ids(tx, &ids, lapsed).await
 }
@@ -405,19 +427,19 @@ struct Candidate {
     waits_for_customer: bool,
 }
 
-/// The ids of pending operations. Parameters: the first and the last id, the limit.
-pub(super) const PENDING: Sql = sql!(
-    sqlite: "SELECT transaction_id FROM operations INDEXED BY operations_by_status WHERE status <> 1 AND status = 0 \
-        AND transaction_id BETWEEN ?1 AND ?2 ORDER BY transaction_id DESC LIMIT ?3",
-    postgres: "SELECT transaction_id FROM operations WHERE status <> 1 AND (status, transaction_id) >= (0, ?1) \
-        AND (status, transaction_id) <= (0, ?2) ORDER BY status DESC, transaction_id DESC LIMIT ?3",
+/// The ids of pending operations that were made without a job. Parameters: the first and the last id, the limit.
+pub(super) const PENDING_ALONE: Sql = sql!(
+    sqlite: "SELECT transaction_id FROM operations INDEXED BY operations_by_status \
+        WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = 0 AND transaction_id BETWEEN ?1 AND ?2 \
+        ORDER BY transaction_id DESC LIMIT ?3",
+    postgres: "SELECT transaction_id FROM operations WHERE (status = 2 OR (status = 0 AND has_job = 0)) \
+        AND (status, transaction_id) >= (0, ?1) AND (status, transaction_id) <= (0, ?2) \
+        ORDER BY status DESC, transaction_id DESC LIMIT ?3",
 );
 
 /// What decides whether an operation is late: whether it waits for its customer, too.
 pub(super) const CANDIDATE: Sql = sql!(
-    "SELECT transaction_id, shop, direction, CASE WHEN EXISTS (SELECT 1 FROM tasks WHERE kind = 4 AND key = ?1) THEN 1 \
-     WHEN EXISTS (SELECT 1 FROM tasks WHERE kind IN (0, 2, 3) AND key = ?1) THEN 0 \
-     WHEN direction = 0 AND provider = 0 THEN 1 ELSE 0 END \
+    "SELECT transaction_id, shop, direction, NOT EXISTS (SELECT 1 FROM tasks WHERE kind IN (0, 2, 3) AND key = ?1) \
      FROM operations JOIN contexts ON id = context WHERE transaction_id = ?1"
 );
 
@@ -430,12 +452,13 @@ async fn late_ids<T: Transaction>(
 ) -> Result<Vec<i64>, T::Error> {
     let Some(until) = late.created_until.values().max() else { return Ok(Vec::new()) };
     let end = TransactionId::last_of(*until).to_stored().min(*within.end());
-    let sources: &[(Sql, Option<TaskKind>)] = if late.customers_too.is_empty() {
-        // Deposits that wait for their customers may be many, and are passed over.
-        &[(JOBS, Some(TaskKind::ProviderJob)), (JOBS, Some(TaskKind::ReportAwaited)), (JOBS, Some(TaskKind::GivenUp))]
-    } else {
-        &[(PENDING, None)]
-    };
+    // Deposits that wait for their customers may be many, and are passed over where none of them is late.
+    let passed_over = late.customers_too.is_empty().then_some(TaskKind::CustomerAwaited);
+    let kinds = TaskKind::JOBS.into_iter().filter(|kind| Some(*kind) != passed_over);
+    let mut sources: Vec<_> = kinds.map(|kind| (JOBS, Some(kind))).collect();
+    if passed_over.is_none() {
+        sources.push((PENDING_ALONE, None));
+    }
     let mut ids = Vec::new();
     for (sql, kind) in sources {
         let (mut last, mut found) = (end, 0);
@@ -443,7 +466,7 @@ async fn late_ids<T: Transaction>(
             let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
             let bounds = params![*within.start(), last, slice];
             let parameters: Vec<_> = bounds.into_iter().chain(kind.map(|kind| kind.number().into())).collect();
-            let found_ids: Vec<i64> = tx.query(*sql, &parameters, |row| row.get(0)).await?;
+            let found_ids: Vec<i64> = tx.query(sql, &parameters, |row| row.get(0)).await?;
             let sets: Vec<_> = found_ids.iter().map(|id| params![*id]).collect();
             let candidates = tx.query_each(CANDIDATE, &sets, Candidate::read).await?.concat();
             let late = candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id);
@@ -457,6 +480,7 @@ async fn late_ids<T: Transaction>(
         }
     }
     ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    ids.dedup();
     ids.truncate(limit);
     Ok(ids)
 }

@@ -124,7 +124,7 @@ const OPERATIONS: Sql = sql!(select_operations!(
     ", EXISTS (SELECT 1 FROM callbacks WHERE callbacks.key = transaction_id), \
      EXISTS (SELECT 1 FROM tasks WHERE tasks.kind IN (0, 2, 3, 4) AND tasks.key = transaction_id), \
      (SELECT p.sealed FROM preparations p WHERE p.transaction_id = operations.transaction_id), \
-     counted_day IS NOT NULL, coalesce(finished_at <= (SELECT until FROM forgotten), false) \
+     counted_day IS NOT NULL, coalesce(finished_at <= (SELECT until FROM forgotten), false), has_job = 1 \
      FROM operations LEFT JOIN contexts ON id = context WHERE transaction_id >= ?1 ORDER BY transaction_id LIMIT 500"
 ));
 
@@ -135,6 +135,7 @@ fn operation(row: &dyn Columns) -> Result<(StoredRow, Around), CorruptRow> {
         preparation: row.get(STORED_COLUMNS + 2)?,
         counted: row.get(STORED_COLUMNS + 3)?,
         forgotten: row.get(STORED_COLUMNS + 4)?,
+        made_with_job: row.get(STORED_COLUMNS + 5)?,
     };
     Ok((StoredRow::read(row)?, around))
 }

@@ -211,6 +211,7 @@ pub(in crate::store) const DAMAGES: &[(&str, &str)] = &[
     ("UPDATE callback_tries SET status = 70000 WHERE key = $taken AND number = 1", "a try has invalid data"),
     ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "a try has invalid data"),
     ("UPDATE tasks SET key = $paid WHERE kind = 0", "it is finished and has a provider job"),
+    ("DELETE FROM tasks WHERE kind = 0", "it is PENDING and has lost its provider job"),
     ("UPDATE tasks SET key = 7 WHERE kind = 0", "operation 7: has a provider job but does not exist"),
     ("DELETE FROM homes WHERE ref = $taken", "its order has no home: it could be created twice"),
     ("UPDATE homes SET home = 3 WHERE ref = $taken", "its order has another home"),

@@ -71,33 +71,40 @@ pub(in crate::store) async fn operations_are_listed_by_each_filter(backend: &dyn
     refused.operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
     refused.failure = Some(FailureCause::RefusedAddress);
     let fourth = created(&*store, refused).await;
+    let fifth = created(&*store, payout("acme", "five")).await;
     store.complete(second, SUCCESS, ResultSource::PROVIDER, at(1)).await.unwrap();
+    store.end_provider_job(fifth, JobEnd::GivenUp, at(1)).await.unwrap();
+    assert_eq!(
+        store.ask_again(third, at(1)).await.unwrap(),
+        AskOutcome::Due,
+        "it was made without a job, and has one now"
+    );
 
-    let mut all = [first, second, third, fourth];
+    let mut all = [first, second, third, fourth, fifth];
     all.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
     let among = |wanted: &[TransactionId]| all.iter().copied().filter(|id| wanted.contains(id)).collect::<Vec<_>>();
     let acme = || Some(merchant("acme"));
     let through = |is_v1| OperationQuery { is_v1: Some(is_v1), ..any() };
     for (query, expected) in [
-        (any(), &[first, second, third, fourth][..]),
-        (OperationQuery { merchant: acme(), ..any() }, &[first, second]),
+        (any(), &[first, second, third, fourth, fifth][..]),
+        (OperationQuery { merchant: acme(), ..any() }, &[first, second, fifth]),
         (OperationQuery { merchant: Some(merchant("unknown")), ..any() }, &[]),
         (OperationQuery { shop: ShopCode::new("other").ok(), ..any() }, &[third]),
-        (OperationQuery { direction: Some(Direction::Payout), ..any() }, &[second]),
-        (OperationQuery { status: Some(Status::Pending), ..any() }, &[first, third]),
+        (OperationQuery { direction: Some(Direction::Payout), ..any() }, &[second, fifth]),
+        (OperationQuery { status: Some(Status::Pending), ..any() }, &[first, third, fifth]),
         (OperationQuery { status: Some(Status::Success), ..any() }, &[second]),
         (OperationQuery { status: Some(Status::Failed), ..any() }, &[fourth]),
         (through(true), &[first]),
-        (through(false), &[second, third, fourth]),
+        (through(false), &[second, third, fourth, fifth]),
         (OperationQuery { merchant: acme(), ..through(true) }, &[first]),
-        (OperationQuery { merchant: acme(), ..through(false) }, &[second]),
-        (OperationQuery { merchant: acme(), status: Some(Status::Pending), ..any() }, &[first]),
+        (OperationQuery { merchant: acme(), ..through(false) }, &[second, fifth]),
+        (OperationQuery { merchant: acme(), status: Some(Status::Pending), ..any() }, &[first, fifth]),
         (OperationQuery { merchant: acme(), status: Some(Status::Success), ..any() }, &[second]),
         (OperationQuery { merchant: acme(), status: Some(Status::Failed), ..any() }, &[]),
-        (OperationQuery { created_from: Some(NOW), ..any() }, &[first, second, third, fourth]),
+        (OperationQuery { created_from: Some(NOW), ..any() }, &[first, second, third, fourth, fifth]),
         (OperationQuery { created_from: Some(at(3600)), ..any() }, &[]),
         (OperationQuery { created_to: Some(NOW), ..any() }, &[]),
-        (OperationQuery { created_to: Some(at(3600)), ..any() }, &[first, second, third, fourth]),
+        (OperationQuery { created_to: Some(at(3600)), ..any() }, &[first, second, third, fourth, fifth]),
     ] {
         assert_eq!(ids(&*store, query.clone()).await, among(expected), "{query:?}");
         let mut paged = Vec::new();

@@ -74,6 +74,7 @@ CREATE TABLE operations (
   customer_account_id bigint,
   counted_day         integer,                -- the day for which it counts in daily_usage; NULL: it does not count
   status              smallint NOT NULL,      -- 0 PENDING, 1 SUCCESS, 2 FAILED
+  has_job             smallint NOT NULL,      -- 1: made with a provider's job, which tasks has while it is PENDING; else 0
   order_id            text COLLATE "C" NOT NULL,
   fingerprint         bytea NOT NULL,         -- keyed hash of the canonical request or of the v1 body, 16 bytes
   callback_url        text,                   -- the merchant's callback address; NULL: none
@@ -110,13 +111,15 @@ CREATE TYPE new_operation AS (
   callback_url text,
   sealed bytea,
   payer bytea,
-  cause smallint
+  cause smallint,
+  has_job smallint
 );
 
 -- A merchant's operations. It covers all filters of the lists, so that skipped operations cost no row once they were vacuumed.
 CREATE INDEX operations_by_merchant ON operations (listed, transaction_id, context, status);
--- The operations that are PENDING or FAILED.
-CREATE INDEX operations_by_status ON operations (status, transaction_id, context) WHERE status <> 1;
+-- The FAILED operations, and the PENDING ones that tasks may lack.
+CREATE INDEX operations_by_status ON operations (status, transaction_id, context)
+  WHERE status = 2 OR (status = 0 AND has_job = 0);
 
 -- The double-entry ledger: two entries for each posting, which sum to zero. The key makes a second posting of a kind for the
 -- same operation impossible. An opening posts in several currencies.

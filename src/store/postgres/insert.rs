@@ -11,7 +11,7 @@ use super::errors::PgError;
 use super::transaction::{Executor, PgTransaction, get};
 use crate::domain::{Direction, FailureCause, Fingerprint, State, UnixDay};
 use crate::store::rows::context::NewContext;
-use crate::store::rows::operation::{NewRow, OPERATION_COLUMNS, operation_columns};
+use crate::store::rows::operation::{NewRow, OPERATION_COLUMNS, new_operation_columns};
 use crate::store::sql::Parameter;
 
 /// Claims the homes of [`OperationColumns`] rows, and inserts the rows whose home was claimed into `operations`;
@@ -27,10 +27,10 @@ macro_rules! stored {
              won AS (INSERT INTO homes (ref, home, order_key) SELECT transaction_id, 0, order_key FROM given \
              ON CONFLICT (order_key) DO NOTHING RETURNING ref), \
              stored AS (INSERT INTO operations (",
-            operation_columns!(),
-            ", cause) SELECT ",
-            operation_columns!(),
-            ", cause FROM given WHERE (transaction_id IN (SELECT ref FROM won)) IS TRUE RETURNING ",
+            new_operation_columns!(),
+            ") SELECT ",
+            new_operation_columns!(),
+            " FROM given WHERE (transaction_id IN (SELECT ref FROM won)) IS TRUE RETURNING ",
             $returned,
             ")"
         )

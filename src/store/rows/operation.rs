@@ -62,7 +62,7 @@ pub(in crate::store) const fn listed_as(merchant: i64, through_v1: bool) -> i64 
     if through_v1 { merchant } else { !merchant }
 }
 
-/// The columns of an operation, in the order of [`NewRow::columns`] and [`StoredRow::read`].
+/// The columns of an operation, in the order of [`StoredRow::read`].
 macro_rules! operation_columns {
     () => {
         "transaction_id, context, listed, status, created_at, finished_at, amount, customer_account_id, counted_day, \
@@ -70,6 +70,14 @@ macro_rules! operation_columns {
     };
 }
 pub(in crate::store) use operation_columns;
+
+/// The columns of a new operation, in the order of [`NewRow::columns`].
+macro_rules! new_operation_columns {
+    () => {
+        concat!($crate::store::rows::operation::operation_columns!(), ", cause, has_job")
+    };
+}
+pub(in crate::store) use new_operation_columns;
 
 /// Selects the columns of operations and of their contexts, in the order of [`StoredRow::read`].
 macro_rules! select_operations {
@@ -84,8 +92,8 @@ macro_rules! select_operations {
 }
 pub(in crate::store) use select_operations;
 
-/// The number of columns that [`NewRow::columns`] returns: those of the macro, and `cause`.
-pub(in crate::store) const OPERATION_COLUMNS: usize = 15;
+/// The number of columns that [`NewRow::columns`] returns.
+pub(in crate::store) const OPERATION_COLUMNS: usize = 16;
 
 /// The number of columns that [`StoredRow::read`] reads.
 pub(in crate::store) const STORED_COLUMNS: usize = 24;
@@ -98,7 +106,7 @@ impl NewRow {
         failure: Option<FailureCause>,
         counted_day: Option<UnixDay>,
     ) -> [Parameter<'_>; OPERATION_COLUMNS] {
-        let NewOperation { operation, comparison, .. } = &self.draft;
+        let NewOperation { operation, comparison, provider_job, .. } = &self.draft;
         params![
             operation.id,
             self.context.number(),
@@ -115,6 +123,7 @@ impl NewRow {
             &self.sealed,
             &self.payer,
             failure.map(cause_number),
+            i64::from(provider_job.is_some()),
         ]
     }
 }

@@ -18,6 +18,10 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
+    /// The kinds of provider jobs, those that have ended included.
+    pub(in crate::store) const JOBS: [Self; 4] =
+        [Self::ProviderJob, Self::ReportAwaited, Self::GivenUp, Self::CustomerAwaited];
+
     /// Returns the value of `tasks.kind`.
     pub(in crate::store) const fn number(self) -> i64 {
         match self {

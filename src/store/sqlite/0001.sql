@@ -59,6 +59,7 @@ CREATE TABLE operations (
   context             INTEGER NOT NULL,       -- contexts.id
   listed              INTEGER NOT NULL,       -- the number of the merchant, whose v1 list has it; of v2, its complement
   status              INTEGER NOT NULL,       -- 0 PENDING, 1 SUCCESS, 2 FAILED
+  has_job             INTEGER NOT NULL,       -- 1: made with a provider's job, which tasks has while it is PENDING; else 0
   created_at          INTEGER NOT NULL,
   finished_at         INTEGER,                -- NULL while PENDING
   amount              INTEGER NOT NULL,
@@ -84,8 +85,9 @@ CREATE TABLE operations (
 
 -- A merchant's operations. It covers all filters of the lists, so that skipped operations cost no row.
 CREATE INDEX operations_by_merchant ON operations (listed, transaction_id, context, status);
--- The operations that are PENDING or FAILED.
-CREATE INDEX operations_by_status ON operations (status, transaction_id, context) WHERE status <> 1;
+-- The FAILED operations, and the PENDING ones that tasks may lack.
+CREATE INDEX operations_by_status ON operations (status, transaction_id, context)
+  WHERE status = 2 OR (status = 0 AND has_job = 0);
 
 -- The double-entry ledger: two entries for each posting, which sum to zero. The key makes a second posting of a kind for the
 -- same operation impossible. An opening posts in several currencies.

@@ -6,15 +6,15 @@ use crate::domain::{Balance, Currency, FailureCause, LedgerAccount, MerchantId, 
 use crate::store::homes::{self, Home};
 use crate::store::rows::context::NewContext;
 use crate::store::rows::ledger::LedgerEntry;
-use crate::store::rows::operation::{NewRow, operation_columns};
+use crate::store::rows::operation::{NewRow, new_operation_columns};
 use crate::store::rows::task::{ClaimedTask, QueueList, TaskClaim, TaskQueue};
 use crate::store::sql::{Sql, Transaction, sql};
 use crate::store::transaction::OwnStatements;
 
 const INSERT: Sql = sql!(concat!(
     "INSERT INTO operations (",
-    operation_columns!(),
-    ", cause) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING"
+    new_operation_columns!(),
+    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) ON CONFLICT DO NOTHING"
 ));
 
 impl OwnStatements for SqliteTransaction<'_> {

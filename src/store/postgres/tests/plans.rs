@@ -16,8 +16,8 @@ pub(super) fn fill(place: &Place) {
         "INSERT INTO contexts SELECT 10 * n + direction, direction, 0, 1, 'merchant-' || n, 'key', 'shop-' || n, 'EUR' \
          FROM generate_series(0, 6) AS n, generate_series(0, 1) AS direction; \
          INSERT INTO operations (transaction_id, context, listed, created_at, finished_at, amount, status, order_id, \
-         fingerprint, sealed, cause) SELECT n, 10 * (n % 7) + n % 2, n % 7, n, nullif(n % 3, 0), 1050, n % 3, n, '', '', \
-         CASE n % 3 WHEN 2 THEN 0 END \
+         fingerprint, sealed, cause, has_job) SELECT n, 10 * (n % 7) + n % 2, n % 7, n, nullif(n % 3, 0), 1050, n % 3, n, '', \
+         '', CASE n % 3 WHEN 2 THEN 0 END, n % 2 \
          FROM generate_series(1, 20000) AS n; \
          INSERT INTO homes SELECT transaction_id, 0, decode(md5(transaction_id::text), 'hex') FROM operations; \
          INSERT INTO tasks SELECT transaction_id, created_at, created_at, 0, 0, 0, 'shop-' || transaction_id % 7 \

@@ -14,8 +14,8 @@ fn fill(place: &Place, listed: i64, count: u32) {
         VALUES (1, 0, 0, 1, 'acme', '', 'card', 'EUR') ON CONFLICT DO NOTHING";
     connection.execute(context, []).unwrap();
     let sql = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
-        INSERT INTO operations (transaction_id, context, listed, status, created_at, amount, order_id, fingerprint, sealed) \
-        SELECT n, 1, ?2, 0, 0, 1, '', zeroblob(16), x'00' FROM n";
+        INSERT INTO operations (transaction_id, context, listed, status, has_job, created_at, amount, order_id, \
+        fingerprint, sealed) SELECT n, 1, ?2, 0, 0, 0, 1, '', zeroblob(16), x'00' FROM n";
     connection.execute(sql, (count, listed)).unwrap();
 }
 
