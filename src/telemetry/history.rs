@@ -158,7 +158,7 @@ impl Totals {
     fn read(metrics: &Metrics) -> Self {
         let mut totals = Self {
             latencies: Distribution::read(metrics.request_duration.clone()),
-            commits: metrics.commits.get(),
+            commits: metrics.store().commits.get(),
             ..Self::default()
         };
         let statuses = metrics.routes.iter(OTHER).flat_map(|(_, route)| route.statuses.iter(0));
@@ -297,7 +297,7 @@ mod tests {
     fn a_point_has_what_was_counted_since_the_last_one() {
         let (metrics, history) = (Metrics::default(), History::default());
         metrics.request("payin", 200, Duration::from_millis(400));
-        metrics.commit(100, Duration::from_millis(1));
+        metrics.store().commit(100, Duration::from_millis(1));
         metrics.refused("address");
         history.record(&metrics, at(0));
         assert_eq!(history.snapshot(), HistorySnapshot::default(), "the first call only begins");
@@ -314,8 +314,8 @@ mod tests {
         metrics.translation_refused("callback_url");
         metrics.refused("callback_url");
         metrics.refused("callback_url");
-        metrics.commit(3, Duration::from_millis(1));
-        metrics.commit(4, Duration::from_millis(1));
+        metrics.store().commit(3, Duration::from_millis(1));
+        metrics.store().commit(4, Duration::from_millis(1));
         for outcome in ["delivered", "refused", "engine"] {
             metrics.callback_try(outcome);
         }

@@ -18,11 +18,12 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::homes::HomeMetrics;
 use super::labels::{
-    BATCH_SIZES, COMMIT_SECONDS, Histograms, LabelCounters, OutcomeName, PROVIDER_SECONDS, PageName, RELOAD_SECONDS,
-    REQUEST_SECONDS, Reason, Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus, STAGE_SECONDS, ShopName,
-    ShopOutcome, Stage, StageName, Version,
+    Histograms, LabelCounters, OutcomeName, PROVIDER_SECONDS, PageName, RELOAD_SECONDS, REQUEST_SECONDS, Reason,
+    Receiver, ReloadResult, RouteHandles, RouteName, RouteStatus, STAGE_SECONDS, ShopName, ShopOutcome, Stage,
+    StageName, Version,
 };
 use super::operations::OperationMetrics;
+use super::store::StoreMetrics;
 use crate::domain::{UnixMillis, wide};
 use crate::slots::{OTHER, Slots};
 
@@ -56,10 +57,7 @@ pub struct Metrics {
     connections: Counter,
     connections_refused: LabelCounters<Reason>,
     connections_evicted: LabelCounters<Reason>,
-    pub(super) commits: Counter,
-    pub(super) commit_batch: Histogram,
-    commit_duration: Histogram,
-    commit_failures: Counter,
+    store: StoreMetrics,
     operations: OperationMetrics,
     provider_jobs: LabelCounters<OutcomeName>,
     provider_requests: Family<ShopOutcome, Counter>,
@@ -111,10 +109,7 @@ impl Default for Metrics {
             connections: Counter::default(),
             connections_refused: LabelCounters::new(|reason| Reason { reason }),
             connections_evicted: LabelCounters::new(|reason| Reason { reason }),
-            commits: Counter::default(),
-            commit_batch: Histogram::new(BATCH_SIZES),
-            commit_duration: Histogram::new(COMMIT_SECONDS),
-            commit_failures: Counter::default(),
+            store: StoreMetrics::default(),
             operations: OperationMetrics::default(),
             provider_jobs: LabelCounters::new(|outcome| OutcomeName { outcome }),
             provider_requests: Family::default(),
@@ -187,11 +182,7 @@ impl Metrics {
         registry.register("connections_refused", help, self.connections_refused.family.clone());
         let help = "Connections closed to make room for a new one, by reason";
         registry.register("connections_evicted", help, self.connections_evicted.family.clone());
-        registry.register("commits", "Commits of the store", self.commits.clone());
-        registry.register("commit_batch_size", "Commands that shared a commit", self.commit_batch.clone());
-        let help = "Duration of commits, until they were on disk";
-        registry.register_with_unit("commit_duration", help, Unit::Seconds, self.commit_duration.clone());
-        registry.register("commit_failures", "Commits that failed", self.commit_failures.clone());
+        self.store.register(registry);
         self.operations.register(registry);
         registry.register("provider_jobs", "Provider jobs finished, by outcome", self.provider_jobs.family.clone());
         let help = "Requests to HTTP providers, by shop and outcome";
@@ -333,16 +324,9 @@ impl Metrics {
         self.connections_evicted.count(if authenticated { "idle" } else { "unauthenticated" });
     }
 
-    /// Records a commit of the store with `batch` commands.
-    pub fn commit(&self, batch: usize, duration: Duration) {
-        self.commits.inc();
-        self.commit_batch.observe(f64::from(u32::try_from(batch).unwrap_or(u32::MAX)));
-        self.commit_duration.observe(duration.as_secs_f64());
-    }
-
-    /// Counts a failed commit.
-    pub fn commit_failed(&self) {
-        self.commit_failures.inc();
+    /// Returns the metrics of the store.
+    pub const fn store(&self) -> &StoreMetrics {
+        &self.store
     }
 
     /// Returns the metrics of operations that need an operator.
@@ -546,8 +530,8 @@ mod tests {
         metrics.connection_opened();
         metrics.connection_closed();
         metrics.connection_refused("tls");
-        metrics.commit(3, Duration::from_millis(1));
-        metrics.commit_failed();
+        metrics.store().commit(3, Duration::from_millis(1));
+        metrics.store().commit_failed();
         metrics.operations().created_failed(Direction::Payout, "balance");
         metrics.provider_job("settled");
         metrics.provider_request("card-eur", "timeout", Duration::from_secs(10));

@@ -11,6 +11,7 @@ mod operations;
 pub mod prometheus_text;
 mod refused;
 mod stopwatch;
+mod store;
 mod throttle;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
@@ -23,4 +24,5 @@ pub use metrics::{Metrics, RulesState};
 pub use operations::OperationMetrics;
 pub use refused::{RefusedQuery, RefusedRequest, RefusedRequests};
 pub use stopwatch::Stopwatch;
+pub use store::StoreMetrics;
 pub use throttle::LogThrottle;

@@ -72,7 +72,7 @@ mod tests {
         metrics.stage(Stage::Engine, Duration::from_micros(700));
         metrics.refused("signature");
         metrics.connection_opened();
-        metrics.commit(3, Duration::from_millis(1));
+        metrics.store().commit(3, Duration::from_millis(1));
         metrics.reload(true, "00aa");
         let page = from_open_metrics(&metrics.render());
         let mut types = BTreeMap::new();

@@ -183,7 +183,7 @@ async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Out
         };
         match inserted.await {
             Ok(ids) => {
-                node.metrics.commit(rows.len(), begun.elapsed());
+                node.metrics.store().commit(rows.len(), begun.elapsed());
                 Ok(Outcome::Stored { ids, in_doubt })
             }
             Err(fault) if fault.is_lock_timeout() => Ok(Outcome::Waited),

@@ -95,7 +95,7 @@ impl PgNode {
             match work(&tx).await? {
                 Ok(done) => {
                     transaction.commit().await?;
-                    self.metrics.commit(1, begun.elapsed());
+                    self.metrics.store().commit(1, begun.elapsed());
                     Ok(done)
                 }
                 Err(left) => {

@@ -265,7 +265,7 @@ impl Writing {
     }
 
     fn fail(&mut self, error: &rusqlite::Error) {
-        self.metrics.commit_failed();
+        self.metrics.store().commit_failed();
         self.reports.failed(error, "a commit failed; nothing of it was acknowledged");
         let usable = matches!(&self.state, State::Open(connection) if connection.is_autocommit());
         if !usable || !failures::is_busy(error) {
@@ -289,7 +289,7 @@ impl Writing {
                 Ok(())
             }
             Err(error) => {
-                self.metrics.commit_failed();
+                self.metrics.store().commit_failed();
                 self.reports.failed(&error, "the store cannot be opened anew yet");
                 self.state = State::Failed { retry_at: Instant::now() + REOPEN_INTERVAL };
                 Err(failures::store_error(&error))
@@ -358,7 +358,7 @@ fn transact(
         });
     }
     if result.is_ok() && connection.total_changes() != changes {
-        metrics.commit(batch.len(), watch.elapsed());
+        metrics.store().commit(batch.len(), watch.elapsed());
     }
     result
 }
