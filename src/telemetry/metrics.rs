@@ -532,6 +532,7 @@ mod tests {
         metrics.connection_refused("tls");
         metrics.store().commit(3, Duration::from_millis(1));
         metrics.store().commit_failed();
+        metrics.store().log_bytes(8_388_608);
         metrics.operations().created_failed(Direction::Payout, "balance");
         metrics.provider_job("settled");
         metrics.provider_request("card-eur", "timeout", Duration::from_secs(10));
@@ -566,6 +567,7 @@ mod tests {
             r#"paybridge_commit_batch_size_bucket{le="4.0"} 1"#,
             "paybridge_commit_duration_seconds_count 1",
             "paybridge_commit_failures_total 1",
+            "paybridge_store_log_bytes 8388608",
             r#"paybridge_operations_created_failed_total{direction="payout",cause="balance"} 1"#,
             r#"paybridge_provider_jobs_total{outcome="settled"} 1"#,
             r#"paybridge_provider_requests_total{shop="card-eur",outcome="timeout"} 1"#,

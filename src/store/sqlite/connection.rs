@@ -33,6 +33,9 @@ const PROOF_BYTES: u32 = 256 * 1024;
 /// The size of a new store's pages.
 const PAGE_BYTES: u32 = 8 * 1024;
 
+/// What the log's file is cut to when the log is restarted: only a long reader makes it longer.
+const LOG_FILE_BYTES: u32 = 64 * 1024 * 1024;
+
 /// The cache of a connection.
 const CACHE_KIB: i32 = 4 * 1024;
 
@@ -119,6 +122,12 @@ impl StoreFile {
         }
     }
 
+    /// Returns the size of the log's file.
+    pub(super) fn log_bytes(&self) -> u64 {
+        let log = self.files.get().and_then(|[_, log]| fs::metadata(&log.path).ok());
+        log.map_or(0, |log| log.len())
+    }
+
     /// Opens a connection. The file must exist and be the one that the store was opened with: a store that disappeared
     /// is never replaced by another.
     pub(super) fn connect(&self, role: ConnectionRole) -> rusqlite::Result<Connection> {
@@ -146,6 +155,7 @@ impl StoreFile {
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        connection.pragma_update(None, "journal_size_limit", LOG_FILE_BYTES)?;
         // With many commits SQLite searches the whole cache for pages beyond the file's end (to put split pages in
         // order it numbers one like the page at 1 GiB). A large cache costs more than it saves, since the kernel caches
         // the pages too.
@@ -349,6 +359,8 @@ struct Shared {
     pages: AtomicI64,
     /// How much of the log a pass has moved that left little; zero if there was none since the writer last read this.
     moved: AtomicI64,
+    /// How much of the log the last pass had moved, in pages.
+    last_moved: AtomicI64,
 }
 
 impl Checkpointer {
@@ -374,6 +386,7 @@ impl Checkpointer {
             // A shorter log was restarted.
             self.new_pages += pages;
             self.shared.moved.store(0, Ordering::Relaxed);
+            self.shared.last_moved.store(0, Ordering::Relaxed);
         } else {
             self.new_pages += pages - before;
         }
@@ -389,6 +402,11 @@ impl Checkpointer {
         let moved = &self.shared.moved;
         let moved = if moved.load(Ordering::Relaxed) == 0 { 0 } else { moved.swap(0, Ordering::Relaxed) };
         moved > 0 && (moved..=moved + 2 * FEW_PAGES).contains(&pages)
+    }
+
+    /// Returns how many pages of a log of this length are still to be moved.
+    pub(super) fn left_of(&self, pages: i64) -> i64 {
+        pages - self.shared.last_moved.load(Ordering::Relaxed)
     }
 
     /// Reports whether a checkpoint failed since the last call: a failed fsync, which the writer has to treat like one
@@ -449,6 +467,7 @@ fn run(source: &StoreFile, signals: &Receiver<()>, shared: &Shared) {
 fn passes(connection: &mut Option<Connection>, source: &StoreFile, shared: &Shared) -> rusqlite::Result<()> {
     for _ in 0..PASSES {
         let log = pass(connection, source)?;
+        shared.last_moved.store(log.moved.max(0), Ordering::Relaxed);
         // Less than the whole log as it was: a reader needs the rest.
         if log.moved <= 0 || log.moved < log.pages {
             return Ok(());

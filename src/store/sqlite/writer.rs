@@ -5,9 +5,9 @@
 //! busy the next batch fills by itself. The writer only yields to threads that are ready to run: on a single core it
 //! would otherwise commit the first command alone, and the others would wait for that.
 //!
-//! After a failed commit nothing is acknowledged until the file was reopened, the whole log was moved into it, and
-//! commits as large as operations succeeded (contract section 11). That is tried again whenever there is work, so that
-//! the process recovers when the disk does. A commit to files that were moved or deleted counts as failed.
+//! After a failed commit nothing is acknowledged until the file was reopened, the log was moved into it as far as no other
+//! process reads it, and commits as large as operations succeeded (contract section 11). That is tried again whenever there
+//! is work, so that the process recovers when the disk does. A commit to files that were moved or deleted counts as failed.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -38,7 +38,7 @@ const MAX_FILL_TIME: Duration = Duration::from_millis(1);
 /// The writer itself restarts the log at this many pages (64 MiB), which only continuous load reaches.
 const LOG_BOUND_PAGES: i64 = 8 * 1024;
 
-/// How long restarting the log may wait for readers of other processes.
+/// How long restarting the log may wait for readers.
 const RESTART_WAIT: Duration = Duration::from_millis(50);
 
 /// The time between attempts to reopen a failed file.
@@ -101,6 +101,7 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let log_length = LogLength::default();
         log_length.follow(&mut connection).map_err(std::io::Error::other)?;
+        metrics.store().log_bytes(source.log_bytes());
         let (queue, commands) = sync_channel(QUEUE);
         let (ended, end) = oneshot::channel();
         let writing = Writing {
@@ -297,14 +298,15 @@ impl Writing {
         }
     }
 
-    /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up. The callers were
-    /// answered before.
+    /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up, unless another process
+    /// reads it. The callers were answered before.
     fn tend_log(&mut self) {
         let Some(pages) = self.log_length.after_commit() else { return };
         self.checkpointer.log_is(pages);
         if self.log == LogOwner::AnotherProcess {
             return;
         }
+        self.metrics.store().log_bytes(self.source.log_bytes());
         if self.checkpointer.is_nearly_done(pages) {
             // A few pages: the next commit restarts the log, unless a reader needs it.
             let State::Open(connection) = &self.state else { return };
@@ -314,21 +316,29 @@ impl Writing {
             return;
         }
         if pages <= self.log_bound {
-            self.log_bound = if pages < LOG_BOUND_PAGES { LOG_BOUND_PAGES } else { self.log_bound };
+            if pages < LOG_BOUND_PAGES && std::mem::replace(&mut self.log_bound, LOG_BOUND_PAGES) > LOG_BOUND_PAGES {
+                tracing::info!("the store's log was restarted; no other process holds it any more");
+            }
             return;
         }
+        // Commits would wait until all was moved that a long reader held back. The checkpointer does that first.
+        if self.log_bound > LOG_BOUND_PAGES && self.checkpointer.left_of(pages) > LOG_BOUND_PAGES {
+            return self.log_is_held(pages);
+        }
         let State::Open(connection) = &mut self.state else { return };
-        match restart_log(connection) {
-            // The checkpointer is running, and SQLite does not wait for it: the next commit tries again.
-            Ok(log) if log.busy && log.pages < 0 => {}
-            Ok(log) if log.busy => {
-                // A reader takes long: try again when as much again was written.
-                self.log_bound = log.pages + LOG_BOUND_PAGES;
-                tracing::warn!(pages = log.pages, "the store's log cannot be restarted while it is being read");
-            }
-            Ok(_) => self.log_bound = LOG_BOUND_PAGES,
+        match restart_log(connection, Checkpoint::Restart) {
+            Ok(log) if log.busy && log.pages >= 0 => self.log_is_held(log.pages),
+            // The next commit restarts it; or the checkpointer is running, for which SQLite does not wait: it tries again.
+            Ok(_) => {}
             Err(error) => self.checkpoint_failed(&error),
         }
+    }
+
+    /// Logs that a reader takes long. The log is restarted when as much again was written, at the earliest.
+    fn log_is_held(&mut self, pages: i64) {
+        self.log_bound = pages + LOG_BOUND_PAGES;
+        let bytes = self.source.log_bytes();
+        tracing::warn!(bytes, "the store's log cannot be restarted while another process reads the store: it grows");
     }
 
     /// Logs that the log stays as it is, with everything that was acknowledged.
@@ -388,14 +398,17 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
 /// Opens a connection that has proved itself: everything committed before is in the file and on disk, and commits as
 /// large as operations succeeded. What a failed fsync lost may exist only in the kernel's cache, so what that shows is
 /// written once more.
+///
+/// A process that reads the log for hours does not prevent it. What it needs of the log stays there: each commit in it was
+/// confirmed by an fsync of its own, and the failed one is overwritten by the proof, from the page on where they meet.
 fn reopen(source: &StoreFile, log_length: &LogLength) -> rusqlite::Result<Connection> {
     let mut connection = source.connect(ConnectionRole::Writer)?;
     log_length.follow(&mut connection)?;
-    let log = connection::checkpoint(&connection, Checkpoint::Truncate)?;
-    if log.busy {
+    // Negative: another checkpoint was running.
+    if restart_log(&mut connection, Checkpoint::Truncate)?.pages < 0 {
         return Err(rusqlite::Error::SqliteFailure(
             rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
-            Some("the store's log is being read".to_owned()),
+            Some("the store's log is being moved".to_owned()),
         ));
     }
     before_batch(&connection, source)?;
@@ -405,9 +418,9 @@ fn reopen(source: &StoreFile, log_length: &LogLength) -> rusqlite::Result<Connec
     Ok(connection)
 }
 
-fn restart_log(connection: &mut Connection) -> rusqlite::Result<connection::Log> {
+fn restart_log(connection: &mut Connection, how: Checkpoint) -> rusqlite::Result<connection::Log> {
     connection.busy_timeout(RESTART_WAIT)?;
-    let log = connection::checkpoint(connection, Checkpoint::Restart);
+    let log = connection::checkpoint(connection, how);
     connection.busy_handler(Some(connection::wait_for_lock))?;
     log
 }
