@@ -202,7 +202,8 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
         Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
     };
     let read = |row: &rusqlite::Row<'_>| Ok(Log { busy: row.get(0)?, pages: row.get(1)?, moved: row.get(2)? });
-    connection.prepare_cached(sql)?.query_row([], read).inspect_err(failures::end_process_if)
+    let log = connection.prepare_cached(sql)?.query_row([], read);
+    log.inspect_err(|error| failures::end_process_if(connection, error))
 }
 
 /// Commits as much as the largest operations need, and frees it again: on a disk that is almost full, a probe of one

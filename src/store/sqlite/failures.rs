@@ -1,14 +1,14 @@
 //! Failures of the database: what they mean to the caller, what is logged, and which of them end the process.
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 #[cfg(test)]
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-#[cfg(test)]
-use rusqlite::Connection;
-use rusqlite::{ErrorCode, ffi};
+use rusqlite::{Connection, ErrorCode, ffi};
 
 use crate::store::StoreError;
 use crate::telemetry::LogThrottle;
@@ -85,11 +85,25 @@ pub(super) fn store_error(error: &rusqlite::Error) -> StoreError {
 /// After a failed fsync the kernel treats the lost pages as written, and reports the failure once. A checkpoint of SQLite
 /// confirms only its last pass, so pages that earlier passes moved may be among the lost. SQLite counts them as moved for
 /// as long as any connection is open: the next checkpoint would leave them out, and then truncate the log, the only place
-/// where they still are. A new process reads the whole log again and moves all of it.
-pub(super) fn end_process_if(error: &rusqlite::Error) {
+/// where they still are. A new process reads the whole log again and moves all of it; that it does so beside another process
+/// which has the file open is what [`forget_moved`] is for.
+pub(super) fn end_process_if(connection: &Connection, error: &rusqlite::Error) {
     if is_unconfirmed(error) {
+        // Open until the end: closing the file would end this process's locks on it.
+        let _index = forget_moved(connection);
         end_process(error);
     }
+}
+
+/// The place of the number of moved pages (`nBackfill`) in SQLite's index of the log.
+const MOVED_OFFSET: u64 = 96;
+
+/// Has SQLite count nothing of the log as moved. Pages that are moved twice are the same pages. The index is memory that all
+/// processes share, so writing it needs no disk; as long as one of them has the store open, a new process uses it as it is.
+fn forget_moved(connection: &Connection) -> io::Result<File> {
+    let index = OpenOptions::new().write(true).open(format!("{}-shm", connection.path().unwrap_or_default()))?;
+    index.write_all_at(&[0; 4], MOVED_OFFSET)?;
+    Ok(index)
 }
 
 fn is_unconfirmed(error: &rusqlite::Error) -> bool {
@@ -146,6 +160,41 @@ impl Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A disk that lost what was moved, behind a gateway that has ended and another process that keeps the store open.
+    #[test]
+    fn a_new_start_moves_all_of_the_log_again_beside_another_process() {
+        use super::super::connection::{Checkpoint, checkpoint};
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.db");
+        let open = || {
+            let connection = Connection::open(&path).unwrap();
+            connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+            connection.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
+            connection
+        };
+        let (gateway, other) = (open(), open());
+        gateway.execute_batch("CREATE TABLE rows (filler)").unwrap();
+        checkpoint(&gateway, Checkpoint::Truncate).unwrap();
+        let on_disk = std::fs::read(&path).unwrap();
+        let insert = || gateway.execute("INSERT INTO rows VALUES (zeroblob(100000))", []).unwrap();
+        insert();
+        other.execute_batch("BEGIN; SELECT count(*) FROM rows").unwrap();
+        insert();
+        let log = checkpoint(&gateway, Checkpoint::Passive).unwrap();
+        assert!(0 < log.moved && log.moved < log.pages, "{log:?}");
+        std::fs::write(&path, &on_disk).unwrap();
+
+        let index = forget_moved(&gateway).unwrap();
+        drop(gateway);
+        drop(index);
+        let gateway = open();
+        other.execute_batch("COMMIT").unwrap();
+        assert!(!checkpoint(&gateway, Checkpoint::Truncate).unwrap().busy);
+        let sound: String = gateway.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(sound, "ok");
+        assert_eq!(gateway.query_row("SELECT count(*) FROM rows", [], |row| row.get::<_, i64>(0)).unwrap(), 2);
+    }
 
     #[test]
     fn only_a_failed_fsync_ends_the_process() {
