@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::error::SqlState;
@@ -25,6 +26,12 @@ pub(super) const FORMATS: &[FormatSteps] = &[
     #[cfg(feature = "next-format")]
     FormatSteps { adds: include_str!("next_adds.sql"), narrows: include_str!("next_narrows.sql") },
 ];
+
+/// How long a step may wait for a table: requests wait behind it. Then they go first, and the steps are tried again, for less
+/// than the time that other nodes wait for this one.
+const BEFORE_STEPS: &str = "SET LOCAL lock_timeout = '2s'; SAVEPOINT steps";
+const MAX_STEP_TRIES: u32 = 20;
+const STEP_PAUSE: Duration = Duration::from_millis(500);
 
 /// A store that is ready for use.
 pub(super) struct PreparedStore {
@@ -256,8 +263,42 @@ pub(super) async fn insert_keys(transaction: &Transaction<'_>, keys: &[WrappedKe
 /// Takes the steps that a store lacks which was given `count` formats.
 ///
 /// # Errors
-/// The database fails, or has tables of another application.
+/// The database fails, has tables of another application, or a table of the store stays locked.
 pub(super) async fn add(
+    transaction: &Transaction<'_>,
+    steps: &[FormatSteps],
+    store: &Path,
+    count: usize,
+) -> Result<(), OpenFailure> {
+    const BUSY: &str = "a session holds a lock on a table that this release adds to, such as that of pg_dump";
+    if count >= steps.len() {
+        return Ok(());
+    }
+    transaction.batch_execute(BEFORE_STEPS).await?;
+    for tried in 1.. {
+        match take_steps(transaction, steps, store, count).await {
+            Err(OpenFailure::Fault(fault)) if fault.is_lock_timeout() && tried == MAX_STEP_TRIES => {
+                let reason = format!("{BUSY}: start again when it has ended");
+                return Err(OpenFailure::Open(OpenError::Database { store: store.display().to_string(), reason }));
+            }
+            Err(OpenFailure::Fault(fault)) if fault.is_lock_timeout() => {
+                if tried == 1 {
+                    tracing::warn!("{BUSY}: the start waits for it");
+                }
+                transaction.batch_execute("ROLLBACK TO SAVEPOINT steps").await?;
+                tokio::time::sleep(STEP_PAUSE).await;
+            }
+            taken => {
+                taken?;
+                break;
+            }
+        }
+    }
+    format::log_added(count, steps);
+    Ok(())
+}
+
+async fn take_steps(
     transaction: &Transaction<'_>,
     steps: &[FormatSteps],
     store: &Path,
@@ -272,7 +313,6 @@ pub(super) async fn add(
         }
         format::note_added(&in_common(transaction), steps.get(..format).unwrap_or_default(), is_new).await?;
     }
-    format::log_added(count, steps);
     Ok(())
 }
 

@@ -54,6 +54,28 @@ async fn what_the_next_release_adds_is_passed_over() {
     assert_eq!(place.0.sql("SELECT sum(later) FROM operations"), "21");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_go_on_while_a_start_waits_to_add_to_a_table() {
+    const WAITS: &str = "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock' \
+                         AND relation = 'operations'::regclass";
+    let Some(place) = Place::new() else { return };
+    let place = Arc::new(place);
+    let store = place.open_node();
+    let (reader, connection) = tokio_postgres::connect(&place.0.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    // As pg_dump does.
+    reader.batch_execute("BEGIN; LOCK TABLE operations IN ACCESS SHARE MODE").await.unwrap();
+    let (starting, there) = (place.open_node(), Arc::clone(&place));
+    let added = tokio::task::spawn_blocking(move || add(&there, &starting, &[NEXT]));
+    until("it waits", || place.0.sql(WAITS) == "t").await;
+    created(&store, deposit("acme", "meanwhile")).await;
+    assert!(!added.is_finished());
+    reader.batch_execute("COMMIT").await.unwrap();
+    added.await.unwrap().unwrap();
+    assert_eq!(stated(&place).format, FORMAT + 1);
+    assert!(audited(&store).await.is_clean());
+}
+
 /// A node that was frozen or cut off while it was locked out has had its connections ended.
 #[tokio::test]
 async fn a_node_that_is_locked_out_gets_no_other_connection() {
