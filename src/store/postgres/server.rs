@@ -1,12 +1,13 @@
 //! What a database must be, checked whenever a store is opened: what is otherwise noticed request by request.
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, PoolError};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use super::connect::HOST_TIMEOUT;
 use super::errors::PgError;
 use super::node::PgNode;
+use super::presence;
 use super::transaction::value;
 
 /// The encoding that holds every text.
@@ -15,7 +16,8 @@ const ENCODING: &str = "UTF8";
 /// How often two connections are compared. One comparison recognizes a pooler without other clients.
 const COMPARISONS: u32 = 3;
 
-/// Checks the encodings of the database and the connection, and that the connection has a session of its own.
+/// Checks the encodings of the database and the connection, and that the connection has a session of its own. From then on
+/// connections take the lock of their release: see [`presence`].
 ///
 /// # Errors
 /// The database does not respond. The inner error is why it is unsuitable, as the end of a line about the store.
@@ -29,11 +31,22 @@ pub(super) async fn check(node: &PgNode) -> Result<Result<(), String>, PgError> 
     let other = match node.client().await {
         Ok(other) => other,
         // The only connection there is shares its session with none.
-        Err(refused) if refused.connection_refusal().is_some() => return Ok(Ok(())),
+        Err(refused) if refused.connection_refusal().is_some() => {
+            node.oldest.set_checked();
+            return Ok(Ok(()));
+        }
         Err(error) => return Err(error),
     };
     let is_shared = timeout(HOST_TIMEOUT, is_shared(&client, &other)).await.unwrap_or(Err(PgError::Silence))?;
-    Ok(if is_shared { Err(SHARED.to_owned()) } else { Ok(()) })
+    if is_shared {
+        return Ok(Err(SHARED.to_owned()));
+    }
+    if !node.oldest.set_checked() {
+        // It was made before, and stays in the pool.
+        let entered = timeout(HOST_TIMEOUT, presence::enter(&other, &node.oldest)).await;
+        entered.map_err(|_| PgError::Silence)?.map_err(|refused| PgError::Pool(PoolError::PostCreateHook(refused)))?;
+    }
+    Ok(Ok(()))
 }
 
 async fn refused_encoding(client: &Client) -> Result<Option<String>, PgError> {

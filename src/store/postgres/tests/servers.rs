@@ -120,6 +120,9 @@ fn a_pooler_that_shares_sessions_is_recognized() {
             let refused = node_at(&pooler.url(&place.0)).map(drop).unwrap_err().to_string();
             assert!(refused.contains("a pooler in transaction or statement mode"), "{settings}: {refused}");
         }
+        let locks = "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database \
+                     WHERE locktype = 'advisory' AND datname = current_database()";
+        assert_eq!(place.0.sql(locks), "0", "{settings}: the pooler's sessions keep no lock");
     }
     // Nothing was made on the way.
     assert_eq!(place.0.sql("SELECT to_regclass('paybridge_formats') IS NULL"), "t");
