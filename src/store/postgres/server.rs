@@ -66,13 +66,13 @@ async fn refused_encoding(client: &Client) -> Result<Option<String>, PgError> {
 const SHARED: &str = "connections share the server's sessions, as behind a pooler in transaction or statement mode: connect \
     to the server itself, or set the pooler to session mode for this database (PgBouncer: pool_mode = session)";
 
-/// Reports whether a pooler gives each transaction any session of the server: then another connection meets the session
-/// of `client`, or `client` meets another one while its own is taken. Only simple queries are used: prepared statements
+/// Reports whether a pooler gives each transaction any session of the server: then `client` meets another one in its turn, or
+/// while its own is taken, or another connection meets that of `client`. Only simple queries are used: prepared statements
 /// fail there.
 async fn is_shared(client: &Client, other: &Client) -> Result<bool, PgError> {
     for _ in 0..COMPARISONS {
         let own = session(client).await?;
-        if session(other).await? == own {
+        if session(client).await? != own || session(other).await? == own {
             return Ok(true);
         }
         other.batch_execute("BEGIN").await?;
