@@ -1,5 +1,5 @@
 //! `paybridge export`: writes rows of the store out, in short reads beside a gateway that serves. Leaves a row in the
-//! audit trail.
+//! audit trail, unless the store is a backup that was not adopted, which nothing changes.
 
 mod columns;
 
@@ -68,7 +68,7 @@ pub(super) fn check_period(period: Period) -> ExitOutcome {
     if period.from < period.to { Ok(()) } else { Err(CliError::Usage("--to must be later than --from".to_owned())) }
 }
 
-/// Writes the rows, between the beginning and the end of their row in the audit trail. Returns how many there were.
+/// Writes the rows, between the beginning and the end of the export's row in the audit trail. Returns how many there were.
 async fn recorded(
     store: &dyn Store,
     trail: &CommandTrail<'_>,
@@ -92,7 +92,12 @@ async fn recorded(
     ];
     let parameters = parameters.into_iter().filter_map(|(name, value)| Some((name, value?.into())));
     let mut export = Export { query: &query, args, rows: 0, progress: None, stop: stop_signals()? };
-    let action = trail.begin(trail.action(ActionRecord::EXPORT, args.table.as_str(), parameters.collect())).await?;
+    let action = if store.known_until().await?.is_none() {
+        Some(trail.begin(trail.action(ActionRecord::EXPORT, args.table.as_str(), parameters.collect())).await?)
+    } else {
+        writeln!(err, "note: the store is a backup that was not adopted: its audit trail has no row of this export")?;
+        None
+    };
     let written = export.table(store, keys, out, err).await;
     let rows = export.rows;
     drop(export);
@@ -101,7 +106,9 @@ async fn recorded(
     if written.is_err() {
         outcome = format!("{outcome}, after {counted}");
     }
-    trail.end(action, &outcome, err).await?;
+    if let Some(action) = action {
+        trail.end(action, &outcome, err).await?;
+    }
     written.map(|()| rows)
 }
 

@@ -13,8 +13,9 @@ use crate::clock::SystemRandomness;
 use crate::domain::wide;
 use crate::rules::RuleSet;
 use crate::store::{Audit, AuditProgress, OpenError, Store, StoreAccess, StoreError, open_beside};
+use crate::wire::time::rfc3339;
 
-/// Checks the store that the rules name. Writes one line of counts to `out`, and one for each problem.
+/// Checks the store that the rules name. Writes one line of counts to `out`, one for each problem, and one if it is a backup.
 ///
 /// # Errors
 /// The store cannot be read, or there are problems.
@@ -22,12 +23,17 @@ pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> 
     let random = Arc::new(SystemRandomness::default());
     let store = open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default())
         .map_err(|error| open_failed(&error))?;
-    let audit = on_runtime(async {
+    let (audit, known_until) = on_runtime(async {
         let audit = audit(Arc::clone(&store), err).await;
+        let known_until = store.known_until().await;
         store.close().await.map_err(CliError::failed)?;
-        audit
+        Ok((audit?, known_until))
     })?;
-    report(&audit, out, err)
+    let reported = report(&audit, out, err);
+    if let Some(until) = known_until? {
+        writeln!(out, "a backup, which knows orders until {} and was not adopted", rfc3339(until))?;
+    }
+    reported
 }
 
 /// Adds advice to the error if the file is damaged in a part that opening reads.
