@@ -103,13 +103,25 @@ async fn an_upgrade_is_finished_when_no_older_node_is_left() {
     let Some(place) = Place::new() else { return };
     let store = place.open_node();
     assert!(!finish_upgrade(&store, SPAN, |_| {}).await.unwrap(), "a new store has nothing to narrow");
+    store.close().await.unwrap();
 
-    // As if the format before were 0, and a node of it ran.
+    // As if the format before were 0, and a node of it ran. Another one is started again and again, and refused.
     place.0.sql("UPDATE paybridge_formats SET state = 0");
-    let (older, connection) = tokio_postgres::connect(&place.0.url(), NoTls).await.unwrap();
-    tokio::spawn(connection);
-    let lock = format!("SELECT pg_advisory_lock_shared({}, 0)", presence::LOCK);
-    older.batch_execute(&lock).await.unwrap();
+    let url = place.0.url();
+    let older_session = async move || {
+        let (older, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        older.batch_execute(&format!("SELECT pg_advisory_lock_shared({}, 0)", presence::LOCK)).await.unwrap();
+        older
+    };
+    let older = older_session().await;
+    let store = place.open_node();
+    let restarts = tokio::spawn(async move {
+        loop {
+            drop(older_session().await);
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    });
     let (waits, waited) = channel();
     let finishing = tokio::spawn(async move {
         let finished = finish_upgrade(&store, SPAN, |wait| waits.send(wait).unwrap()).await;
@@ -125,6 +137,7 @@ async fn an_upgrade_is_finished_when_no_older_node_is_left() {
     // Then it is frozen: its connection is ended.
     let (store, finished) = finishing.await.unwrap();
     assert!(finished.unwrap());
+    restarts.abort();
     until("its connection is ended", || older.is_closed()).await;
     assert!(!finish_upgrade(&store, SPAN, |_| {}).await.unwrap(), "it is finished");
     assert!(audited(&store).await.is_clean());
