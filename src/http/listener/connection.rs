@@ -24,15 +24,15 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::head_guard::{GuardStatus, HeadGuard, RefusedHead};
 use super::settings::ConnectionRules;
 use super::shared::{
-    AcceptedConnection, ConnectionInfo, ConnectionState, Lifecycle, Peer, Protocol, Service, Shared, Slot,
+    AcceptedConnection, ConnectionInfo, ConnectionState, LAST_REQUEST, Lifecycle, Peer, Protocol, Service, Shared, Slot,
 };
-use super::transport::{CountedSocket, Inbound, Stream, Transport};
+use super::transport::{CountedSocket, Inbound, Stream, Transport, has_arrived};
 use super::{http2, proxy_header, tls};
 use crate::domain::canonical_ip;
 
@@ -108,38 +108,43 @@ pub(super) async fn accept_until_drained<S: Service>(
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
 ) {
-    tokio::select! {
-        () = accept(&listeners, &workers, &shared) => {}
-        _ = lifecycle.draining() => {}
+    let mut failing = false;
+    for (turn, worker) in workers.iter().cycle().enumerate() {
+        let accepted = tokio::select! {
+            accepted = accept(&listeners, turn, &shared, &mut failing) => accepted,
+            _ = lifecycle.draining() => return,
+        };
+        // A drain does not interrupt this: what was accepted is served.
+        if worker.send(accepted).await.is_err() {
+            tracing::error!("a worker has ended; its connections are lost");
+        }
     }
 }
 
+/// Accepts the next connection, however long that is not possible.
 async fn accept<S: Service>(
     listeners: &[TcpListener],
-    workers: &[mpsc::Sender<AcceptedConnection>],
+    turn: usize,
     shared: &Shared<S>,
-) {
-    let mut failing = false;
-    for (turn, worker) in workers.iter().cycle().enumerate() {
-        let accepted = loop {
-            match next(listeners, turn, shared).await {
-                Ok(Some(accepted)) => break accepted,
-                Ok(None) => {}
-                Err(error) if concerns_one_connection(&error) => {}
-                Err(error) => {
-                    shared.slots.set_accepting(false);
-                    if !std::mem::replace(&mut failing, true) {
-                        tracing::warn!(%error, "connections cannot be accepted; retrying");
-                    }
-                    tokio::time::sleep(BACK_OFF).await;
+    failing: &mut bool,
+) -> AcceptedConnection {
+    loop {
+        match next(listeners, turn, shared).await {
+            Ok(Some(accepted)) => {
+                if std::mem::take(failing) {
+                    shared.slots.set_accepting(true);
                 }
+                return accepted;
             }
-        };
-        if std::mem::take(&mut failing) {
-            shared.slots.set_accepting(true);
-        }
-        if worker.send(accepted).await.is_err() {
-            tracing::error!("a worker has ended; its connections are lost");
+            Ok(None) => {}
+            Err(error) if concerns_one_connection(&error) => {}
+            Err(error) => {
+                shared.slots.set_accepting(false);
+                if !std::mem::replace(failing, true) {
+                    tracing::warn!(%error, "connections cannot be accepted; retrying");
+                }
+                tokio::time::sleep(BACK_OFF).await;
+            }
         }
     }
 }
@@ -228,12 +233,8 @@ async fn serve_to_end<S: Service>(
     let rules = shared.settings.rules.load_full();
     let opened = {
         // Boxed, so that an idle connection does not keep memory for its handshake.
-        let opening = Box::pin(open(socket, from, &rules, &shared.settings.clients));
-        let opening = timeout(rules.limits.head_timeout, opening);
-        tokio::select! {
-            opened = opening => opened,
-            () = lifecycle.last_request() => return,
-        }
+        let opening = Box::pin(open(socket, from, &rules, &shared.settings.clients, &mut lifecycle));
+        timeout(rules.limits.head_timeout, opening).await
     };
     let opened = match opened {
         Ok(Ok(opened)) => opened,
@@ -259,6 +260,8 @@ enum HandshakeError {
     ProxyHeader(io::Error),
     Tls(io::Error),
     Timeout,
+    /// The client had sent nothing when a drain ended its wait.
+    Drained,
 }
 
 impl HandshakeError {
@@ -267,6 +270,7 @@ impl HandshakeError {
             Self::ProxyHeader(error) => ("proxy_header", Some(error)),
             Self::Tls(error) => ("tls", Some(error)),
             Self::Timeout => ("timeout", None),
+            Self::Drained => return,
         };
         shared.settings.metrics.connection_refused(reason);
         tracing::debug!(%from, reason, error = error.map(tracing::field::display), "a connection was refused");
@@ -286,9 +290,11 @@ async fn open(
     from: SocketAddr,
     rules: &ConnectionRules,
     clients: &crate::rules::ClientRules,
+    lifecycle: &mut Lifecycle,
 ) -> Result<Opened, HandshakeError> {
     let mut address = canonical_ip(from.ip());
     if clients.proxy_protocol {
+        begun(&socket, lifecycle).await?;
         address = proxied_address(&mut socket, address, clients).await.map_err(HandshakeError::ProxyHeader)?;
     }
     let opened = |stream, protocol, plain_by_mistake| Opened {
@@ -299,6 +305,7 @@ async fn open(
     let Some(config) = &rules.tls else {
         return Ok(opened(Stream::Plain(CountedSocket::new(socket)), Protocol::Http1, false));
     };
+    begun(&socket, lifecycle).await?;
     if speaks_plain_http(&socket).await.map_err(HandshakeError::Tls)? {
         return Ok(opened(Stream::Plain(CountedSocket::new(socket)), Protocol::Http1, true));
     }
@@ -307,6 +314,17 @@ async fn open(
     let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::ALPN_HTTP2);
     let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
     Ok(opened(Stream::Tls(Box::new(stream)), protocol, false))
+}
+
+/// Waits until the client has begun a handshake, which a drain lets it finish. Without a byte from the client, a drain waits
+/// only as long as for another request.
+async fn begun(socket: &TcpStream, lifecycle: &mut Lifecycle) -> Result<(), HandshakeError> {
+    tokio::select! {
+        biased;
+        // An error is reported by the read that follows.
+        _ = socket.readable() => Ok(()),
+        () = lifecycle.last_request(Instant::now()) => if has_arrived(socket) { Ok(()) } else { Err(HandshakeError::Drained) },
+    }
 }
 
 /// Reports whether the first byte could begin a method: no TLS record begins with a capital letter.
@@ -338,6 +356,10 @@ async fn serve_http1<S: Service>(
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
     let status = Arc::new(GuardStatus::of(Arc::clone(state)));
+    if lifecycle.is_draining() {
+        // The handshake was finished during the drain: its first request has as long as those of idle connections had.
+        status.drain(Instant::now() + LAST_REQUEST);
+    }
     let mut io = HeadGuard::new(transport, Arc::clone(&status), &rules.limits, shared.settings.trim_idle_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");

@@ -54,27 +54,26 @@ pub(super) async fn serve<S: Service>(
     mut lifecycle: Lifecycle,
     state: &Arc<ConnectionState>,
 ) -> Result<(), h2::Error> {
+    let ready = Instant::now();
     let activity = Arc::new(Activity::new(Arc::clone(state)));
     let mut idle = pin!(activity.idle(limits));
     let mut connection = tokio::select! {
+        biased;
         connection = builder(limits).handshake(transport) => connection?,
         () = idle.as_mut() => {
             shared.settings.metrics.connection_refused("timeout");
             return Ok(());
         }
-        () = lifecycle.last_request() => return Ok(()),
+        () = lifecycle.last_request(ready) => return Ok(()),
     };
     let ping_pong = connection.ping_pong();
     let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
     let mut ping_lost = pin!(ping_lost(ping_pong));
-    // A connection that was opened while clients are made to disconnect serves at least one request; GOAWAY follows
-    // it.
-    let opened_late = serving.shared.is_leaving();
     let goaway = async {
-        if opened_late {
-            lifecycle.draining().await;
-        } else {
-            lifecycle.leaving().await;
+        lifecycle.leaving().await;
+        // A connection without a request yet may still send one; GOAWAY follows it.
+        if activity.is_unused() {
+            lifecycle.last_request(ready).await;
         }
     };
     tokio::select! {
@@ -84,7 +83,7 @@ pub(super) async fn serve<S: Service>(
         () = goaway => {
             serving.connection.graceful_shutdown();
             let answered = async {
-                lifecycle.last_request().await;
+                lifecycle.last_request(ready).await;
                 while activity.with(|requests| requests.open > 0) {
                     sleep(DRAIN_POLL).await;
                 }
@@ -98,7 +97,7 @@ pub(super) async fn serve<S: Service>(
             return timeout(GOAWAY_TIMEOUT, serving.accept(ping_lost)).await.unwrap_or(Ok(()));
         }
     }
-    if activity.with(|requests| requests.open == 0 && requests.idle_since.is_none()) {
+    if activity.is_unused() {
         serving.shared.settings.metrics.connection_refused("timeout");
     }
     serving.connection.graceful_shutdown();
@@ -363,6 +362,11 @@ impl Activity {
 
     fn with<T>(&self, read: impl FnOnce(&mut Requests) -> T) -> T {
         read(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reports whether no request has come yet.
+    fn is_unused(&self) -> bool {
+        self.with(|requests| requests.open == 0 && requests.idle_since.is_none())
     }
 
     /// Notes that a reply ended because it was taken too slowly, since `began`. If no other reply was taken in the meantime,

@@ -34,7 +34,7 @@ use socket2::{Domain, Socket, Type};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
-use shared::{Lifecycle, Shared, WorkerLife};
+use shared::{LAST_REQUEST, Lifecycle, Shared, WorkerLife};
 
 use crate::connection_error::of_binding;
 
@@ -47,9 +47,6 @@ pub use unix_socket::UnixSocket;
 
 /// The most connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
-/// How long an idle connection may still begin a request after the listener stops accepting. A request that was on its
-/// way when the drain began is then answered, and so is one from a client that sends without pause.
-const LAST_REQUEST: Duration = Duration::from_millis(500);
 /// How long the threads may take to end after the remaining requests are dropped.
 const CUT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -178,8 +175,9 @@ impl Handle {
         self.life.send_replace(WorkerLife::Leaving);
     }
 
-    /// Stops accepting, then waits for every connection to finish what it has begun (HTTP/1: the current request, and
-    /// one that arrives within [`LAST_REQUEST`]; HTTP/2: the open streams) and for every task that the service spawned.
+    /// Stops accepting, then waits for every connection to finish what it has begun (its handshake; HTTP/1: the current
+    /// request, and one that arrives within [`LAST_REQUEST`]; HTTP/2: the open streams, and the first one if it arrives
+    /// within that time) and for every task that the service spawned.
     /// After `grace`, drops what is left. Returns whether nothing was left.
     pub async fn drain(mut self, grace: Duration) -> bool {
         self.leaving.store(true, Ordering::Release);

@@ -20,6 +20,11 @@ use crate::error::AdmissionError;
 use crate::reply_room::ReplyRoom;
 use crate::telemetry::{Metrics, Stopwatch};
 
+/// How long an idle connection may still begin a request after the listener stops accepting, or after a handshake that ends
+/// later. A request that was on its way when the drain began is then answered, and so is one from a client that sends
+/// without pause, and the first one of a connection that was accepted before.
+pub(super) const LAST_REQUEST: Duration = Duration::from_millis(500);
+
 /// Answers requests. It must refuse a request whose [`HeadCheck`] holds a violation.
 pub trait Service: Send + Sync + 'static {
     /// Answers one request, on the worker thread of its connection; it may spawn tasks there. The future is dropped
@@ -82,10 +87,15 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until no new request may begin.
-    pub(super) async fn last_request(&mut self) {
+    /// Reports whether no new connection is accepted while open requests finish.
+    pub(super) fn is_draining(&self) -> bool {
+        matches!(*self.0.borrow(), WorkerLife::Draining { .. })
+    }
+
+    /// Waits until no new request may begin on a connection that is ready for requests since `ready`.
+    pub(super) async fn last_request(&mut self, ready: Instant) {
         let until = self.draining().await;
-        tokio::time::sleep_until(until).await;
+        tokio::time::sleep_until(until.max(ready + LAST_REQUEST)).await;
     }
 
     /// Waits until everything has to end.

@@ -107,6 +107,12 @@ impl AsyncWrite for CountedSocket {
     }
 }
 
+/// Reports whether bytes have arrived that the runtime may not have reported yet.
+pub(super) fn has_arrived(socket: &TcpStream) -> bool {
+    let mut first = [std::mem::MaybeUninit::uninit()];
+    socket2::SockRef::from(socket).peek(&mut first).is_ok_and(|read| read > 0)
+}
+
 /// Both halves of a stream of either kind.
 trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
@@ -138,8 +144,7 @@ impl Transport {
 
     /// Reports whether bytes have arrived that the runtime has not reported yet.
     pub(super) fn has_arrived(&mut self) -> bool {
-        let mut first = [std::mem::MaybeUninit::uninit()];
-        socket2::SockRef::from(&self.stream.tcp().socket).peek(&mut first).is_ok_and(|read| read > 0)
+        has_arrived(&self.stream.tcp().socket)
     }
 
     /// Makes the close not wait for the client: there is no reply that it could miss.

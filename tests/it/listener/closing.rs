@@ -209,6 +209,27 @@ fn a_request_that_comes_while_the_listener_drains_is_the_last() {
 }
 
 #[test]
+fn a_handshake_that_began_before_a_drain_is_finished_and_a_request_follows() {
+    let authority = Authority::new();
+    let server = Setup { tls: Some(authority.server(None)), ..Setup::default() }.start();
+    let config = authority.client(&[&TLS13], &[], None);
+    let (mut late, rest) = server.connect().begin_upgrade(config.clone());
+    let mut silent = server.connect();
+    // Connections are accepted in their order.
+    assert_eq!(server.connect_tls(config).get("/a").status, 200);
+    let (address, handle) = (server.address, server.handle);
+    let drain = thread::spawn(move || tokio::runtime::Runtime::new().unwrap().block_on(handle.drain(PATIENCE)));
+    silent.expect_end();
+    assert!(TcpStream::connect(address).is_err(), "nothing is accepted any more, and idle connections have ended");
+    late.stream.sock.write_all(&rest).unwrap();
+    assert!(late.get("/first").closes);
+    late.expect_end();
+    drop(late);
+    assert!(drain.join().unwrap());
+    assert_eq!(server.probe.seen(), ["/a", "/first"]);
+}
+
+#[test]
 fn clients_are_sent_away_before_the_listener_closes() {
     let server = Setup::default().start();
     let mut kept = server.connect();

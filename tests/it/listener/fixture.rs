@@ -188,6 +188,20 @@ impl Client<TcpStream> {
         Client { stream: StreamOwned::new(connection, self.stream), buffer: Vec::new() }
     }
 
+    /// Begins a handshake, and returns what is left of its first message.
+    pub fn begin_upgrade(
+        mut self,
+        config: ClientConfig,
+    ) -> (Client<StreamOwned<ClientConnection, TcpStream>>, Vec<u8>) {
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let mut hello = Vec::new();
+        connection.write_tls(&mut hello).unwrap();
+        let rest = hello.split_off(5);
+        self.send(hello);
+        (Client { stream: StreamOwned::new(connection, self.stream), buffer: Vec::new() }, rest)
+    }
+
     /// Says that nothing more will be sent.
     pub fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();

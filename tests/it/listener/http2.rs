@@ -294,6 +294,20 @@ fn a_drain_finishes_open_streams() {
     });
 }
 
+#[test]
+fn a_first_request_is_taken_while_the_listener_drains() {
+    run(Setup::default(), |server, authority| async move {
+        let mut client = Http2::connect(&server, &authority).await;
+        let (address, handle) = (server.address, server.handle);
+        let drain = tokio::spawn(handle.drain(PATIENCE));
+        let refuses = move || std::net::TcpStream::connect(address).is_err();
+        tokio::task::spawn_blocking(move || eventually("nothing is accepted", refuses)).await.unwrap();
+        assert_eq!(client.call(request("/first").body(()).unwrap(), "").await.unwrap().0, 200);
+        client.ended().await;
+        assert!(drain.await.unwrap());
+    });
+}
+
 /// How many pages were made.
 fn made(server: &Server) -> usize {
     server.probe.seen().iter().filter(|seen| *seen == "made").count()
