@@ -71,6 +71,13 @@ kubernetes_manifests() {
     "$VENV/bin/kubernetes-validate" --strict examples/kubernetes/*.yaml
 }
 
+haproxy_configuration() {
+    # Its directory is not in every user's path.
+    local PATH=$PATH:/usr/sbin
+    have haproxy "the HAProxy configuration was" || return 0
+    haproxy -c -f examples/haproxy/haproxy.cfg
+}
+
 # Validates with the environment of a member. The validator connects to etcd, so a local port takes its place.
 patroni_of_a_member() {
     env PATRONI_NAME=db1 \
@@ -160,7 +167,7 @@ check_rules() {
     fi
 }
 
-for check in systemd_unit compose_file image kubernetes_manifests patroni_configuration rules; do
+for check in systemd_unit compose_file image kubernetes_manifests haproxy_configuration patroni_configuration rules; do
     printf -- '-- %s\n' "${check//_/ }"
     "$check"
 done

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::support::load::Load;
 use crate::support::request::ACME;
 use crate::support::{Client, Gateway, Request, Rules, eventually, eventually_blocking, payin};
 
@@ -76,6 +77,31 @@ async fn connections_wait_while_the_process_restarts() {
     let again = start(&gateway, "public:admin", [copy(&public_socket), copy(&admin_socket)]);
     waiting.await.unwrap().expect(200);
     end(again);
+}
+
+/// Three restarts, 50 with `PAYBRIDGE_LONG=1`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarts_under_load_refuse_no_connection() {
+    let restarts = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 50 } else { 3 };
+    let mut gateway = Gateway::prepare_on(&Rules::default(), None);
+    let ((public, public_socket), (admin, admin_socket)) = (loopback(), loopback());
+    gateway.admin = admin;
+    let start = || start(&gateway, "public:admin", [copy(&public_socket), copy(&admin_socket)]);
+    let ready = async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 200);
+    let mut child = start();
+    eventually("ready", ready).await;
+    let load = Load::start(Client::new(public, &gateway.root.path().join("certs/ca.pem")));
+    for _ in 0..restarts {
+        load.goes_on().await;
+        tokio::task::block_in_place(|| end(child));
+        child = start();
+        eventually("ready", ready).await;
+    }
+    let (created, _) = load.stop(&format!("{restarts} restarts")).await;
+    tokio::task::block_in_place(|| end(child));
+    let file = rusqlite::Connection::open(gateway.root.path().join("data/paybridge.db")).unwrap();
+    let stored: i64 = file.query_row("SELECT count(*) FROM operations", [], |row| row.get(0)).unwrap();
+    assert_eq!(usize::try_from(stored), Ok(created), "rows and creates");
 }
 
 #[tokio::test]

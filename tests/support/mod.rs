@@ -11,6 +11,7 @@ pub mod bodies;
 pub mod client;
 pub mod gateway;
 pub mod http2;
+pub mod load;
 pub mod postgres;
 pub mod receiver;
 pub mod reply;

@@ -4,6 +4,7 @@
 //!
 //! Where PostgreSQL is not installed the tests say so and pass, unless `PAYBRIDGE_REQUIRE_TOOLS=1`.
 
+mod rolled;
 mod trouble;
 mod upgrade;
 
