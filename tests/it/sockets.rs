@@ -90,10 +90,14 @@ async fn restarts_under_load_refuse_no_connection() {
     let ready = async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 200);
     let mut child = start();
     eventually("ready", ready).await;
-    let load = Load::start(Client::new(public, &gateway.root.path().join("certs/ca.pem")));
+    let client = Client::new(public, &gateway.root.path().join("certs/ca.pem"));
+    let load = Load::start(client.clone());
     for _ in 0..restarts {
         load.goes_on().await;
+        // The drain waits for its request as long as it waits for any.
+        let mut idle = client.connect().await;
         tokio::task::block_in_place(|| end(child));
+        idle.closed().await;
         child = start();
         eventually("ready", ready).await;
     }
