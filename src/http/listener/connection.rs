@@ -24,13 +24,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::head_guard::{GuardStatus, HeadGuard, RefusedHead};
 use super::settings::ConnectionRules;
 use super::shared::{
-    AcceptedConnection, ConnectionInfo, ConnectionState, LAST_REQUEST, Lifecycle, Peer, Protocol, Service, Shared, Slot,
+    AcceptedConnection, ConnectionInfo, ConnectionState, Lifecycle, Peer, Protocol, Service, Shared, Slot,
 };
 use super::transport::{CountedSocket, Inbound, Stream, Transport, has_arrived};
 use super::{http2, proxy_header, tls};
@@ -294,7 +294,7 @@ async fn open(
 ) -> Result<Opened, HandshakeError> {
     let mut address = canonical_ip(from.ip());
     if clients.proxy_protocol {
-        begun(&socket, lifecycle).await?;
+        await_first_byte(&socket, lifecycle).await?;
         address = proxied_address(&mut socket, address, clients).await.map_err(HandshakeError::ProxyHeader)?;
     }
     let opened = |stream, protocol, plain_by_mistake| Opened {
@@ -305,7 +305,7 @@ async fn open(
     let Some(config) = &rules.tls else {
         return Ok(opened(Stream::Plain(CountedSocket::new(socket)), Protocol::Http1, false));
     };
-    begun(&socket, lifecycle).await?;
+    await_first_byte(&socket, lifecycle).await?;
     if speaks_plain_http(&socket).await.map_err(HandshakeError::Tls)? {
         return Ok(opened(Stream::Plain(CountedSocket::new(socket)), Protocol::Http1, true));
     }
@@ -316,14 +316,16 @@ async fn open(
     Ok(opened(Stream::Tls(Box::new(stream)), protocol, false))
 }
 
-/// Waits until the client has begun a handshake, which a drain lets it finish. Without a byte from the client, a drain waits
-/// only as long as for another request.
-async fn begun(socket: &TcpStream, lifecycle: &mut Lifecycle) -> Result<(), HandshakeError> {
+/// Waits for the first byte of a handshake, which a drain lets the client finish. Without one, a drain waits only as long as for
+/// another request.
+async fn await_first_byte(socket: &TcpStream, lifecycle: &mut Lifecycle) -> Result<(), HandshakeError> {
+    lifecycle.set_ready();
+    let mut first = [0];
     tokio::select! {
         biased;
         // An error is reported by the read that follows.
-        _ = socket.readable() => Ok(()),
-        () = lifecycle.last_request(Instant::now()) => if has_arrived(socket) { Ok(()) } else { Err(HandshakeError::Drained) },
+        _ = socket.peek(&mut first) => Ok(()),
+        () = lifecycle.last_request() => if has_arrived(socket) { Ok(()) } else { Err(HandshakeError::Drained) },
     }
 }
 
@@ -356,10 +358,7 @@ async fn serve_http1<S: Service>(
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
     let status = Arc::new(GuardStatus::of(Arc::clone(state)));
-    if lifecycle.is_draining() {
-        // The handshake was finished during the drain: its first request has as long as those of idle connections had.
-        status.drain(Instant::now() + LAST_REQUEST);
-    }
+    lifecycle.set_ready();
     let mut io = HeadGuard::new(transport, Arc::clone(&status), &rules.limits, shared.settings.trim_idle_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");

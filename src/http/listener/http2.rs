@@ -54,7 +54,7 @@ pub(super) async fn serve<S: Service>(
     mut lifecycle: Lifecycle,
     state: &Arc<ConnectionState>,
 ) -> Result<(), h2::Error> {
-    let ready = Instant::now();
+    lifecycle.set_ready();
     let activity = Arc::new(Activity::new(Arc::clone(state)));
     let mut idle = pin!(activity.idle(limits));
     let mut connection = tokio::select! {
@@ -64,7 +64,7 @@ pub(super) async fn serve<S: Service>(
             shared.settings.metrics.connection_refused("timeout");
             return Ok(());
         }
-        () = lifecycle.last_request(ready) => return Ok(()),
+        () = lifecycle.last_request() => return Ok(()),
     };
     let ping_pong = connection.ping_pong();
     let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
@@ -73,7 +73,7 @@ pub(super) async fn serve<S: Service>(
         lifecycle.leaving().await;
         // A connection without a request yet may still send one; GOAWAY follows it.
         if activity.is_unused() {
-            lifecycle.last_request(ready).await;
+            lifecycle.last_request().await;
         }
     };
     tokio::select! {
@@ -83,7 +83,7 @@ pub(super) async fn serve<S: Service>(
         () = goaway => {
             serving.connection.graceful_shutdown();
             let answered = async {
-                lifecycle.last_request(ready).await;
+                lifecycle.last_request().await;
                 while activity.with(|requests| requests.open > 0) {
                     sleep(DRAIN_POLL).await;
                 }

@@ -181,7 +181,8 @@ impl Handle {
     /// After `grace`, drops what is left. Returns whether nothing was left.
     pub async fn drain(mut self, grace: Duration) -> bool {
         self.leaving.store(true, Ordering::Release);
-        self.life.send_replace(WorkerLife::Draining { last_request: Instant::now() + LAST_REQUEST.min(grace / 2) });
+        self.life
+            .send_replace(WorkerLife::Draining { began: Instant::now(), last_request: LAST_REQUEST.min(grace / 2) });
         if timeout(grace, self.ended.recv()).await.is_ok() {
             return true;
         }

@@ -59,48 +59,54 @@ pub(super) enum WorkerLife {
     Serving,
     /// Accepting, while clients are made to disconnect.
     Leaving,
-    /// Finishing open requests. An idle connection may begin another one until `last_request`.
-    Draining { last_request: Instant },
+    /// Finishing open requests. A connection may begin another one for this long.
+    Draining { began: Instant, last_request: Duration },
     /// Dropping the remaining requests.
     Cut,
 }
 
 /// Waits for the next [`WorkerLife`]. A listener whose handle was dropped has ended.
 #[derive(Debug, Clone)]
-pub(super) struct Lifecycle(watch::Receiver<WorkerLife>);
+pub(super) struct Lifecycle {
+    receiver: watch::Receiver<WorkerLife>,
+    /// Since when the connection waits for its client.
+    ready: Instant,
+}
 
 impl Lifecycle {
-    pub(super) const fn new(receiver: watch::Receiver<WorkerLife>) -> Self {
-        Self(receiver)
+    pub(super) fn new(receiver: watch::Receiver<WorkerLife>) -> Self {
+        Self { receiver, ready: Instant::now() }
+    }
+
+    /// Notes that the connection waits for its client from now on: a drain gives it as long as one that waited before.
+    pub(super) fn set_ready(&mut self) {
+        self.ready = Instant::now();
     }
 
     /// Waits until clients are made to disconnect.
     pub(super) async fn leaving(&mut self) {
-        let _ = self.0.wait_for(|life| *life != WorkerLife::Serving).await;
+        let _ = self.receiver.wait_for(|life| *life != WorkerLife::Serving).await;
     }
 
-    /// Waits until no new connection is accepted. Returns until when open connections may begin another request.
+    /// Waits until no new connection is accepted. Returns until when this connection may begin another request.
     pub(super) async fn draining(&mut self) -> Instant {
-        match self.0.wait_for(|life| !matches!(life, WorkerLife::Serving | WorkerLife::Leaving)).await.as_deref() {
-            Ok(WorkerLife::Draining { last_request }) => *last_request,
+        let ready = self.ready;
+        match self.receiver.wait_for(|life| !matches!(life, WorkerLife::Serving | WorkerLife::Leaving)).await.as_deref()
+        {
+            Ok(WorkerLife::Draining { began, last_request }) => ready.max(*began) + *last_request,
             _ => Instant::now(),
         }
     }
 
-    /// Reports whether no new connection is accepted while open requests finish.
-    pub(super) fn is_draining(&self) -> bool {
-        matches!(*self.0.borrow(), WorkerLife::Draining { .. })
-    }
-
-    /// Waits until no new request may begin on a connection that is ready for requests since `ready`.
-    pub(super) async fn last_request(&mut self, ready: Instant) {
+    /// Waits until the connection may begin no other request.
+    pub(super) async fn last_request(&mut self) {
         let until = self.draining().await;
-        tokio::time::sleep_until(until.max(ready + LAST_REQUEST)).await;
+        tokio::time::sleep_until(until).await;
     }
 
     /// Waits until everything has to end.
     pub(super) async fn cut(&mut self) {
-        let _ = self.0.wait_for(|life| *life == WorkerLife::Cut).await;
+        let _ = self.receiver.wait_for(|life| *life == WorkerLife::Cut).await;
     }
 }
 

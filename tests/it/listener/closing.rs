@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustls::version::TLS13;
 
-use crate::listener::fixture::{Authority, Client, PATIENCE, SHORT, Setup, eventually};
+use crate::listener::fixture::{Authority, Client, PATIENCE, SHORT, Setup, eventually, limits};
 
 #[test]
 fn a_silent_client_is_ended_after_the_handshake() {
@@ -227,6 +227,25 @@ fn a_handshake_that_began_before_a_drain_is_finished_and_a_request_follows() {
     drop(late);
     assert!(drain.join().unwrap());
     assert_eq!(server.probe.seen(), ["/a", "/first"]);
+}
+
+#[test]
+fn a_client_that_is_silent_after_its_proxy_header_delays_no_drain() {
+    let authority = Authority::new();
+    let limits = paybridge::rules::Limits { head_timeout: PATIENCE, ..limits() };
+    let mut setup = Setup { tls: Some(authority.server(None)), limits, ..Setup::default() };
+    setup.clients.proxy_protocol = true;
+    let server = setup.start();
+    let proxied = || {
+        let mut client = server.connect();
+        client.send(b"PROXY TCP4 203.0.113.7 10.0.0.1 1 2\r\n");
+        client
+    };
+    let mut silent = proxied();
+    // Connections are accepted in their order.
+    assert_eq!(proxied().upgrade(authority.client(&[&TLS13], &[], None)).get("/a").status, 200);
+    assert!(tokio::runtime::Runtime::new().unwrap().block_on(server.handle.drain(PATIENCE / 2)), "nothing is cut");
+    silent.expect_end();
 }
 
 #[test]
