@@ -33,9 +33,7 @@ const APART_MILLIS: i64 = 10;
 const FAILED: &str = "UPDATE callbacks SET state = 2, tries = 1, last_status = 500; DELETE FROM tasks WHERE kind = 1; \
     INSERT INTO callback_tries (key, number, began_at, duration_us, status) \
     SELECT key, 1, queued_at, 9000, 500 FROM callbacks; \
-    INSERT INTO tasks (kind, key, queue, queued_at, state, due_at, attempts) \
-    SELECT 2 + transaction_id % 3, transaction_id, 'card-eur', created_at, 0, created_at, 1 FROM operations \
-    WHERE status = 0; \
+    UPDATE tasks SET kind = 2 + key % 3, attempts = 1; \
     INSERT INTO actions (id, began_at, ended_at, user_name, role, address, request_id, action, target, parameters, \
     rules_version, outcome) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
     SELECT i, 1790000000000, 1790000000100, 'ann', 'operator', '192.0.2.1', 'r', 'resend failed callbacks', \
@@ -86,7 +84,7 @@ pub async fn fill(root: &Path, database: Option<&Database>, rows: u64, merchants
                 let drafts = Drafts::new(&merchant, "card-eur", store.fingerprint_key().clone());
                 let at = UnixMillis(begin + i64::try_from(number).unwrap() * APART_MILLIS);
                 let mut draft = drafts.deposit(&format!("order-{number}"), at, number);
-                draft.provider_job = None;
+                draft.provider_job = (number < rows / ONE_IN).then_some(at);
                 let id = draft.operation.id;
                 store.create(draft).await.unwrap();
                 if number < rows / ONE_IN {

@@ -2,18 +2,18 @@
 //! ones, or of the merchant, which cover the filters, or the time. PENDING ones are those with a provider's job, which may have
 //! ended, and the few that were made without one, which have an index: so a create of a real provider pays for none.
 
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::attention::{self, AttentionCounts, CANDIDATES, LateRule};
 use super::backend::{Backend, ReadKind};
 use super::resolve::read_failure;
 use super::rows::context::merchant_number;
 use super::rows::operation::{STORED_COLUMNS, StoredRow, listed_as, select_operations};
 use super::rows::task::TaskKind;
-use super::rows::{direction_number, direction_of, status_number};
+use super::rows::{direction_number, status_number};
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
 use super::vault::Vault;
 use super::{StoreError, StoreFuture, Stored};
@@ -76,63 +76,6 @@ pub struct ListedOperation {
     pub waits_for: Option<WaitsFor>,
 }
 
-/// Why an operation needs attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AttentionReason {
-    /// Its provider was given up.
-    GivenUp,
-    /// It is PENDING for longer than its shop expects, and does not wait for its customer.
-    Late,
-    /// A report contradicts its result, and was not acknowledged.
-    Contradicted,
-}
-
-impl AttentionReason {
-    /// All reasons.
-    pub const ALL: [Self; 3] = [Self::GivenUp, Self::Late, Self::Contradicted];
-
-    /// Returns the name in the API and in metrics.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::GivenUp => "given_up",
-            Self::Late => "late",
-            Self::Contradicted => "contradicted",
-        }
-    }
-}
-
-/// How many operations need attention, by the reason; each up to [`AttentionCounts::MAX_COUNTED`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AttentionCounts {
-    /// The counts.
-    pub counts: BTreeMap<AttentionReason, u64>,
-}
-
-impl AttentionCounts {
-    /// The most operations that are counted for a reason.
-    pub const MAX_COUNTED: u32 = 10_000;
-}
-
-/// The times until which operations of each shop and direction must have been created to be late.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LateRule {
-    /// The latest time of each.
-    pub created_until: BTreeMap<(ShopCode, Direction), UnixMillis>,
-    /// The shops whose deposits are late also while they wait for the customer.
-    pub customers_too: Vec<ShopCode>,
-}
-
-impl LateRule {
-    fn is_late(&self, candidate: &Candidate) -> bool {
-        let Candidate { id, shop, direction, waits_for_customer } = candidate;
-        let key = (shop.clone(), *direction);
-        let until = self.created_until.get(&key);
-        until.is_some_and(|until| *id <= TransactionId::last_of(*until).to_stored())
-            && (!waits_for_customer || (*direction == Direction::Payin && self.customers_too.contains(shop)))
-    }
-}
-
 /// The operators' list.
 pub trait OperationList: Send + Sync + 'static {
     /// Returns a page of the list, the newest first. What takes over two seconds fails with
@@ -184,7 +127,7 @@ impl<B: Backend> OperationList for B {
             loop {
                 let (slice, late) = (OperationQuery { limit: CANDIDATES, ..query.clone() }, late.clone());
                 let read = async move |tx: &B::Tx<'_>| {
-                    let ids = attention_ids(tx, &slice, &late).await?;
+                    let ids = attention::ids(tx, slice.within(), slice.limit, &late).await?;
                     by_ids(tx, &ids, lapsed).await
                 };
                 let rows = self.read(ReadKind::Page, read).await?;
@@ -204,16 +147,7 @@ impl<B: Backend> OperationList for B {
     }
 
     fn attention(&self, late: LateRule) -> StoreFuture<'_, AttentionCounts> {
-        Box::pin(within_bound(self.read(ReadKind::Page, async move |tx| {
-            let most = i64::from(AttentionCounts::MAX_COUNTED);
-            let mut counts = BTreeMap::new();
-            counts.insert(AttentionReason::GivenUp, tx.query_value(COUNT_GIVEN_UP, &params![most]).await?);
-            counts.insert(AttentionReason::Contradicted, tx.query_value(COUNT_CONTRADICTED, &params![most]).await?);
-            let most = usize::try_from(AttentionCounts::MAX_COUNTED).unwrap_or(usize::MAX);
-            let found = late_ids(tx, &late, 0..=i64::MAX, most).await?;
-            counts.insert(AttentionReason::Late, crate::domain::wide(found.len()));
-            Ok(AttentionCounts { counts })
-        })))
+        Box::pin(within_bound(self.read(ReadKind::Page, async move |tx| attention::count(tx, &late).await)))
     }
 }
 
@@ -225,9 +159,6 @@ async fn within_bound<T>(search: impl Future<Output = Result<T, StoreError>>) ->
     let too_slow = || StoreError::Unavailable("the search takes over two seconds".to_owned());
     timeout(MAX_SEARCH, search).await.unwrap_or_else(|_| Err(too_slow()))
 }
-
-/// How many candidates are read at once.
-const CANDIDATES: usize = 500;
 
 /// A row of the list, as read.
 struct ListRow {
@@ -356,8 +287,18 @@ async fn page<T: Transaction>(
         let parameters: Vec<_> = parameters.iter().copied().chain([index.into()]).collect();
         tx.query(sql, &parameters, |row| row.get::<i64>(0)).await
     };
+    let along_merchant = async |merchant: i64| {
+        let mut ids = Vec::new();
+        for is_v1 in [true, false].into_iter().filter(|is_v1| query.is_v1.is_none_or(|only| only == *is_v1)) {
+            ids.extend(along(ALONG_MERCHANT, listed_as(merchant, is_v1)).await?);
+        }
+        Ok::<_, T::Error>(ids)
+    };
     let mut ids = match (query.status, merchant) {
         (Some(Status::Failed), _) => along(ALONG_STATUS, status_number(Status::Failed)).await?,
+        (Some(Status::Pending), Some(merchant)) if !has_many(tx, merchant, &within).await? => {
+            along_merchant(merchant).await?
+        }
         (Some(Status::Pending), _) => {
             let mut ids = along(ALONG_STATUS, status_number(Status::Pending)).await?;
             for kind in TaskKind::JOBS {
@@ -365,13 +306,7 @@ async fn page<T: Transaction>(
             }
             ids
         }
-        (_, Some(merchant)) => {
-            let mut ids = Vec::new();
-            for is_v1 in [true, false].into_iter().filter(|is_v1| query.is_v1.is_none_or(|only| only == *is_v1)) {
-                ids.extend(along(ALONG_MERCHANT, listed_as(merchant, is_v1)).await?);
-            }
-            ids
-        }
+        (_, Some(merchant)) => along_merchant(merchant).await?,
         (_, None) => tx.query(ALONG_TIME, &parameters, |row| row.get(0)).await?,
     };
     ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
@@ -381,6 +316,24 @@ async fn page<T: Transaction>(
     by_ids(tx, &ids, lapsed).await
 }
 
+/// A merchant with no more operations than this has few: its index is read faster than the jobs of all merchants.
+const FEW: i64 = 20_000;
+
+const COUNT_OF_MERCHANT: Sql = sql!(
+    "SELECT count(*) FROM (SELECT 1 FROM operations", indexed by "operations_by_merchant",
+    "WHERE listed = ?1 AND transaction_id BETWEEN ?2 AND ?3 LIMIT ?4) AS found",
+);
+
+/// Reports whether a merchant has many operations between two ids.
+async fn has_many<T: Transaction>(tx: &T, merchant: i64, within: &RangeInclusive<i64>) -> Result<bool, T::Error> {
+    let mut count = 0;
+    for is_v1 in [true, false] {
+        let parameters = params![listed_as(merchant, is_v1), *within.start(), *within.end(), FEW];
+        count += tx.query_value::<i64>(COUNT_OF_MERCHANT, &parameters).await?;
+    }
+    Ok(count >= FEW)
+}
+
 pub(super) const LISTED: Sql =
     sql!(select_listed!("?2", "FROM operations LEFT JOIN contexts ON id = context WHERE transaction_id = ?1"));
 
@@ -388,110 +341,4 @@ pub(super) const LISTED: Sql =
 async fn by_ids<T: Transaction>(tx: &T, ids: &[i64], lapsed: Option<UnixMillis>) -> Result<Vec<ListRow>, T::Error> {
     let sets: Vec<_> = ids.iter().map(|id| params![*id, lapsed.unwrap_or(UnixMillis(i64::MIN))]).collect();
     Ok(tx.query_each(LISTED, &sets, ListRow::read).await?.into_iter().flatten().collect())
-}
-
-/// The ids of operations with a job of a kind. Parameters: the first and the last id, the limit, the kind.
-pub(super) const JOBS: Sql =
-    sql!("SELECT key FROM tasks WHERE kind = ?4 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3");
-const COUNT_GIVEN_UP: Sql = sql!("SELECT count(*) FROM (SELECT 1 FROM tasks WHERE kind = 3 LIMIT ?1) AS found");
-
-pub(super) const CONTRADICTED: Sql = sql!(
-    "SELECT transaction_id FROM contradictions WHERE acknowledged_at IS NULL AND transaction_id BETWEEN ?1 AND ?2 \
-     ORDER BY transaction_id DESC LIMIT ?3"
-);
-const COUNT_CONTRADICTED: Sql = sql!(
-    "SELECT count(*) FROM (SELECT 1 FROM contradictions WHERE acknowledged_at IS NULL AND transaction_id >= 0 LIMIT ?1) \
-     AS found"
-);
-
-/// Returns the ids of operations that need attention, the newest first.
-async fn attention_ids<T: Transaction>(tx: &T, query: &OperationQuery, late: &LateRule) -> Result<Vec<i64>, T::Error> {
-    let within = query.within();
-    let bounds = params![*within.start(), *within.end(), i64::try_from(query.limit).unwrap_or(i64::MAX)];
-    let jobs: Vec<_> = bounds.iter().copied().chain([TaskKind::GivenUp.number().into()]).collect();
-    let mut ids = tx.query(JOBS, &jobs, |row| row.get(0)).await?;
-    ids.extend(tx.query(CONTRADICTED, &bounds, |row| row.get::<i64>(0)).await?);
-    ids.extend(late_ids(tx, late, within, query.limit).await?);
-    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
-    ids.dedup();
-    ids.truncate(query.limit);
-    Ok(ids)
-}
-
-/// A pending operation that may be late.
-#[derive(Clone)]
-struct Candidate {
-    id: i64,
-    shop: ShopCode,
-    direction: Direction,
-    waits_for_customer: bool,
-}
-
-/// The ids of pending operations that were made without a job. Parameters: the first and the last id, the limit.
-pub(super) const PENDING_ALONE: Sql = sql!(
-    sqlite: "SELECT transaction_id FROM operations INDEXED BY operations_by_status \
-        WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = 0 AND transaction_id BETWEEN ?1 AND ?2 \
-        ORDER BY transaction_id DESC LIMIT ?3",
-    postgres: "SELECT transaction_id FROM operations WHERE (status = 2 OR (status = 0 AND has_job = 0)) \
-        AND (status, transaction_id) >= (0, ?1) AND (status, transaction_id) <= (0, ?2) \
-        ORDER BY status DESC, transaction_id DESC LIMIT ?3",
-);
-
-/// What decides whether an operation is late: whether it waits for its customer, too.
-pub(super) const CANDIDATE: Sql = sql!(
-    "SELECT transaction_id, shop, direction, NOT EXISTS (SELECT 1 FROM tasks WHERE kind IN (0, 2, 3) AND key = ?1) \
-     FROM operations JOIN contexts ON id = context WHERE transaction_id = ?1"
-);
-
-/// Returns the ids of late operations, the newest first.
-async fn late_ids<T: Transaction>(
-    tx: &T,
-    late: &LateRule,
-    within: RangeInclusive<i64>,
-    limit: usize,
-) -> Result<Vec<i64>, T::Error> {
-    let Some(until) = late.created_until.values().max() else { return Ok(Vec::new()) };
-    let end = TransactionId::last_of(*until).to_stored().min(*within.end());
-    // Deposits that wait for their customers may be many, and are passed over where none of them is late.
-    let passed_over = late.customers_too.is_empty().then_some(TaskKind::CustomerAwaited);
-    let kinds = TaskKind::JOBS.into_iter().filter(|kind| Some(*kind) != passed_over);
-    let mut sources: Vec<_> = kinds.map(|kind| (JOBS, Some(kind))).collect();
-    if passed_over.is_none() {
-        sources.push((PENDING_ALONE, None));
-    }
-    let mut ids = Vec::new();
-    for (sql, kind) in sources {
-        let (mut last, mut found) = (end, 0);
-        while found < limit && last >= *within.start() {
-            let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
-            let bounds = params![*within.start(), last, slice];
-            let parameters: Vec<_> = bounds.into_iter().chain(kind.map(|kind| kind.number().into())).collect();
-            let found_ids: Vec<i64> = tx.query(sql, &parameters, |row| row.get(0)).await?;
-            let sets: Vec<_> = found_ids.iter().map(|id| params![*id]).collect();
-            let candidates = tx.query_each(CANDIDATE, &sets, Candidate::read).await?.concat();
-            let late = candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id);
-            let before = ids.len();
-            ids.extend(late);
-            found += ids.len() - before;
-            match found_ids.last() {
-                Some(id) if found_ids.len() == CANDIDATES => last = *id - 1,
-                _ => break,
-            }
-        }
-    }
-    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
-    ids.dedup();
-    ids.truncate(limit);
-    Ok(ids)
-}
-
-impl Candidate {
-    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
-        Ok(Self {
-            id: row.get(0)?,
-            shop: ShopCode::new(&row.get::<Box<str>>(1)?).map_err(|_| CorruptRow::new("shop"))?,
-            direction: direction_of(row.get(2)?).ok_or(CorruptRow::new("direction"))?,
-            waits_for_customer: row.get(3)?,
-        })
-    }
 }

@@ -22,6 +22,7 @@
 //! (contract section 11). The engine passes and receives plain domain values.
 
 mod answers;
+mod attention;
 mod audit;
 mod backend;
 mod backup_mark;
@@ -62,6 +63,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use attention::{AttentionCounts, AttentionReason, LateRule};
 pub use audit::{Audit, AuditProgress};
 pub use backup_mark::BackupMark;
 pub use callback_id::{CallbackId, CallbackSubject};
@@ -79,7 +81,7 @@ pub use journal::{
     Backlog, EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, Unanswered,
 };
-pub use list::{AttentionCounts, AttentionReason, LateRule, ListedOperation, OperationList, OperationQuery};
+pub use list::{ListedOperation, OperationList, OperationQuery};
 pub use lookups::OrderLookups;
 pub use open::{open_beside, open_store, read_format, rewrap_keys};
 pub use opened::{Holds, OpenError, Opened, StoreAccess};

@@ -20,8 +20,8 @@ pub(in crate::store) struct Around {
     pub(super) counted: bool,
     /// Whether it was finished so early that its callback may have been forgotten.
     pub(super) forgotten: bool,
-    /// Whether it was made with a provider job.
-    pub(super) made_with_job: bool,
+    /// Whether it was created with a provider job.
+    pub(super) created_with_job: bool,
 }
 
 impl AuditFindings {
@@ -65,7 +65,7 @@ impl AuditFindings {
             (needs_callback && !around.notified && !around.forgotten, "its result has no callback"),
             (!needs_callback && around.notified, "it has a callback, but no result or no callback address"),
             (around.job && !pending, "it is finished and has a provider job"),
-            (around.made_with_job && pending && !around.job, "it is PENDING and has lost its provider job"),
+            (around.created_with_job && pending && !around.job, "it is PENDING and has lost its provider job"),
             (around.counted && failed, "it failed, but counts for its customer's day"),
             (around.counted && !customer, "it counts for a customer's day, but has no customer"),
             (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),

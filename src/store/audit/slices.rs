@@ -135,7 +135,7 @@ fn operation(row: &dyn Columns) -> Result<(StoredRow, Around), CorruptRow> {
         preparation: row.get(STORED_COLUMNS + 2)?,
         counted: row.get(STORED_COLUMNS + 3)?,
         forgotten: row.get(STORED_COLUMNS + 4)?,
-        made_with_job: row.get(STORED_COLUMNS + 5)?,
+        created_with_job: row.get(STORED_COLUMNS + 5)?,
     };
     Ok((StoredRow::read(row)?, around))
 }
