@@ -22,14 +22,15 @@ fn of_older(columns: &str, condition: &str) -> String {
     )
 }
 
-/// Reports whether a session of an older release did something in the last second. One that began after this one meets the new
-/// oldest format and is refused: a unit that starts an older gateway again and again is not waited for.
+/// Reports whether a session of an older release did something in the last second. One that began after this one is not waited
+/// for: it meets the new oldest format and is refused, again and again where a unit restarts an older gateway; and if it came
+/// just before the lock-out, its gateway leaves within seconds.
 ///
 /// # Errors
 /// The database does not respond.
 pub(super) async fn older_is_active(node: &PgNode) -> Result<bool, StoreError> {
     const ACTIVE: &str = " AND (state IS DISTINCT FROM 'idle' OR state_change > clock_timestamp() - interval '1 second') \
-        AND backend_start < (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())";
+        AND (backend_start < (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())) IS NOT FALSE";
     let query = of_older("count(*) > 0", ACTIVE);
     node.with_client(async |client| get(&client.query_one(&query, &[]).await?, 0)).await
 }

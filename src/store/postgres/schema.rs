@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Transaction;
+use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
 
 use super::errors::PgError;
@@ -30,7 +31,7 @@ pub(super) const FORMATS: &[FormatSteps] = &[
 /// How long a step may wait for a table: requests wait behind it. Then they go first, and the steps are tried again, for less
 /// than the time that other nodes wait for this one.
 const BEFORE_STEPS: &str = "SET LOCAL lock_timeout = '2s'; SAVEPOINT steps";
-const MAX_STEP_TRIES: u32 = 20;
+const MAX_STEP_TIME: Duration = Duration::from_secs(40);
 const STEP_PAUSE: Duration = Duration::from_millis(500);
 
 /// A store that is ready for use.
@@ -275,9 +276,10 @@ pub(super) async fn add(
         return Ok(());
     }
     transaction.batch_execute(BEFORE_STEPS).await?;
+    let began = Instant::now();
     for tried in 1.. {
         match take_steps(transaction, steps, store, count).await {
-            Err(OpenFailure::Fault(fault)) if fault.is_lock_timeout() && tried == MAX_STEP_TRIES => {
+            Err(OpenFailure::Fault(fault)) if fault.is_lock_timeout() && began.elapsed() > MAX_STEP_TIME => {
                 let reason = format!("{BUSY}: start again when it has ended");
                 return Err(OpenFailure::Open(OpenError::Database { store: store.display().to_string(), reason }));
             }

@@ -406,7 +406,7 @@ impl Checkpointer {
     }
 
     /// Returns how many pages of a log of this length are still to be moved.
-    pub(super) fn left_of(&self, pages: i64) -> i64 {
+    pub(super) fn unmoved(&self, pages: i64) -> i64 {
         pages - self.shared.last_moved.load(Ordering::Relaxed)
     }
 

@@ -317,12 +317,12 @@ impl Writing {
         }
         if pages <= self.log_bound {
             if pages < LOG_BOUND_PAGES && std::mem::replace(&mut self.log_bound, LOG_BOUND_PAGES) > LOG_BOUND_PAGES {
-                tracing::info!("the store's log was restarted; no other process holds it any more");
+                tracing::info!("the store's log was restarted: it does not grow any more");
             }
             return;
         }
         // Commits would wait until all was moved that a long reader held back. The checkpointer does that first.
-        if self.log_bound > LOG_BOUND_PAGES && self.checkpointer.left_of(pages) > LOG_BOUND_PAGES {
+        if self.log_bound > LOG_BOUND_PAGES && self.checkpointer.unmoved(pages) > LOG_BOUND_PAGES {
             return self.log_is_held(pages);
         }
         let State::Open(connection) = &mut self.state else { return };
@@ -338,7 +338,7 @@ impl Writing {
     fn log_is_held(&mut self, pages: i64) {
         self.log_bound = pages + LOG_BOUND_PAGES;
         let bytes = self.source.log_bytes();
-        tracing::warn!(bytes, "the store's log cannot be restarted while another process reads the store: it grows");
+        tracing::warn!(bytes, "the store's log cannot be restarted while the store is being read: it grows");
     }
 
     /// Logs that the log stays as it is, with everything that was acknowledged.
@@ -395,8 +395,8 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-/// Opens a connection that has proved itself: everything committed before is in the file and on disk, and commits as
-/// large as operations succeeded. What a failed fsync lost may exist only in the kernel's cache, so what that shows is
+/// Opens a connection that has proved itself: everything committed before is on disk, in the file or in
+/// the log, and commits as large as operations succeeded. What a failed fsync lost may exist only in the kernel's cache, so what that shows is
 /// written once more.
 ///
 /// A process that reads the log for hours does not prevent it. What it needs of the log stays there: each commit in it was
