@@ -128,6 +128,7 @@ macro_rules! conformance {
             a_provider_is_called_again,
             a_resolution_ends_an_operation_once,
             another_operator_confirms,
+            a_process_ends_at_each_step_of_a_resolution,
             a_report_and_a_resolution_race,
             attention_finds_what_hangs,
             homes_of_an_order_are_found,

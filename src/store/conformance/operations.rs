@@ -5,8 +5,9 @@ use crate::domain::{
     CallbackSender, CustomerAccountId, Direction, FailureCause, Outcome, ProviderReason, Status, UnixDay, WaitsFor,
 };
 use crate::store::{
-    AskOutcome, AttentionReason, CallbackSubject, Claim, CompletionOutcome, ConfirmOutcome, DailyLimit, FoundHome,
-    JobEnd, LateRule, NewResolution, OperationQuery, ResolutionId, ResolutionState, ResolveOutcome, ResultSource,
+    ActionRecord, AskOutcome, AttentionReason, CallbackSubject, Claim, CompletionOutcome, ConfirmOutcome, DailyLimit,
+    FoundHome, JobEnd, LateRule, NewResolution, OperationQuery, ResolutionId, ResolutionState, ResolveOutcome,
+    ResultSource,
 };
 
 const SUCCESS: Outcome = Outcome::Success { payer: None };
@@ -260,6 +261,43 @@ pub(in crate::store) async fn another_operator_confirms(backend: &dyn TestBacken
     let unknown = fresh_id(&merchant("acme"));
     let outcome = store.confirm(unknown, waiting.id, "bob".into(), None, at(10)).await.unwrap();
     assert_eq!(outcome, ConfirmOutcome::Unknown);
+    assert!(audited(&*store).await.problems.is_empty());
+}
+
+pub(in crate::store) async fn a_process_ends_at_each_step_of_a_resolution(backend: &dyn TestBackend) {
+    let reopened = async |store: Arc<dyn Store>| {
+        store.close().await.unwrap();
+        drop(store);
+        backend.open().await
+    };
+    let store = backend.open().await;
+    let id = created(&*store, payout("acme", "order")).await;
+    let resolving = begun(&*store, action("ada", ActionRecord::RESOLVE, 0)).await;
+    let store = reopened(store).await;
+    assert_eq!(waits_for(&*store, id).await, Some(WaitsFor::ProviderAnswer), "a row of the trail changes nothing");
+    let first = resolution(id, SUCCESS, "ada", true);
+    assert_eq!(store.resolve(first.clone()).await.unwrap(), ResolveOutcome::Waits);
+    let store = reopened(store).await;
+    assert_eq!(waits_for(&*store, id).await, Some(WaitsFor::Confirmation));
+    let lapsed = store.confirm(id, first.id, "bob".into(), Some(NOW), at(5)).await.unwrap();
+    assert_eq!(lapsed, ConfirmOutcome::NotWaiting);
+    let store = reopened(store).await;
+    let listed = store.listed(id, Some(NOW)).await.unwrap().unwrap();
+    assert_eq!(listed.waits_for, Some(WaitsFor::ProviderAnswer), "nothing came of a confirmation that was too late");
+    let second = resolution(id, Outcome::Failed, "bob", true);
+    assert_eq!(store.resolve(second.clone()).await.unwrap(), ResolveOutcome::Waits);
+    let confirming = begun(&*store, action("ada", ActionRecord::CONFIRM, 6)).await;
+    let store = reopened(store).await;
+    assert_eq!(waits_for(&*store, id).await, Some(WaitsFor::Confirmation));
+    for repeat in ["the effect", "the same again, after a crash before the row's end"] {
+        let outcome = store.confirm(id, second.id, "ada".into(), None, at(7)).await.unwrap();
+        assert_eq!(outcome, ConfirmOutcome::Resolved(Status::Failed), "{repeat}");
+    }
+    let store = reopened(store).await;
+    assert_eq!(store.listed(id, None).await.unwrap().unwrap().stored.operation.state.status(), Status::Failed);
+    let unfinished: Vec<_> = all(&*store).await.into_iter().filter(|row| row.end.is_none()).map(|row| row.id).collect();
+    assert_eq!(unfinished, [confirming, resolving], "the trail shows what was cut off");
+    assert_eq!(reported(&*store).await.len(), 1);
     assert!(audited(&*store).await.problems.is_empty());
 }
 

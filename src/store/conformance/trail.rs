@@ -9,7 +9,7 @@ fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
 }
 
-fn action(user: &str, action: &'static str, offset: i64) -> NewAction {
+pub(super) fn action(user: &str, action: &'static str, offset: i64) -> NewAction {
     NewAction {
         at: at(offset),
         user: user.into(),
@@ -24,14 +24,14 @@ fn action(user: &str, action: &'static str, offset: i64) -> NewAction {
     }
 }
 
-async fn begun(store: &dyn Store, new: NewAction) -> ActionId {
+pub(super) async fn begun(store: &dyn Store, new: NewAction) -> ActionId {
     match store.begin_action(new).await.unwrap() {
         BeginOutcome::New(id) => id,
         BeginOutcome::Repeated(row) => panic!("it is new: {row:?}"),
     }
 }
 
-async fn all(store: &dyn Store) -> Vec<ActionRecord> {
+pub(super) async fn all(store: &dyn Store) -> Vec<ActionRecord> {
     store.actions(ActionQuery { limit: 1000, ..ActionQuery::default() }).await.unwrap()
 }
 
