@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::rows::direction_of;
 use super::rows::task::TaskKind;
+use super::rows::{direction_of, status_number};
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
-use crate::domain::{Direction, ShopCode, TransactionId, UnixMillis};
+use crate::domain::{Direction, ShopCode, Status, TransactionId, UnixMillis};
 
 /// Why an operation needs attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,6 +82,14 @@ const COUNT_CONTRADICTED: Sql = sql!(
      AS found"
 );
 
+/// Returns the newest ones of ids that several sources found, the newest first, each once.
+pub(super) fn newest(mut ids: Vec<i64>, limit: usize) -> Vec<i64> {
+    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    ids.dedup();
+    ids.truncate(limit);
+    ids
+}
+
 /// Returns the ids of operations that need attention between two ids, the newest first.
 pub(super) async fn ids<T: Transaction>(
     tx: &T,
@@ -94,10 +102,7 @@ pub(super) async fn ids<T: Transaction>(
     let mut ids = tx.query(JOBS, &jobs, |row| row.get(0)).await?;
     ids.extend(tx.query(CONTRADICTED, &bounds, |row| row.get::<i64>(0)).await?);
     ids.extend(late_ids(tx, late, within, limit).await?);
-    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
-    ids.dedup();
-    ids.truncate(limit);
-    Ok(ids)
+    Ok(newest(ids, limit))
 }
 
 /// Counts the operations that need attention.
@@ -121,13 +126,13 @@ struct Candidate {
     waits_for_customer: bool,
 }
 
-/// The ids of pending operations that were made without a job. Parameters: the first and the last id, the limit.
+/// The ids of pending operations that were made without a job. Parameters: the first and the last id, the limit, the status.
 pub(super) const PENDING_ALONE: Sql = sql!(
     sqlite: "SELECT transaction_id FROM operations INDEXED BY operations_by_status \
-        WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = 0 AND transaction_id BETWEEN ?1 AND ?2 \
+        WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = ?4 AND transaction_id BETWEEN ?1 AND ?2 \
         ORDER BY transaction_id DESC LIMIT ?3",
     postgres: "SELECT transaction_id FROM operations WHERE (status = 2 OR (status = 0 AND has_job = 0)) \
-        AND (status, transaction_id) >= (0, ?1) AND (status, transaction_id) <= (0, ?2) \
+        AND (status, transaction_id) >= (?4, ?1) AND (status, transaction_id) <= (?4, ?2) \
         ORDER BY status DESC, transaction_id DESC LIMIT ?3",
 );
 
@@ -149,17 +154,16 @@ async fn late_ids<T: Transaction>(
     // Deposits that wait for their customers may be many, and are passed over where none of them is late.
     let passed_over = late.customers_too.is_empty().then_some(TaskKind::CustomerAwaited);
     let kinds = TaskKind::JOBS.into_iter().filter(|kind| Some(*kind) != passed_over);
-    let mut sources: Vec<_> = kinds.map(|kind| (JOBS, Some(kind))).collect();
+    let mut sources: Vec<_> = kinds.map(|kind| (JOBS, kind.number())).collect();
     if passed_over.is_none() {
-        sources.push((PENDING_ALONE, None));
+        sources.push((PENDING_ALONE, status_number(Status::Pending)));
     }
     let mut ids = Vec::new();
-    for (sql, kind) in sources {
+    for (sql, number) in sources {
         let (mut last, mut found) = (end, 0);
         while found < limit && last >= *within.start() {
             let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
-            let bounds = params![*within.start(), last, slice];
-            let parameters: Vec<_> = bounds.into_iter().chain(kind.map(|kind| kind.number().into())).collect();
+            let parameters = params![*within.start(), last, slice, number];
             let found_ids: Vec<i64> = tx.query(sql, &parameters, |row| row.get(0)).await?;
             let sets: Vec<_> = found_ids.iter().map(|id| params![*id]).collect();
             let candidates = tx.query_each(CANDIDATE, &sets, Candidate::read).await?.concat();
@@ -173,10 +177,7 @@ async fn late_ids<T: Transaction>(
             }
         }
     }
-    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
-    ids.dedup();
-    ids.truncate(limit);
-    Ok(ids)
+    Ok(newest(ids, limit))
 }
 
 impl Candidate {

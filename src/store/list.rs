@@ -294,7 +294,7 @@ async fn page<T: Transaction>(
         }
         Ok::<_, T::Error>(ids)
     };
-    let mut ids = match (query.status, merchant) {
+    let ids = match (query.status, merchant) {
         (Some(Status::Failed), _) => along(ALONG_STATUS, status_number(Status::Failed)).await?,
         (Some(Status::Pending), Some(merchant)) if !has_many(tx, merchant, &within).await? => {
             along_merchant(merchant).await?
@@ -309,11 +309,8 @@ async fn page<T: Transaction>(
         (_, Some(merchant)) => along_merchant(merchant).await?,
         (_, None) => tx.query(ALONG_TIME, &parameters, |row| row.get(0)).await?,
     };
-    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
     // One that was made without a job has one after an operator had its provider called.
-    ids.dedup();
-    ids.truncate(query.limit);
-    by_ids(tx, &ids, lapsed).await
+    by_ids(tx, &attention::newest(ids, query.limit), lapsed).await
 }
 
 /// A merchant with no more operations than this has few: its index is read faster than the jobs of all merchants.
