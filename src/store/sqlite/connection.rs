@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -55,16 +55,21 @@ struct Pinned {
     path: PathBuf,
     device: u64,
     inode: u64,
+    /// The size in bytes, when it was last checked.
+    bytes: AtomicU64,
 }
 
 impl Pinned {
     fn at(path: PathBuf) -> io::Result<Self> {
         let found = fs::metadata(&path)?;
-        Ok(Self { path, device: found.dev(), inode: found.ino() })
+        Ok(Self { path, device: found.dev(), inode: found.ino(), bytes: AtomicU64::new(found.len()) })
     }
 
     fn is_in_place(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode))
+        fs::metadata(&self.path).is_ok_and(|found| {
+            self.bytes.store(found.len(), Ordering::Relaxed);
+            (found.dev(), found.ino()) == (self.device, self.inode)
+        })
     }
 }
 
@@ -122,10 +127,9 @@ impl StoreFile {
         }
     }
 
-    /// Returns the size of the log's file.
+    /// Returns the size of the log's file after the last commit.
     pub(super) fn log_bytes(&self) -> u64 {
-        let log = self.files.get().and_then(|[_, log]| fs::metadata(&log.path).ok());
-        log.map_or(0, |log| log.len())
+        self.files.get().map_or(0, |[_, log]| log.bytes.load(Ordering::Relaxed))
     }
 
     /// Opens a connection. The file must exist and be the one that the store was opened with: a store that disappeared
