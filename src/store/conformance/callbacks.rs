@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::model::Chance;
 use super::outbox::{
     acme, answered_with, at, claim, claimed, claimed_one, engine, everything, failed, orders, queues, record,
     relayed_create, tries, unanswered, was_notified,
@@ -48,22 +49,6 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
     store.callback_tried(again[2].lease(), answered_with(200, 51), CallbackNext::Delivered).await.unwrap();
     assert_eq!(tries(&*store, ids[3]).await, [answered_with(410, 3), answered_with(200, 51)]);
     audited(&*store).await;
-}
-
-/// A generator of pseudo-random numbers, the same in every run (splitmix64).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    fn of<T: Clone>(&mut self, list: &[T]) -> T {
-        list[usize::try_from(self.below(list.len() as u64)).unwrap()].clone()
-    }
 }
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
@@ -147,7 +132,7 @@ fn expected(query: &CallbackQuery, all: &[CallbackRecord]) -> Vec<CallbackRecord
 
 pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let mut chance = Chance(7);
+    let mut chance = Chance::new(7);
     let all = fill(&*store, &mut chance).await;
     assert!(STATES.iter().all(|state| all.iter().filter(|record| record.state == *state).count() > 5));
     assert!(all.iter().any(|record| record.is_v1) && all.iter().any(|record| !record.is_v1));
@@ -182,7 +167,7 @@ pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn TestBac
 
 pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let mut chance = Chance(11);
+    let mut chance = Chance::new(11);
     let all = fill(&*store, &mut chance).await;
     for _ in 0..40 {
         let query = a_query(&mut chance, &all);

@@ -1,6 +1,7 @@
 //! Random steps of operators, providers and merchants, and a simple model that states the answers of a store.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write as _;
 use std::sync::Arc;
 
 use super::{NOW, audited, deposit, fresh_id, merchant, order, reported, withdrawal};
@@ -38,9 +39,17 @@ impl Chance {
         self.below(number) == 0
     }
 
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[usize::try_from(self.below(list.len() as u64)).unwrap()]
+    pub(in crate::store) fn of<T: Clone>(&mut self, list: &[T]) -> T {
+        list[usize::try_from(self.below(list.len() as u64)).unwrap()].clone()
     }
+}
+
+/// Returns the seed that `PAYBRIDGE_SEED` gives, or this new one, and shows it.
+pub(in crate::store) fn seed_or(new: u64) -> u64 {
+    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or(new);
+    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
+    seed
 }
 
 type OrderName = (String, Direction, String);

@@ -2,10 +2,8 @@
 //! the other, in either order, and each node reads what the other wrote. `PAYBRIDGE_SEED` repeats the steps of a run,
 //! `PAYBRIDGE_LONG=1` makes many more.
 
-use std::io::Write as _;
-
 use super::*;
-use crate::store::conformance::model::{Chance, Model, Step};
+use crate::store::conformance::model::{Chance, Model, Step, seed_or};
 
 struct History {
     place: Place,
@@ -50,9 +48,7 @@ impl History {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_keep_the_books_of_random_histories() {
-    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
-    let seed: u64 = given.unwrap_or_else(|| SystemRandomness::default().number());
-    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
+    let seed = seed_or(SystemRandomness::default().number());
     let histories = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 60 } else { 2 };
     for number in 0..histories {
         let Some(place) = Place::new() else { return };

@@ -2,7 +2,7 @@
 //! is clean. `PAYBRIDGE_SEED` repeats a run, `PAYBRIDGE_LONG=1` makes many more.
 
 use super::*;
-use crate::store::conformance::model::{Chance, Model};
+use crate::store::conformance::model::{Chance, Model, seed_or};
 
 struct History {
     place: Place,
@@ -54,9 +54,7 @@ impl History {
 // keeps D055
 #[tokio::test]
 async fn random_histories_keep_the_books() {
-    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
-    let seed = given.unwrap_or_else(|| SystemRandomness::default().number());
-    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
+    let seed = seed_or(SystemRandomness::default().number());
     let histories = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 200 } else { 6 };
     for number in 0..histories {
         let mut history = History::new(seed.wrapping_add(number));
