@@ -46,7 +46,8 @@ pub struct ProcessControl {
     draining: AtomicBool,
     /// Why this release cannot serve the store any more.
     locked_out: OnceLock<String>,
-    probed: Arc<Mutex<Option<Probed>>>,
+    probed: SharedResult<()>,
+    attention: SharedResult<AttentionCounts>,
     /// Why the store could not commit at the last proof of life; `None`: it could.
     store_problem: ArcSwapOption<String>,
     incomplete_ids: Arc<IncompleteIds>,
@@ -54,11 +55,19 @@ pub struct ProcessControl {
     runtime: Handle,
 }
 
-/// The result of the last probe of the store.
-struct Probed {
+/// How many times as long as a count of the operations that need attention took, no other one begins: it reads all that are
+/// PENDING, which may be many.
+const COUNT_PAUSES: u32 = 20;
+
+/// The last result of work on the store that every client of the admin listener may cause.
+struct LastResult<T> {
     at: Instant,
-    result: Result<(), String>,
+    took: Duration,
+    result: Result<T, String>,
 }
+
+/// Shared by all that wait for such work.
+type SharedResult<T> = Arc<Mutex<Option<LastResult<T>>>>;
 
 impl ProcessControl {
     pub fn new(
@@ -80,6 +89,7 @@ impl ProcessControl {
             draining: AtomicBool::new(false),
             locked_out: OnceLock::new(),
             probed: Arc::default(),
+            attention: Arc::default(),
             store_problem: ArcSwapOption::empty(),
             incomplete_ids: Arc::default(),
             runtime: Handle::current(),
@@ -168,8 +178,7 @@ impl ProcessControl {
 
     /// Counts the operations that need attention, for the metrics.
     async fn count_attention(&self) {
-        let late = Overdue::of(&self.rules.current(), &self.jumps).late;
-        match self.deps.store.attention(late).await {
+        match self.needing_attention().await {
             Ok(AttentionCounts { counts }) => {
                 for (reason, count) in counts {
                     self.deps.metrics.operations().needs_attention(reason.as_str(), count);
@@ -189,6 +198,12 @@ impl ProcessControl {
         }
         self.slots.check()?;
         self.probe().await
+    }
+
+    /// Counts the operations that need attention, or returns the last counts, if counting again so soon would cost much.
+    async fn needing_attention(&self) -> Result<AttentionCounts, String> {
+        let (store, late) = (Arc::clone(&self.deps.store), Overdue::of(&self.rules.current(), &self.jumps).late);
+        shared(&self.attention, |took| took * COUNT_PAUSES, async move { store.attention(late).await }).await
     }
 
     /// Reports whether the store can commit, now or less than [`PROBE_MAX_AGE`] ago.
@@ -228,23 +243,33 @@ impl ProcessControl {
     }
 }
 
-/// Probes the store, unless the last probe is younger than [`PROBE_MAX_AGE`]. A probe is a commit, and every client of the
-/// admin listener may cause one: so at most one is in flight, and concurrent callers share its result.
-async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store>) -> Result<(), String> {
-    let mut last = Arc::clone(probed).lock_owned().await;
-    if let Some(probed) = &*last
-        && probed.at.elapsed() < PROBE_MAX_AGE
-    {
-        return probed.result.clone();
-    }
+/// Probes the store, unless the last probe is younger than [`PROBE_MAX_AGE`]: a probe is a commit.
+async fn probe_shared(probed: &SharedResult<()>, store: &Arc<dyn Store>) -> Result<(), String> {
     let store = Arc::clone(store);
-    // A task of its own: a caller that hangs up must not let the next caller start another probe.
-    let probe = tokio::spawn(async move {
-        let result = store.probe().await.map_err(|error| error.to_string());
-        *last = Some(Probed { at: Instant::now(), result: result.clone() });
+    shared(probed, |_| PROBE_MAX_AGE, async move { store.probe().await }).await
+}
+
+/// Does work on the store, unless the last result is younger than `max_age` of the time that it took. At most one is under
+/// way, and concurrent callers share its result.
+async fn shared<T: Clone + Send + 'static>(
+    last: &SharedResult<T>,
+    max_age: impl FnOnce(Duration) -> Duration,
+    work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+) -> Result<T, String> {
+    let mut last = Arc::clone(last).lock_owned().await;
+    if let Some(last) = &*last
+        && last.at.elapsed() < max_age(last.took)
+    {
+        return last.result.clone();
+    }
+    // A task of its own: a caller that hangs up must not let the next caller begin again.
+    let working = tokio::spawn(async move {
+        let began = Instant::now();
+        let result = work.await.map_err(|error| error.to_string());
+        *last = Some(LastResult { at: Instant::now(), took: began.elapsed(), result: result.clone() });
         result
     });
-    probe.await.unwrap_or_else(|panic| Err(panic.to_string()))
+    working.await.unwrap_or_else(|panic| Err(panic.to_string()))
 }
 
 impl AdminSource for Arc<ProcessControl> {
@@ -271,6 +296,10 @@ impl AdminSource for Arc<ProcessControl> {
 
     fn store(&self) -> &dyn Store {
         &*self.deps.store
+    }
+
+    fn attention(&self) -> Pending<'_, Result<AttentionCounts, String>> {
+        Box::pin(self.needing_attention())
     }
 
     fn overdue(&self) -> Overdue {
@@ -329,6 +358,7 @@ impl AdminSource for Arc<ProcessControl> {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::sync::atomic::AtomicUsize;
 
     use super::*;
     use crate::certs;
@@ -417,5 +447,23 @@ mod tests {
         store.close().await.unwrap();
         tokio::time::advance(PROBE_MAX_AGE).await;
         assert!(probe_shared(&probed, &store).await.is_err(), "the result is out of date");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_takes_long_is_not_done_again_soon() {
+        let last = Arc::default();
+        let counted = Arc::new(AtomicUsize::new(0));
+        let count = || {
+            let counted = Arc::clone(&counted);
+            shared(&last, |took| took * COUNT_PAUSES, async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok(counted.fetch_add(1, Ordering::Relaxed))
+            })
+        };
+        assert_eq!(tokio::join!(count(), count()), (Ok(0), Ok(0)), "both wait for one");
+        tokio::time::advance(Duration::from_millis(19_900)).await;
+        assert_eq!(count().await, Ok(0), "too soon");
+        tokio::time::advance(Duration::from_millis(200)).await;
+        assert_eq!(count().await, Ok(1));
     }
 }

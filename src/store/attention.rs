@@ -118,7 +118,6 @@ pub(super) async fn count<T: Transaction>(tx: &T, late: &LateRule) -> Result<Att
 }
 
 /// A pending operation that may be late.
-#[derive(Clone)]
 struct Candidate {
     id: i64,
     shop: ShopCode,
@@ -126,20 +125,27 @@ struct Candidate {
     waits_for_customer: bool,
 }
 
-/// The ids of pending operations that were made without a job. Parameters: the first and the last id, the limit, the status.
-pub(super) const PENDING_ALONE: Sql = sql!(
-    sqlite: "SELECT transaction_id FROM operations INDEXED BY operations_by_status \
-        WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = ?4 AND transaction_id BETWEEN ?1 AND ?2 \
-        ORDER BY transaction_id DESC LIMIT ?3",
-    postgres: "SELECT transaction_id FROM operations WHERE (status = 2 OR (status = 0 AND has_job = 0)) \
-        AND (status, transaction_id) >= (?4, ?1) AND (status, transaction_id) <= (?4, ?2) \
-        ORDER BY status DESC, transaction_id DESC LIMIT ?3",
+/// The operations with a job of a kind. Parameters: the first and the last id, the limit, the kind. The one order of the tables
+/// that needs no sort is prescribed.
+pub(super) const PENDING_WITH_JOB: Sql = sql!(
+    sqlite: "SELECT key, shop, direction FROM tasks CROSS JOIN operations CROSS JOIN contexts WHERE kind = ?4 \
+        AND key BETWEEN ?1 AND ?2 AND transaction_id = key AND id = context ORDER BY key DESC LIMIT ?3",
+    postgres: "SELECT key, shop, direction FROM tasks, \
+        LATERAL (SELECT context FROM operations WHERE transaction_id = key OFFSET 0) AS found, \
+        LATERAL (SELECT shop, direction FROM contexts WHERE id = context OFFSET 0) AS its \
+        WHERE kind = ?4 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3",
 );
 
-/// What decides whether an operation is late: whether it waits for its customer, too.
-pub(super) const CANDIDATE: Sql = sql!(
-    "SELECT transaction_id, shop, direction, NOT EXISTS (SELECT 1 FROM tasks WHERE kind IN (0, 2, 3) AND key = ?1) \
-     FROM operations JOIN contexts ON id = context WHERE transaction_id = ?1"
+/// The pending operations that were made without a job. Parameters: the first and the last id, the limit, the status.
+pub(super) const PENDING_ALONE: Sql = sql!(
+    sqlite: "SELECT transaction_id, shop, direction FROM operations INDEXED BY operations_by_status \
+        CROSS JOIN contexts WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = ?4 \
+        AND transaction_id BETWEEN ?1 AND ?2 AND id = context ORDER BY transaction_id DESC LIMIT ?3",
+    postgres: "SELECT transaction_id, shop, direction FROM operations, \
+        LATERAL (SELECT shop, direction FROM contexts WHERE id = context OFFSET 0) AS its \
+        WHERE (status = 2 OR (status = 0 AND has_job = 0)) \
+        AND (status, transaction_id) >= (?4, ?1) AND (status, transaction_id) <= (?4, ?2) \
+        ORDER BY status DESC, transaction_id DESC LIMIT ?3",
 );
 
 /// Returns the ids of late operations, the newest first.
@@ -154,25 +160,24 @@ async fn late_ids<T: Transaction>(
     // Deposits that wait for their customers may be many, and are passed over where none of them is late.
     let passed_over = late.customers_too.is_empty().then_some(TaskKind::CustomerAwaited);
     let kinds = TaskKind::JOBS.into_iter().filter(|kind| Some(*kind) != passed_over);
-    let mut sources: Vec<_> = kinds.map(|kind| (JOBS, kind.number())).collect();
+    let mut sources: Vec<_> =
+        kinds.map(|kind| (PENDING_WITH_JOB, kind.number(), kind == TaskKind::CustomerAwaited)).collect();
     if passed_over.is_none() {
-        sources.push((PENDING_ALONE, status_number(Status::Pending)));
+        sources.push((PENDING_ALONE, status_number(Status::Pending), true));
     }
     let mut ids = Vec::new();
-    for (sql, number) in sources {
+    for (sql, number, waits_for_customer) in sources {
         let (mut last, mut found) = (end, 0);
         while found < limit && last >= *within.start() {
             let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
             let parameters = params![*within.start(), last, slice, number];
-            let found_ids: Vec<i64> = tx.query(sql, &parameters, |row| row.get(0)).await?;
-            let sets: Vec<_> = found_ids.iter().map(|id| params![*id]).collect();
-            let candidates = tx.query_each(CANDIDATE, &sets, Candidate::read).await?.concat();
-            let late = candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id);
+            let read = |row: &dyn Columns| Candidate::read(row, waits_for_customer);
+            let candidates: Vec<Candidate> = tx.query(sql, &parameters, read).await?;
             let before = ids.len();
-            ids.extend(late);
+            ids.extend(candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id));
             found += ids.len() - before;
-            match found_ids.last() {
-                Some(id) if found_ids.len() == CANDIDATES => last = *id - 1,
+            match candidates.last() {
+                Some(candidate) if candidates.len() == CANDIDATES => last = candidate.id - 1,
                 _ => break,
             }
         }
@@ -181,12 +186,12 @@ async fn late_ids<T: Transaction>(
 }
 
 impl Candidate {
-    fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
+    fn read(row: &dyn Columns, waits_for_customer: bool) -> Result<Self, CorruptRow> {
         Ok(Self {
             id: row.get(0)?,
             shop: ShopCode::new(&row.get::<Box<str>>(1)?).map_err(|_| CorruptRow::new("shop"))?,
             direction: direction_of(row.get(2)?).ok_or(CorruptRow::new("direction"))?,
-            waits_for_customer: row.get(3)?,
+            waits_for_customer,
         })
     }
 }

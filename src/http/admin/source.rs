@@ -13,7 +13,7 @@ use crate::domain::{CallbackUrl, MerchantId, UnixMillis};
 use crate::operations::Overdue;
 use crate::rules::{Merchant, RuleSet};
 use crate::shadow::Readiness;
-use crate::store::{Store, StoreError};
+use crate::store::{AttentionCounts, Store, StoreError};
 use crate::telemetry::{HistorySnapshot, RefusedRequests};
 
 /// The future of an [`AdminSource`].
@@ -38,6 +38,9 @@ pub trait AdminSource: Send + Sync + 'static {
 
     /// Returns the store.
     fn store(&self) -> &dyn Store;
+
+    /// Counts the operations that need attention, or returns counts of a moment ago.
+    fn attention(&self) -> Pending<'_, Result<AttentionCounts, String>>;
 
     /// Returns the figures of the last hour.
     fn history(&self) -> HistorySnapshot;

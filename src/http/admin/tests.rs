@@ -24,7 +24,9 @@ use crate::engine::tests::World;
 use crate::operations::Overdue;
 use crate::rules::{AdminListen, LiveRules, LoadOptions, Loader, Merchant, ReloadOutcome, RuleSet};
 use crate::shadow::{Minimums, Readiness, read_readiness};
-use crate::store::{CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome};
+use crate::store::{
+    AttentionCounts, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, Store, StoreError, TryOutcome,
+};
 use crate::telemetry::{History, HistorySnapshot, RefusedRequests, metrics, prometheus_text};
 
 struct Source {
@@ -131,6 +133,10 @@ impl AdminSource for Source {
 
     fn store(&self) -> &dyn Store {
         &**self.world.engine.store()
+    }
+
+    fn attention(&self) -> Pending<'_, Result<AttentionCounts, String>> {
+        Box::pin(async { self.store().attention(self.overdue().late).await.map_err(|error| error.to_string()) })
     }
 
     fn overdue(&self) -> Overdue {

@@ -49,7 +49,7 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
     let (rules, now, history) = (context.source.rules(), context.source.now(), context.source.history());
     let (failed_callbacks, unanswered, needing_attention, store_error) = match queues(context).await {
         Ok((failed, unanswered, attention)) => (failed, unanswered, attention, None),
-        Err(error) => (0, Unanswered::default(), Vec::new(), Some(error.to_string())),
+        Err(error) => (0, Unanswered::default(), Vec::new(), Some(error)),
     };
     let view = OverviewPage {
         certificate_end: rules.certificate.not_after.filter(|end| *end < now.plus(CERTIFICATE_NOTICE)),
@@ -70,11 +70,12 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
 type QueuesInStore = (usize, Unanswered, Vec<(&'static str, u64)>);
 
 /// Counts the failed callbacks, the operations that need attention, and what waits for long in the queues of the store.
-async fn queues(context: &AdminContext<'_>) -> Result<QueuesInStore, StoreError> {
+async fn queues(context: &AdminContext<'_>) -> Result<QueuesInStore, String> {
+    let worded = |error: StoreError| error.to_string();
     let (store, now) = (context.source.store(), context.source.now());
     let failed = CallbackQuery::of([CallbackState::Failed], MOST_COUNTED.into());
-    let failed_callbacks = store.count_callbacks(failed).await?;
-    let Unanswered { jobs, open, in_doubt } = store.unanswered(MOST_COUNTED).await?;
+    let failed_callbacks = store.count_callbacks(failed).await.map_err(worded)?;
+    let Unanswered { jobs, open, in_doubt } = store.unanswered(MOST_COUNTED).await.map_err(worded)?;
     let waiting = |backlog: Backlog, longest| Backlog {
         oldest: backlog.oldest.filter(|oldest| oldest.plus(longest) < now),
         ..backlog
@@ -84,7 +85,7 @@ async fn queues(context: &AdminContext<'_>) -> Result<QueuesInStore, StoreError>
         open: waiting(open, LONG_WAIT),
         in_doubt: waiting(in_doubt, Duration::ZERO),
     };
-    let AttentionCounts { counts } = store.attention(context.source.overdue().late).await?;
+    let AttentionCounts { counts } = context.source.attention().await?;
     let needing = counts.into_iter().filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.as_str(), count));
     Ok((failed_callbacks, unanswered, needing.collect()))
 }
