@@ -20,6 +20,12 @@ pub fn of(roots: &[u32]) -> u64 {
     bytes
 }
 
+/// Returns the most bytes that a process ever had in memory; 0 once it has ended.
+#[must_use]
+pub fn peak(process: u32) -> u64 {
+    figure(&format!("/proc/{process}/status"), "VmHWM:").unwrap_or(0)
+}
+
 /// Returns the value of a line in kilobytes of a file of `/proc`.
 fn figure(file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;

@@ -12,6 +12,7 @@ use paybridge::store::{ResultSource, open_store};
 use paybridge::store_settings::{StoreKeys, StoreSettings, StoreUrl};
 use tokio::task::JoinSet;
 
+use super::commands::STATEMENT;
 use super::common::gateway;
 use super::drafts::Drafts;
 use super::support::Rules;
@@ -43,6 +44,7 @@ const FAILED: &str = "UPDATE callbacks SET state = 2, tries = 1, last_status = 5
 pub fn rules(shops: u64, merchants: u64) -> Rules {
     let late = "[provider]\nkind = \"sandbox\"\nexpected_within = { payin = \"1s\" }";
     let mut rules = gateway::rules().edit("shops/card-eur.toml", "[provider]\nkind = \"sandbox\"", late);
+    rules = rules.edit("shops/card-eur.toml", "delay = \"50ms\"\n", &format!("delay = \"50ms\"\n{STATEMENT}"));
     for shop in 0..shops {
         rules.put(&format!("shops/s{shop}.toml"), "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n");
     }

@@ -1,5 +1,6 @@
 //! What the operators' console costs: the CPU of each page with many shops, operations and failed callbacks, and what ten
-//! open consoles add to the latency of creates.
+//! open consoles, or exports of everything, add to the latency of creates; and what an export and the comparison with a
+//! statement take.
 //!
 //! ```sh
 //! cargo bench --bench console                                    # two minutes
@@ -12,6 +13,7 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
 #![allow(clippy::print_stdout, reason = "its output is the figures")]
 
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/drafts.rs"]
@@ -43,8 +45,21 @@ use tokio::task::JoinSet;
 const CALLERS: usize = 4;
 const CONSOLES: u32 = 10;
 
-/// How often each console is refreshed: never, as its script does it, and ten times as often.
-const PACES: [Option<Duration>; 3] = [None, Some(Duration::from_secs(10)), Some(Duration::from_secs(1))];
+/// What goes on beside creates: nothing, consoles that are refreshed as their script does it, and ten times as often, and
+/// exports, one after the other.
+const WORLDS: [Beside; 4] = [
+    Beside::Nothing,
+    Beside::Consoles(Duration::from_secs(10)),
+    Beside::Consoles(Duration::from_secs(1)),
+    Beside::Exports,
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Beside {
+    Nothing,
+    Consoles(Duration),
+    Exports,
+}
 
 /// How often a page is requested. The figure is the median of the batches: work that the gateway repeats every few seconds
 /// is not the page's.
@@ -79,6 +94,7 @@ fn main() {
     println!("{rows} operations with failed callbacks, {shops} shops, {merchants} merchants");
     runtime.block_on(async {
         pages(&gateway, database.as_ref(), &format!("order-{}", rows / 2 / merchants * merchants + 1)).await;
+        commands::whole(&gateway.root).await;
         latencies(&gateway, rounds, creates).await;
     });
 }
@@ -144,36 +160,39 @@ async fn fetch(admin: SocketAddr, target: &str, form: &str) -> String {
     body.to_owned()
 }
 
-/// Prints the latencies of creates without consoles and beside ten of them.
+/// Prints the latencies of creates alone and beside others.
 async fn latencies(gateway: &Gateway, rounds: u64, creates: u64) {
     let mut connections = gateway.target().connect(CALLERS).await;
     let check: Arc<Check> = Arc::new(|_, reply| reply.status == 200);
-    let mut figures = [const { [Vec::new(), Vec::new()] }; PACES.len()];
+    let mut figures = [const { [Vec::new(), Vec::new()] }; WORLDS.len()];
     for round in 0..=rounds {
         // The order changes from round to round, so that drift affects all of them.
-        for place in 0..PACES.len() {
-            let world = (place + usize::try_from(round).unwrap()) % PACES.len();
+        for place in 0..WORLDS.len() {
+            let world = (place + usize::try_from(round).unwrap()) % WORLDS.len();
             let request = |number| {
                 let body = with(payin(&format!("{round}-{world}-{number}")), "shop_code", Some("slow-eur".into()));
                 Request::payin(&ACME, &body).bytes()
             };
             let (requests, served) = ((0..creates).map(request).collect(), Arc::new(AtomicU64::new(0)));
-            let consoles = PACES[world].map(|pace| open_consoles(gateway.admin, pace, &served));
+            let others = match WORLDS[world] {
+                Beside::Nothing => JoinSet::new(),
+                Beside::Consoles(pace) => open_consoles(gateway.admin, pace, &served),
+                Beside::Exports => commands::export_all_the_time(gateway.root.clone(), &served),
+            };
             let latencies = load(&mut connections, requests, &check).await.latencies;
-            drop(consoles);
+            drop(others);
             let measured = [50, 99].map(|hundredths| micros(percentile(&latencies, hundredths)));
-            say(&format!("round {round}: {measured:.0?} us with {} pages", served.load(Ordering::Relaxed)));
+            say(&format!("round {round}: {measured:.0?} us, {:?}: {}", WORLDS[world], served.load(Ordering::Relaxed)));
             // The first round only fills caches.
             for (figures, figure) in figures[world].iter_mut().zip(measured).filter(|_| round > 0) {
                 figures.push(figure);
             }
         }
     }
-    for (pace, figures_beside) in PACES.iter().zip(&figures) {
-        let consoles = pace.map_or_else(|| "no console".into(), |pace| format!("{CONSOLES} consoles, {pace:?}"));
+    for (world, figures_beside) in WORLDS.iter().zip(&figures) {
         for (name, (beside, alone)) in ["median", "p99"].into_iter().zip(figures_beside.iter().zip(&figures[0])) {
             let Some((time, ratio)) = Spread::of(beside).zip(Spread::of(&ratios(beside, alone))) else { return };
-            println!("{consoles}: {name} {} us, ratio {}", time.text(0), ratio.text(2));
+            println!("{world:?}: {name} {} us, ratio {}", time.text(0), ratio.text(2));
         }
     }
 }

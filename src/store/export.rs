@@ -230,7 +230,7 @@ struct Walk {
     parameters: usize,
 }
 
-/// The statements of a table and its key; a page is of 1,000 rows.
+/// The statements of a table and its key; a page is of 200 rows.
 macro_rules! walk {
     ($table:literal, $key:literal, $parameters:literal, $rows:expr) => {
         Walk {
@@ -256,7 +256,7 @@ macro_rules! walk {
                 $key,
                 " <= ?2 ORDER BY ",
                 $key,
-                " LIMIT 1 OFFSET 999"
+                " LIMIT 1 OFFSET 199"
             )),
             rows: sql!($rows),
             parameters: $parameters,

@@ -5,6 +5,7 @@ mod columns;
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -22,6 +23,10 @@ use crate::store::{
 };
 use crate::wire::time::rfc3339;
 use columns::ExportColumn;
+
+/// The time between two pages, each of which takes a millisecond or two of the processor. Beside an export that never paused,
+/// replies would wait until the kernel takes the core away from it.
+const PAUSE: Duration = Duration::from_millis(4);
 
 /// Writes the rows that match to `out`, or to a file.
 ///
@@ -174,6 +179,9 @@ impl Export<'_> {
                 return Err(CliError::failed("interrupted"));
             }
             keys = page.rest;
+            if keys.is_some() {
+                tokio::time::sleep(PAUSE).await;
+            }
         }
         Ok(writer.finish()?)
     }
