@@ -35,8 +35,9 @@ const TRIES: u32 = 12;
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
-/// How long a statement of a list may take, including a wait for a lock on the whole table.
-const LONGEST_LIST: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = '2s'";
+/// How long a statement of a list may take, including a wait for a lock on the whole table. It is read along an index, in its
+/// order: with a bitmap, the planner would gather and sort all that match for the few rows of a page.
+const LIST: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = '2s'; SET LOCAL enable_bitmapscan = off";
 
 type Work = Box<dyn FnOnce(Rc<PgNode>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
@@ -129,7 +130,7 @@ impl PgNode {
             .await
     }
 
-    /// Runs queries that see the store as of one moment, for [`LONGEST_LIST`] at most.
+    /// Runs queries that see the store as of one moment, as [`LIST`] states.
     pub(super) async fn at_one_moment<T>(
         &self,
         read: impl AsyncFn(&PgTransaction<'_>) -> Result<T, PgError>,
@@ -138,7 +139,7 @@ impl PgNode {
             let mut client = self.client_before(limit).await?;
             let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
             let transaction = moment.start().await?;
-            transaction.batch_execute(LONGEST_LIST).await?;
+            transaction.batch_execute(LIST).await?;
             let found = read(&PgTransaction { executor: Executor::Transaction(&transaction), ahead: 0 }).await?;
             transaction.commit().await?;
             Ok(found)
