@@ -61,8 +61,8 @@ const COUNT_PAUSES: u32 = 20;
 
 /// The last result of work on the store that every client of the admin listener may cause.
 struct LastResult<T> {
-    at: Instant,
-    took: Duration,
+    /// Until when it is good.
+    until: Instant,
     result: Result<T, String>,
 }
 
@@ -249,16 +249,16 @@ async fn probe_shared(probed: &SharedResult<()>, store: &Arc<dyn Store>) -> Resu
     shared(probed, |_| PROBE_MAX_AGE, async move { store.probe().await }).await
 }
 
-/// Does work on the store, unless the last result is younger than `max_age` of the time that it took. At most one is under
+/// Does work on the store, unless the last result is still good: for `max_age` of the time that it took. At most one is under
 /// way, and concurrent callers share its result.
 async fn shared<T: Clone + Send + 'static>(
     last: &SharedResult<T>,
-    max_age: impl FnOnce(Duration) -> Duration,
+    max_age: impl FnOnce(Duration) -> Duration + Send + 'static,
     work: impl Future<Output = Result<T, StoreError>> + Send + 'static,
 ) -> Result<T, String> {
     let mut last = Arc::clone(last).lock_owned().await;
     if let Some(last) = &*last
-        && last.at.elapsed() < max_age(last.took)
+        && Instant::now() < last.until
     {
         return last.result.clone();
     }
@@ -266,7 +266,7 @@ async fn shared<T: Clone + Send + 'static>(
     let working = tokio::spawn(async move {
         let began = Instant::now();
         let result = work.await.map_err(|error| error.to_string());
-        *last = Some(LastResult { at: Instant::now(), took: began.elapsed(), result: result.clone() });
+        *last = Some(LastResult { until: Instant::now() + max_age(began.elapsed()), result: result.clone() });
         result
     });
     working.await.unwrap_or_else(|panic| Err(panic.to_string()))
@@ -441,9 +441,9 @@ mod tests {
         let store = store(directory.path());
         let probed = Arc::default();
         assert_eq!(probe_shared(&probed, &store).await, Ok(()));
-        let first = probed.lock().await.as_ref().unwrap().at;
+        let first = probed.lock().await.as_ref().unwrap().until;
         assert_eq!(probe_shared(&probed, &store).await, Ok(()));
-        assert_eq!(probed.lock().await.as_ref().unwrap().at, first, "the store was not probed again");
+        assert_eq!(probed.lock().await.as_ref().unwrap().until, first, "the store was not probed again");
         store.close().await.unwrap();
         tokio::time::advance(PROBE_MAX_AGE).await;
         assert!(probe_shared(&probed, &store).await.is_err(), "the result is out of date");
