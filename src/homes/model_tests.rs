@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
-use std::io::Write as _;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use bytes::Bytes;
+use fastrand::Rng;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -24,6 +24,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{ByHome, Homes};
 use crate::auth::signatures::{PageSecret, sign_v2};
 use crate::auth::{Caller, Interface, KnownKey, SignedBody};
+use crate::clock::testing::seed;
 use crate::clock::{Random as _, SystemClock, SystemRandomness};
 use crate::deps::Deps;
 use crate::domain::{Direction, MerchantId, OrderId, Secret, UnixMillis};
@@ -49,27 +50,6 @@ const MODES: [&str; 7] = [
     "mode = \"staged\"\npercent = 100",
     "mode = \"translate\"\nunknown_fields = \"ignore\"",
 ];
-
-/// Numbers that depend on the seed alone (splitmix64).
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[usize::try_from(self.below(of.len() as u64)).unwrap()]
-    }
-}
 
 /// The old service: it answers, refuses, hangs, answers late or hangs up.
 #[derive(Default)]
@@ -193,14 +173,14 @@ impl World {
 
     /// Runs random steps for one order.
     async fn history(&self, seed: u64, id: &str) {
-        let mut rng = Rng(seed);
-        for _ in 0..2 + rng.below(6) {
-            match rng.below(10) {
-                0 if rng.below(2) == 0 => self.lose(id).await,
+        let mut rng = Rng::with_seed(seed);
+        for _ in 0..2 + rng.u64(..6) {
+            match rng.u64(..10) {
+                0 if rng.bool() => self.lose(id).await,
                 0 => self.import(id).await,
                 1 => self.native_create(&mut rng, id).await,
                 2 | 3 => {
-                    let (mut one, mut other) = (Rng(rng.next()), Rng(rng.next()));
+                    let (mut one, mut other) = (rng.fork(), rng.fork());
                     tokio::join!(self.create(&mut one, id), self.create(&mut other, id));
                 }
                 _ => self.create(&mut rng, id).await,
@@ -226,10 +206,10 @@ impl World {
             "{{\"order_id\":\"{id}\",\"amount\":1,\"currency\":\"EUR\",\"callback_url\":\"https://m.example/c\",\
              \"success_url\":\"https://m.example/\",\"pending_url\":\"https://m.example/\",\"fail_url\":\"https://m.example/\"}}"
         );
-        let (caller, body) = signed(rng.pick(&self.rules), body);
+        let (caller, body) = signed(rng.choice(&self.rules).unwrap(), body);
         let forwarded = ForwardedHeaders::default();
         let call = ServiceCall { caller: &caller, forwarded: &forwarded };
-        let node = rng.pick(&self.nodes);
+        let node = rng.choice(&self.nodes).unwrap();
         let create = node.service.create(call, Direction::Payin, &body, HeaderValue::from_static(""));
         drop(until_crash(rng, create).await);
     }
@@ -237,7 +217,7 @@ impl World {
     /// Sends a create to some node with some rules; perhaps the node crashes on the way.
     async fn create(&self, rng: &mut Rng, id: &str) {
         let spelled = id.chars().fold(String::new(), |text, c| format!("{text}\\u{:04x}", u32::from(c)));
-        let body = match rng.below(8) {
+        let body = match rng.u64(..8) {
             0 => format!("{{\"external_id\":\"{id}\",\"amount\":\"2.00\",\"currency\":\"EUR\"}}"),
             1 => format!("{{\"external_id\":\"{id}\",\"amount\":1,\"currency\":\"EUR\"}}"),
             2 => format!("{{\"external_id\":\"{id}\",\"amount\":\"1.00\",\"currency\":\"USD\"}}"),
@@ -245,10 +225,10 @@ impl World {
             4 => format!("{{\"external\\u005fid\":\"{spelled}\",\"amount\":\"1.00\",\"currency\":\"EUR\"}}"),
             _ => format!("{{\"external_id\":\"{id}\",\"amount\":\"1.00\",\"currency\":\"EUR\"}}"),
         };
-        let (caller, body) = signed(rng.pick(&self.rules), body);
+        let (caller, body) = signed(rng.choice(&self.rules).unwrap(), body);
         let forwarded = ForwardedHeaders::default();
         let call = ServiceCall { caller: &caller, forwarded: &forwarded };
-        let node = rng.pick(&self.nodes);
+        let node = rng.choice(&self.nodes).unwrap();
         let rules = caller.rules();
         let Some(legacy) = &rules.gateway.legacy else {
             return drop(until_crash(rng, node.frontend.create(call, Direction::Payin, &body)).await);
@@ -292,7 +272,7 @@ fn signed(rules: &Arc<RuleSet>, body: String) -> (Caller, SignedBody) {
 
 /// Runs a request to its end, or drops it at some step, as the end of the process would.
 async fn until_crash<T>(rng: &mut Rng, work: impl Future<Output = T>) -> Result<Option<T>, Infallible> {
-    let mut steps = if rng.below(4) == 0 { rng.below(8) } else { u64::MAX };
+    let mut steps = if rng.u64(..4) == 0 { rng.u64(..8) } else { u64::MAX };
     let mut work = pin!(work);
     std::future::poll_fn(|context| {
         if steps == 0 {
@@ -305,9 +285,7 @@ async fn until_crash<T>(rng: &mut Rng, work: impl Future<Output = T>) -> Result<
 }
 
 async fn run(directory: &Path, stores: Vec<Arc<dyn Store>>, histories: u64) {
-    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
-    let seed: u64 = given.unwrap_or_else(|| SystemRandomness::default().number());
-    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
+    let seed = seed();
     let world = Arc::new(World::new(directory, stores).await);
     let mut running: JoinSet<()> = JoinSet::new();
     for number in 0..histories {

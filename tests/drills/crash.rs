@@ -2,11 +2,11 @@
 //! and the books are right. `PAYBRIDGE_LONG=1` runs many more rounds, `PAYBRIDGE_SEED` repeats a run.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use fastrand::Rng;
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Balance, Currency, MerchantId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
@@ -17,7 +17,8 @@ use crate::support::bodies::with;
 use crate::support::gateway::admin_reply;
 use crate::support::request::ACME;
 use crate::support::stored::{CREATES, Create};
-use crate::support::{self, Client, Gateway, Rules, eventually, text};
+use crate::support::tools::seed;
+use crate::support::{Client, Gateway, Rules, eventually, text};
 
 /// What one caller knows of one create.
 #[derive(Debug, Clone)]
@@ -28,33 +29,10 @@ struct Order {
     acknowledged: Option<Value>,
 }
 
-/// Numbers that depend on the seed alone (splitmix64).
-pub struct Chance(u64);
-
-impl Chance {
-    pub const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number below the bound.
-    pub fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % below
-    }
-}
-
-pub fn seed() -> u64 {
-    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or_else(|| support::request::unix_now() ^ (u64::from(std::process::id()) << 32))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_acknowledged_is_lost_to_kill_9() {
     let seed = seed();
-    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
-    let mut chance = Chance::new(seed);
+    let mut chance = Rng::with_seed(seed);
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 60 } else { 3 };
     // Slow enough that the kill finds withdrawals pending.
     let rules = Rules::default().edit("shops/card-eur.toml", "50ms", "400ms");
@@ -62,7 +40,7 @@ async fn nothing_acknowledged_is_lost_to_kill_9() {
     let mut before: Vec<Order> = Vec::new();
     let mut transactions: HashMap<String, (bool, String)> = HashMap::new();
     for round in 0..rounds {
-        let (orders, _) = load_and_kill(&mut gateway, MIXED, round, 1 + chance.next(800)).await;
+        let (orders, _) = load_and_kill(&mut gateway, MIXED, round, 1 + chance.u64(..800)).await;
         let acknowledged = orders.iter().filter(|order| order.acknowledged.is_some()).count();
         assert!(acknowledged > 0, "seed {seed}, round {round}: the load never got going");
         gateway.restart();
@@ -120,14 +98,12 @@ struct Resolution {
 }
 
 /// Resolves withdrawals that were acknowledged, one way or the other, until the gateway is gone.
-fn resolve_until_killed(admin: SocketAddr, orders: &Mutex<Vec<Order>>, mut chance: Chance) -> Vec<Resolution> {
+fn resolve_until_killed(admin: SocketAddr, orders: &Mutex<Vec<Order>>, mut chance: Rng) -> Vec<Resolution> {
     let mut resolutions = Vec::new();
     loop {
         let transaction_id = {
             let orders = orders.lock().unwrap();
-            let order =
-                usize::try_from(chance.next(orders.len().max(1) as u64)).ok().and_then(|place| orders.get(place));
-            let order = order.filter(|order| is_withdrawal(order.kind));
+            let order = chance.choice(&*orders).filter(|order| is_withdrawal(order.kind));
             order.and_then(|order| Some(text(order.acknowledged.as_ref()?, "transaction_id").to_owned()))
         };
         let Some(transaction_id) = transaction_id else {
@@ -136,7 +112,7 @@ fn resolve_until_killed(admin: SocketAddr, orders: &Mutex<Vec<Order>>, mut chanc
             }
             continue;
         };
-        let wanted = if chance.next(2) == 0 { "SUCCESS" } else { "FAILED" };
+        let wanted = if chance.bool() { "SUCCESS" } else { "FAILED" };
         let body = json!({ "status": wanted, "reason": "by the statement" }).to_string();
         let request = format!(
             "POST /api/operations/{transaction_id}/resolve HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\
@@ -158,7 +134,7 @@ async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, replies: u
     let answered = Arc::new(AtomicU64::new(0));
     let operators: Vec<_> = (0..load.operators)
         .map(|operator| {
-            let (admin, orders, chance) = (gateway.admin, Arc::clone(&orders), Chance::new(round << 8 | operator));
+            let (admin, orders, chance) = (gateway.admin, Arc::clone(&orders), Rng::with_seed(round << 8 | operator));
             std::thread::spawn(move || resolve_until_killed(admin, &orders, chance))
         })
         .collect();
@@ -250,8 +226,7 @@ const MONEY: Load = Load {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_books_are_right_after_kill_9() {
     let seed = seed();
-    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
-    let mut chance = Chance::new(seed);
+    let mut chance = Rng::with_seed(seed);
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 40 } else { 3 };
     let balance = "[balance]\nenforce = true\nopening = { EUR = \"20000.00\" }\n[shops.slow-eur]";
     let rules = Rules::default().edit("shops/card-eur.toml", "50ms", "200ms").edit(
@@ -262,7 +237,7 @@ async fn the_books_are_right_after_kill_9() {
     let mut gateway = Gateway::start(&rules);
     let (mut orders, mut resolutions) = (Vec::new(), Vec::new());
     for round in 0..rounds {
-        let (created, resolved) = load_and_kill(&mut gateway, MONEY, round, 1 + chance.next(400)).await;
+        let (created, resolved) = load_and_kill(&mut gateway, MONEY, round, 1 + chance.u64(..400)).await;
         orders.extend(created);
         resolutions.extend(resolved);
         gateway.restart();

@@ -3,24 +3,24 @@
 //! `PAYBRIDGE_SEED` repeats a run.
 
 use std::collections::HashSet;
-use std::io::Write as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fastrand::Rng;
 use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Direction, MerchantId, OrderId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
 use paybridge::store::{OrderLookup, StoreAccess, open_beside};
 use serde_json::{Value, json};
 
-use crate::crash::{Chance, seed};
 use crate::support::bodies::with;
 use crate::support::client::connect_any;
 use crate::support::postgres::server;
 use crate::support::receiver::{Play, Receiver};
 use crate::support::request::ACME;
+use crate::support::tools::seed;
 use crate::support::{Client, Gateway, Request, Rules, eventually, payin};
 
 /// What each gateway does with new orders, changed at every restart.
@@ -64,15 +64,15 @@ struct Load {
 }
 
 /// Creates orders that other callers create, too, at any gateway that answers.
-async fn call(load: Arc<Load>, mut chance: Chance, round: u64) {
+async fn call(load: Arc<Load>, mut chance: Rng, round: u64) {
     while !load.stop.load(Ordering::Relaxed) {
-        let choose = || usize::try_from(chance.next(load.clients.len() as u64)).unwrap();
+        let choose = || chance.usize(..load.clients.len());
         let mut connection = connect_any(&load.clients, choose).await;
         for _ in 0..4 {
             // Sometimes an order of an earlier round.
-            let of = round - chance.next(2).min(round);
-            let id = format!("order-{of}-{}", chance.next(300));
-            let body: Value = match chance.next(5) {
+            let of = round - chance.u64(..2).min(round);
+            let id = format!("order-{of}-{}", chance.u64(..300));
+            let body: Value = match chance.u64(..5) {
                 0 => with(payin(&id), "amount", Some(json!("11.00"))),
                 1 => with(payin(&id), "x", Some(json!(1))),
                 _ => payin(&id),
@@ -89,12 +89,11 @@ async fn call(load: Arc<Load>, mut chance: Chance, round: u64) {
 /// Kills one of the gateways over and over while callers create, then counts homes.
 async fn drill(gateways: &mut [Gateway], old: &Receiver) {
     let seed = seed();
-    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
-    let mut chance = Chance::new(seed);
+    let mut chance = Rng::with_seed(seed);
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 80 } else { 5 };
     complete(&gateways[0]);
     // In turn: a short drill has each of them.
-    let mut modes = MODES.iter().cycle().skip(usize::try_from(chance.next(MODES.len() as u64)).unwrap());
+    let mut modes = MODES.iter().cycle().skip(chance.usize(..MODES.len()));
     let mut sent = HashSet::new();
     for round in 0..rounds {
         let load = Arc::new(Load {
@@ -103,11 +102,10 @@ async fn drill(gateways: &mut [Gateway], old: &Receiver) {
             answered: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
         });
-        let callers: Vec<_> =
-            (0..CALLERS).map(|_| tokio::spawn(call(load.clone(), Chance::new(chance.next(u64::MAX)), round))).collect();
-        let answered = 30 + usize::try_from(chance.next(200)).unwrap();
+        let callers: Vec<_> = (0..CALLERS).map(|_| tokio::spawn(call(load.clone(), chance.fork(), round))).collect();
+        let answered = 30 + chance.usize(..200);
         eventually("the load goes on", async || (load.answered.load(Ordering::Relaxed) > answered).then_some(())).await;
-        let killed = usize::try_from(chance.next(gateways.len() as u64)).unwrap();
+        let killed = chance.usize(..gateways.len());
         let gateway = &mut gateways[killed];
         gateway.kill();
         let mode = modes.next().unwrap();

@@ -40,6 +40,14 @@ pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// The seed that `PAYBRIDGE_SEED` gives, or a new one; shown, so that a run can be repeated.
+pub fn seed() -> u64 {
+    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or_else(|| fastrand::u64(..));
+    say(&format!("PAYBRIDGE_SEED={seed}"));
+    seed
+}
+
 /// What a program prints; it has to succeed, in time.
 #[track_caller]
 pub fn output(command: &mut Command, patience: Duration) -> String {

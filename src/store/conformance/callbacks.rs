@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::model::Chance;
+use fastrand::Rng;
+
 use super::outbox::{
     acme, answered_with, at, claim, claimed, claimed_one, engine, everything, failed, orders, queues, record,
     relayed_create, tries, unanswered, was_notified,
@@ -54,11 +55,11 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 
 /// Creates callbacks of three merchants in every state, for operations and entries. Times repeat.
-async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
+async fn fill(store: &dyn Store, chance: &mut Rng) -> Vec<CallbackRecord> {
     for number in 0..90_u64 {
-        let (name, text) = (chance.of(&MERCHANTS), (number / 2).to_string());
-        let offset = i64::try_from(chance.below(12)).unwrap();
-        if chance.below(4) == 0 {
+        let (name, text) = (chance.choice(MERCHANTS).unwrap(), (number / 2).to_string());
+        let offset = i64::try_from(chance.u64(..12)).unwrap();
+        if chance.u64(..4) == 0 {
             let mut create = relayed_create(&format!("e{text}"), Some("https://acme.example/"));
             create.merchant = merchant(name);
             let id = recorded_or_existing(store, create).await;
@@ -74,12 +75,13 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
     let targets = [acme(), engine()];
     let of = |name: &str| targets.clone().map(|target| (CallbackTarget::new(&merchant(name), target.origin()), 1000));
     for job in store.claim_callbacks(claim(&MERCHANTS.map(of).concat(), 100, 200)).await.unwrap() {
-        let next = chance.of(&[
+        let ends = [
             CallbackNext::Delivered,
             CallbackNext::Failed,
             CallbackNext::RetryAt(at(300)),
             CallbackNext::RetryAt(at(400)),
-        ]);
+        ];
+        let next = chance.choice(ends).unwrap();
         store.callback_tried(job.lease(), answered_with(500, 100), next).await.unwrap();
     }
     let mut all = Vec::new();
@@ -100,20 +102,20 @@ async fn recorded_or_existing(store: &dyn Store, create: crate::store::PendingCr
     }
 }
 
-fn a_query(chance: &mut Chance, all: &[CallbackRecord]) -> CallbackQuery {
-    let mut one_in = |number| chance.below(number) == 0;
+fn a_query(chance: &mut Rng, all: &[CallbackRecord]) -> CallbackQuery {
+    let mut one_in = |number| chance.u64(..number) == 0;
     let (with_merchant, with_order, with_since, with_until, with_after) =
         (one_in(2), one_in(4), one_in(3), one_in(3), one_in(3));
-    let sample = chance.of(all);
-    let offset = |chance: &mut Chance| at(i64::try_from(chance.below(14)).unwrap() - 1);
+    let sample = chance.choice(all).unwrap();
+    let offset = |chance: &mut Rng| at(i64::try_from(chance.u64(..14)).unwrap() - 1);
     CallbackQuery {
-        states: STATES.into_iter().filter(|_| chance.below(3) > 0).collect(),
+        states: STATES.into_iter().filter(|_| chance.u64(..3) > 0).collect(),
         merchant: with_merchant.then(|| sample.merchant.clone()),
         order_id: with_order.then(|| sample.order_id.clone()),
         since: with_since.then(|| offset(chance)),
         until: with_until.then(|| offset(chance)),
-        after: with_after.then(|| chance.of(all).place()),
-        limit: chance.of(&[0, 1, 2, 7, 1000]),
+        after: with_after.then(|| chance.choice(all).unwrap().place()),
+        limit: chance.choice([0, 1, 2, 7, 1000]).unwrap(),
     }
 }
 
@@ -132,7 +134,7 @@ fn expected(query: &CallbackQuery, all: &[CallbackRecord]) -> Vec<CallbackRecord
 
 pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let mut chance = Chance::new(7);
+    let mut chance = Rng::with_seed(7);
     let all = fill(&*store, &mut chance).await;
     assert!(STATES.iter().all(|state| all.iter().filter(|record| record.state == *state).count() > 5));
     assert!(all.iter().any(|record| record.is_v1) && all.iter().any(|record| !record.is_v1));
@@ -167,7 +169,7 @@ pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn TestBac
 
 pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let mut chance = Chance::new(11);
+    let mut chance = Rng::with_seed(11);
     let all = fill(&*store, &mut chance).await;
     for _ in 0..40 {
         let query = a_query(&mut chance, &all);

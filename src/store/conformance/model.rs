@@ -1,8 +1,9 @@
 //! Random steps of operators, providers and merchants, and a simple model that states the answers of a store.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Write as _;
 use std::sync::Arc;
+
+use fastrand::Rng;
 
 use super::{NOW, audited, deposit, fresh_id, merchant, order, reported, withdrawal};
 use crate::domain::{
@@ -18,39 +19,6 @@ const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 const CURRENCIES: [&str; 2] = ["EUR", "USD"];
 const ORDERS: u64 = 80;
 const OPERATORS: [&str; 2] = ["ada", "bob"];
-
-/// Numbers that depend on the seed alone (splitmix64).
-#[derive(Debug)]
-pub(in crate::store) struct Chance(u64);
-
-impl Chance {
-    pub(in crate::store) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(in crate::store) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-
-    pub(in crate::store) fn one_in(&mut self, number: u64) -> bool {
-        self.below(number) == 0
-    }
-
-    pub(in crate::store) fn of<T: Clone>(&mut self, list: &[T]) -> T {
-        list[usize::try_from(self.below(list.len() as u64)).unwrap()].clone()
-    }
-}
-
-/// Returns the seed that `PAYBRIDGE_SEED` gives, or this new one, and shows it.
-pub(in crate::store) fn seed_or(new: u64) -> u64 {
-    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
-    let seed = given.unwrap_or(new);
-    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
-    seed
-}
 
 type OrderName = (String, Direction, String);
 type CustomerDay = (UnixDay, String, Direction, i64);
@@ -112,37 +80,40 @@ pub(in crate::store) struct Model {
 
 impl Model {
     /// Returns a step that makes sense in this state; of an operation, most often one of the latest.
-    pub(in crate::store) fn step(&self, chance: &mut Chance) -> Step {
-        let latest: Vec<_> =
-            self.operations.keys().rev().copied().take(if chance.one_in(2) { 3 } else { 300 }).collect();
-        let kind = if latest.is_empty() { 0 } else { chance.below(28) };
-        let outcome = if chance.one_in(2) { Outcome::Failed } else { Outcome::Success { payer: None } };
+    pub(in crate::store) fn step(&self, chance: &mut Rng) -> Step {
+        let latest: Vec<_> = self.operations.keys().rev().copied().take(if chance.bool() { 3 } else { 300 }).collect();
+        let kind = if latest.is_empty() { 0 } else { chance.u64(..28) };
+        let outcome = if chance.bool() { Outcome::Failed } else { Outcome::Success { payer: None } };
         match kind {
             0..10 => Step::Create(Box::new(random_draft(chance))),
-            10..16 => Step::Report(chance.of(&latest), outcome),
+            10..16 => Step::Report(*chance.choice(&latest).unwrap(), outcome),
             16 => {
-                let direction = if chance.one_in(2) { Direction::Payin } else { Direction::Payout };
-                Step::Reserve((chance.of(&MERCHANTS).to_owned(), direction, chance.below(ORDERS).to_string()))
+                let direction = if chance.bool() { Direction::Payin } else { Direction::Payout };
+                Step::Reserve((
+                    chance.choice(MERCHANTS).unwrap().to_owned(),
+                    direction,
+                    chance.u64(..ORDERS).to_string(),
+                ))
             }
-            17 | 18 => Step::Prepare(chance.of(&latest)),
-            19 | 20 => Step::OpenLedger(chance.of(&MERCHANTS)),
+            17 | 18 => Step::Prepare(*chance.choice(&latest).unwrap()),
+            19 | 20 => Step::OpenLedger(chance.choice(MERCHANTS).unwrap()),
             21..24 => Step::Resolve(NewResolution {
                 id: ResolutionId(fresh_id(&merchant(MERCHANTS[0]))),
-                transaction_id: chance.of(&latest),
+                transaction_id: *chance.choice(&latest).unwrap(),
                 outcome,
                 reason: "by the statement".into(),
-                user: chance.of(&OPERATORS).into(),
+                user: chance.choice(OPERATORS).unwrap().into(),
                 at: NOW,
-                needs_confirmation: chance.one_in(2),
+                needs_confirmation: chance.bool(),
             }),
             24 | 25 => match self.waiting.iter().next_back() {
-                Some((id, (resolution, ..))) => Step::Confirm(*id, *resolution, chance.of(&OPERATORS)),
-                None => Step::Ask(chance.of(&latest)),
+                Some((id, (resolution, ..))) => Step::Confirm(*id, *resolution, chance.choice(OPERATORS).unwrap()),
+                None => Step::Ask(*chance.choice(&latest).unwrap()),
             },
-            26 => Step::Ask(chance.of(&latest)),
+            26 => Step::Ask(*chance.choice(&latest).unwrap()),
             _ => {
                 let ends = [JobEnd::ReportAwaited, JobEnd::CustomerAwaited, JobEnd::GivenUp];
-                Step::EndJob(chance.of(&latest), chance.of(&ends))
+                Step::EndJob(*chance.choice(&latest).unwrap(), chance.choice(ends).unwrap())
             }
         }
     }
@@ -380,25 +351,25 @@ fn an_opening() -> Arc<[(Currency, Amount)]> {
     CURRENCIES.map(|code| (Currency::new(code).unwrap(), Amount::from_hundredths(500).unwrap())).into()
 }
 
-fn random_draft(chance: &mut Chance) -> NewOperation {
-    let (name, text) = (chance.of(&MERCHANTS), chance.below(ORDERS).to_string());
-    let mut draft = if chance.one_in(3) { deposit(name, &text) } else { withdrawal(name, &text) };
+fn random_draft(chance: &mut Rng) -> NewOperation {
+    let (name, text) = (chance.choice(MERCHANTS).unwrap(), chance.u64(..ORDERS).to_string());
+    let mut draft = if chance.u8(..3) == 0 { deposit(name, &text) } else { withdrawal(name, &text) };
     let operation = &mut draft.operation;
-    operation.amount = Amount::from_hundredths(1 + chance.below(300)).unwrap();
-    operation.currency = Currency::new(chance.of(&CURRENCIES)).unwrap();
-    operation.customer_account_id = Some(CustomerAccountId(chance.below(2).cast_signed()));
-    draft.enforce_balance = chance.one_in(2);
-    if chance.one_in(2) {
+    operation.amount = Amount::from_hundredths(1 + chance.u64(..300)).unwrap();
+    operation.currency = Currency::new(chance.choice(CURRENCIES).unwrap()).unwrap();
+    operation.customer_account_id = Some(CustomerAccountId(chance.u64(..2).cast_signed()));
+    draft.enforce_balance = chance.bool();
+    if chance.bool() {
         draft.daily_limit = Some(DailyLimit {
-            day: UnixDay(100 + i32::try_from(chance.below(2)).unwrap()),
-            operations: chance.one_in(2).then_some(2),
-            amount: chance.one_in(2).then(|| Amount::from_hundredths(400).unwrap()),
+            day: UnixDay(100 + i32::try_from(chance.u64(..2)).unwrap()),
+            operations: chance.bool().then_some(2),
+            amount: chance.bool().then(|| Amount::from_hundredths(400).unwrap()),
         });
     }
-    if chance.one_in(4) {
+    if chance.u8(..4) == 0 {
         draft.opening = Some(an_opening());
     }
-    match chance.below(10) {
+    match chance.u64(..10) {
         0 => {
             operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
             draft.failure = Some(FailureCause::Provider);

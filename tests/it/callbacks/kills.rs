@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::callbacks::book::Book;
@@ -13,7 +14,7 @@ use crate::callbacks::verify::{V1, assert_v1, assert_v2};
 use crate::callbacks::{create, path, rules, status, withdrawal};
 use crate::support::bodies::with;
 use crate::support::receiver::{Play, Receiver};
-use crate::support::request::{ACME, unix_now};
+use crate::support::request::ACME;
 use crate::support::{self, Gateway, Request, eventually, text, tools, within};
 
 /// A create, and its `transaction_id` when it was acknowledged.
@@ -60,23 +61,14 @@ impl Order {
     }
 }
 
-/// Numbers that depend on the seed alone.
-fn mixed(seed: u64) -> u64 {
-    let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_result_is_reported_whenever_the_process_dies() {
-    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
-    let seed: u64 = given.unwrap_or_else(|| unix_now() ^ (u64::from(std::process::id()) << 32));
-    tools::say(&format!("PAYBRIDGE_SEED={seed}"));
+    let seed = tools::seed();
     let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 60 } else { 4 };
     // Fails now and then, and by the same callback never more than three times.
     let receiver = Receiver::start(move |received, before| {
-        let mood = mixed(seed ^ received.body.iter().map(|byte| u64::from(*byte)).sum::<u64>());
-        match mood % 5 {
+        let of_body = received.body.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+        match Rng::with_seed(seed ^ of_body).u8(..5) {
             0 if before < 3 => Play::Say(500),
             1 if before < 2 => Play::Cut,
             2 if before < 1 => Play::Late(200, Duration::from_millis(150)),
@@ -87,7 +79,7 @@ async fn every_result_is_reported_whenever_the_process_dies() {
     let mut gateway = Gateway::start(&rules(&[&receiver], keys).edit("shops/card-eur.toml", "0s", "60ms"));
     let mut orders = Vec::new();
     for round in 0..rounds {
-        let replies = 1 + mixed(seed + round) % 400;
+        let replies = Rng::with_seed(seed.wrapping_add(round)).u64(1..=400);
         orders.extend(load_and_kill(&mut gateway, &receiver, round, replies).await);
         gateway.restart();
     }

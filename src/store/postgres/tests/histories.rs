@@ -2,26 +2,29 @@
 //! the other, in either order, and each node reads what the other wrote. `PAYBRIDGE_SEED` repeats the steps of a run,
 //! `PAYBRIDGE_LONG=1` makes many more.
 
+use fastrand::Rng;
+
 use super::*;
-use crate::store::conformance::model::{Chance, Model, Step, seed_or};
+use crate::clock::testing::seed;
+use crate::store::conformance::model::{Model, Step};
 
 struct History {
     place: Place,
     nodes: [PostgresStore; 2],
-    chance: Chance,
+    chance: Rng,
     model: Model,
 }
 
 impl History {
     fn new(place: Place, seed: u64) -> Self {
         let nodes = [place.open_node(), place.open_node()];
-        Self { place, nodes, chance: Chance::new(seed), model: Model::default() }
+        Self { place, nodes, chance: Rng::with_seed(seed), model: Model::default() }
     }
 
     /// Makes two steps at once, one a node, often on the same operation. Now and then a node goes before, and another comes.
     async fn pair(&mut self) {
-        if self.chance.one_in(40) {
-            self.nodes[usize::from(self.chance.one_in(2))] = self.place.open_node();
+        if self.chance.u8(..40) == 0 {
+            self.nodes[self.chance.usize(..2)] = self.place.open_node();
         }
         let [one, other] = [self.model.step(&mut self.chance), self.model.step(&mut self.chance)];
         let (first, second) = tokio::join!(one.run(&self.nodes[0]), other.run(&self.nodes[1]));
@@ -48,7 +51,7 @@ impl History {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_keep_the_books_of_random_histories() {
-    let seed = seed_or(SystemRandomness::default().number());
+    let seed = seed();
     let histories = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 60 } else { 2 };
     for number in 0..histories {
         let Some(place) = Place::new() else { return };
@@ -56,7 +59,7 @@ async fn two_nodes_keep_the_books_of_random_histories() {
         for pair in 1..=150 {
             history.pair().await;
             if pair % 30 == 0 {
-                history.model.check(&history.nodes[usize::from(history.chance.one_in(2))]).await;
+                history.model.check(&history.nodes[history.chance.usize(..2)]).await;
             }
         }
     }

@@ -1,15 +1,18 @@
 //! Random histories against a simple model: after any failure and any reopening, balances equal the model's and an audit
 //! is clean. `PAYBRIDGE_SEED` repeats a run, `PAYBRIDGE_LONG=1` makes many more.
 
+use fastrand::Rng;
+
 use super::*;
-use crate::store::conformance::model::{Chance, Model, seed_or};
+use crate::clock::testing::seed;
+use crate::store::conformance::model::Model;
 
 struct History {
     place: Place,
     /// `None` only while it is reopened.
     open: Option<SqliteStore>,
     faults: Arc<Faults>,
-    chance: Chance,
+    chance: Rng,
     model: Model,
 }
 
@@ -17,15 +20,15 @@ impl History {
     fn new(seed: u64) -> Self {
         let place = Place::new();
         let (store, faults) = place.open_faulty();
-        Self { place, open: Some(store), faults, chance: Chance::new(seed), model: Model::default() }
+        Self { place, open: Some(store), faults, chance: Rng::with_seed(seed), model: Model::default() }
     }
 
     async fn step(&mut self) {
-        if self.chance.one_in(28) {
+        if self.chance.u8(..28) == 0 {
             return self.reopen();
         }
         let step = self.model.step(&mut self.chance);
-        let fails = self.chance.one_in(12);
+        let fails = self.chance.u8(..12) == 0;
         self.faults.failing_commits(fails);
         match step.run(self.store()).await {
             Ok(answer) => assert_eq!(answer, self.model.run(&step), "{step:?}"),
@@ -54,7 +57,7 @@ impl History {
 // keeps D055
 #[tokio::test]
 async fn random_histories_keep_the_books() {
-    let seed = seed_or(SystemRandomness::default().number());
+    let seed = seed();
     let histories = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 200 } else { 6 };
     for number in 0..histories {
         let mut history = History::new(seed.wrapping_add(number));
