@@ -289,7 +289,7 @@ impl Receiver {
 
     /// What came to a target, in order.
     pub fn of(&self, target: &str) -> Vec<Received> {
-        self.received().into_iter().filter(|received| received.target == target).collect()
+        self.state.received.lock().unwrap().iter().filter(|received| received.target == target).cloned().collect()
     }
 
     /// How many requests came.
