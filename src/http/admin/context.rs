@@ -83,20 +83,19 @@ impl AdminContext<'_> {
                 | ConsolePage::Explain
         ) || page == ConsolePage::ResendAll && has_problem;
         let document = console::render(page, view, &self.chrome(page, has_field).await);
-        Ok(if has_problem { reply::refused_page(ConsoleError::BadRequest, document) } else { reply::page(document) })
+        Ok(if has_problem { reply::page_with_problem(document) } else { reply::page(document) })
     }
 
     /// Replies with the page of a request that a handler refuses.
     pub(super) async fn refused_page(&self, refused: Refused) -> AdminReply {
-        let (error, detail) = match refused {
+        let (error, detail) = match &refused {
             Refused::Invalid(error) => (ConsoleError::BadRequest, Some(error.to_string())),
             Refused::NotFound(reason) => (ConsoleError::NotFound, reason.as_deref().map(sentence)),
             Refused::Action(ActionRefusal::Unknown) => (ConsoleError::NotFound, None),
-            Refused::Action(ActionRefusal::Forbidden(reason)) => (ConsoleError::MissingRole, Some(sentence(reason))),
-            Refused::Action(refusal) => (ConsoleError::BadRequest, Some(sentence(refusal.reason()))),
-            Refused::Unavailable(reason) => (ConsoleError::Unavailable, Some(reason)),
+            Refused::Action(refusal) => (ConsoleError::NotDone, Some(sentence(refusal.reason()))),
+            Refused::Unavailable(reason) => (ConsoleError::Unavailable, Some(reason.clone())),
         };
-        reply::refused_page(error, self.error_page(error, detail).await)
+        reply::refused_page(&refused, self.error_page(error, detail).await)
     }
 
     /// Renders the page of an error.

@@ -35,6 +35,7 @@ pub(super) enum ConsoleError {
     ReadOnly,
     OtherOrigin,
     NotFound,
+    NotDone,
     TooManyAttempts,
     Unavailable,
 }
@@ -188,16 +189,14 @@ pub(super) fn page(document: String) -> AdminReply {
     html(StatusCode::OK, document)
 }
 
-/// Replies with the page of an error.
-pub(super) fn refused_page(error: ConsoleError, document: String) -> AdminReply {
-    let status = match error {
-        ConsoleError::BadRequest => StatusCode::BAD_REQUEST,
-        ConsoleError::MissingRole | ConsoleError::ReadOnly | ConsoleError::OtherOrigin => StatusCode::FORBIDDEN,
-        ConsoleError::NotFound => StatusCode::NOT_FOUND,
-        ConsoleError::TooManyAttempts => StatusCode::TOO_MANY_REQUESTS,
-        ConsoleError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    html(status, document)
+/// Replies 400 with a page whose form has a problem.
+pub(super) fn page_with_problem(document: String) -> AdminReply {
+    html(StatusCode::BAD_REQUEST, document)
+}
+
+/// Replies to a browser whose request a handler refuses.
+pub(super) fn refused_page(refused: &Refused, document: String) -> AdminReply {
+    refused_with(refused, |status| html(status, document))
 }
 
 /// Replies with a static file of the console, whose name changes with its content.
@@ -259,20 +258,25 @@ pub(super) fn unprocessable(document: &impl Serialize) -> AdminReply {
 
 /// Replies to a program whose request a handler refuses.
 pub(super) fn refused(refused: &Refused) -> AdminReply {
-    match refused {
-        Refused::Invalid(invalid) => error(StatusCode::BAD_REQUEST, &invalid.to_string()),
-        Refused::NotFound(reason) => error(StatusCode::NOT_FOUND, reason.as_deref().unwrap_or("not found")),
-        Refused::Action(ActionRefusal::Unknown) => error(StatusCode::NOT_FOUND, &refused.reason()),
-        Refused::Action(ActionRefusal::Conflict(_)) => conflict(&refused.reason()),
-        Refused::Action(ActionRefusal::Forbidden(_)) => error(StatusCode::FORBIDDEN, &refused.reason()),
-        Refused::Action(ActionRefusal::TooSoon) => {
-            let mut reply = error(StatusCode::TOO_MANY_REQUESTS, &refused.reason());
-            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
-            reply
-        }
-        Refused::Action(ActionRefusal::Remote) => error(StatusCode::NOT_IMPLEMENTED, &refused.reason()),
-        Refused::Unavailable(reason) => unavailable(reason),
+    refused_with(refused, |status| error(status, &refused.reason()))
+}
+
+/// Replies with the status of a refusal, and the header that belongs to it.
+fn refused_with(refused: &Refused, reply: impl FnOnce(StatusCode) -> AdminReply) -> AdminReply {
+    let status = match refused {
+        Refused::Invalid(_) => StatusCode::BAD_REQUEST,
+        Refused::NotFound(_) | Refused::Action(ActionRefusal::Unknown) => StatusCode::NOT_FOUND,
+        Refused::Action(ActionRefusal::Conflict(_)) => StatusCode::CONFLICT,
+        Refused::Action(ActionRefusal::Forbidden(_)) => StatusCode::FORBIDDEN,
+        Refused::Action(ActionRefusal::TooSoon) => StatusCode::TOO_MANY_REQUESTS,
+        Refused::Action(ActionRefusal::Remote) => StatusCode::NOT_IMPLEMENTED,
+        Refused::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    let mut reply = reply(status);
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
     }
+    reply
 }
 
 /// Replies 409.

@@ -28,12 +28,13 @@ use crate::telemetry::POINT_INTERVAL;
 
 const PLAIN: Fixtures = Fixtures { mark: "" };
 
-const ERRORS: [ConsoleError; 7] = [
+const ERRORS: [ConsoleError; 8] = [
     ConsoleError::BadRequest,
     ConsoleError::MissingRole,
     ConsoleError::ReadOnly,
     ConsoleError::OtherOrigin,
     ConsoleError::NotFound,
+    ConsoleError::NotDone,
     ConsoleError::TooManyAttempts,
     ConsoleError::Unavailable,
 ];
