@@ -96,6 +96,9 @@ impl FormatRow {
 #[derive(Debug, Default)]
 pub(super) struct Formats(Vec<FormatRow>);
 
+/// Checks that a release with these formats can use a store.
+pub(super) type FormatCheck = fn(&Formats, &[FormatSteps], &Path) -> Result<(), OpenError>;
+
 impl Formats {
     /// Returns what the store names; `None`: there is no store.
     pub(super) fn stated(&self) -> Option<StoreFormat> {
@@ -139,16 +142,25 @@ impl Formats {
         if format < own { self.require_narrowed(store) } else { Ok(()) }
     }
 
-    /// Checks that a tool can use the store: as [`Formats::require_served`], and nothing has to be added.
+    /// Checks that there is a store: as [`Formats::require_served`].
     ///
     /// # Errors
-    /// As there; also if there is no store, or it was not upgraded yet.
+    /// As there; also if there is no store.
+    pub(super) fn require_present(&self, known: &[FormatSteps], store: &Path) -> Result<(), OpenError> {
+        if self.count() == 0 {
+            Err(OpenError::Missing { path: store.into() })
+        } else {
+            self.require_served(known, store)
+        }
+    }
+
+    /// Checks that a tool can use the store: as [`Formats::require_present`], and nothing has to be added.
+    ///
+    /// # Errors
+    /// As there; also if it was not upgraded yet.
     pub(super) fn require_upgraded(&self, known: &[FormatSteps], store: &Path) -> Result<(), OpenError> {
-        let Some(StoreFormat { format, .. }) = self.stated() else {
-            return Err(OpenError::Missing { path: store.into() });
-        };
-        self.require_served(known, store)?;
-        let own = number(known.len());
+        self.require_present(known, store)?;
+        let (format, own) = (number(self.count()), number(known.len()));
         if format < own { Err(OpenError::NotUpgraded { path: store.into(), format, own }) } else { Ok(()) }
     }
 

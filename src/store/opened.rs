@@ -40,7 +40,7 @@ pub enum StoreAccess {
     Read,
     /// To change it as gateways do, which a backup that was not adopted refuses.
     Change,
-    /// To adopt it: no gateway may be serving a SQLite store.
+    /// To adopt it: no gateway may be serving a SQLite store. What this release needs is added, since none serves a backup.
     Adopt,
 }
 

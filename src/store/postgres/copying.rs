@@ -88,7 +88,7 @@ async fn mark(
     if let Some(moved) = moved() {
         return Err(OpenFailure::Open(moved));
     }
-    schema::add(transaction, FORMATS, &store, 0).await?;
+    schema::add(transaction, FORMATS, &store, 0, schema::MAX_STEP_TIME).await?;
     schema::insert_keys(transaction, keys).await?;
     for table in TABLES {
         transaction.execute("INSERT INTO copying (name, copied) VALUES ($1, 0)", &[&table.name]).await?;

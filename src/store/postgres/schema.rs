@@ -14,7 +14,7 @@ use super::presence::LOCK;
 use super::server;
 use super::transaction::{Executor, PgTransaction, get};
 use crate::clock::Random;
-use crate::store::format::{self, FormatSteps, Formats};
+use crate::store::format::{self, FormatCheck, FormatSteps, Formats};
 use crate::store::secret_file::wrapping_keys;
 use crate::store::sql::CorruptRow;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
@@ -31,7 +31,7 @@ pub(super) const FORMATS: &[FormatSteps] = &[
 /// How long a step may wait for a table: requests wait behind it. Then they go first, and the steps are tried again, for less
 /// than the time that other nodes wait for this one.
 const BEFORE_STEPS: &str = "SET LOCAL lock_timeout = '2s'; SAVEPOINT steps";
-const MAX_STEP_TIME: Duration = Duration::from_secs(40);
+pub(super) const MAX_STEP_TIME: Duration = Duration::from_secs(40);
 const STEP_PAUSE: Duration = Duration::from_millis(500);
 
 /// A store that is ready for use.
@@ -45,7 +45,7 @@ pub(super) struct PreparedStore {
 pub(super) enum OpenMode {
     /// Created and added to as needed.
     Serve,
-    /// Required to have all that this release needs: nothing is created.
+    /// Required to be there: no store is created, and only to adopt one is added to.
     Beside(StoreAccess),
 }
 
@@ -138,13 +138,13 @@ async fn prepare_in(
 ) -> Result<(PreparedStore, u32), OpenFailure> {
     let store = PathBuf::from(url.to_string());
     let formats = read_formats(transaction, &store).await?;
-    match mode {
-        OpenMode::Serve => {
-            formats.require_served(FORMATS, &store).map_err(OpenFailure::Open)?;
-            add(transaction, FORMATS, &store, formats.count()).await?;
-        }
-        OpenMode::Beside(_) => formats.require_upgraded(FORMATS, &store).map_err(OpenFailure::Open)?,
-    }
+    let check: FormatCheck = match mode {
+        OpenMode::Serve => Formats::require_served,
+        OpenMode::Beside(StoreAccess::Adopt) => Formats::require_present,
+        OpenMode::Beside(StoreAccess::Read | StoreAccess::Change) => Formats::require_upgraded,
+    };
+    check(&formats, FORMATS, &store).map_err(OpenFailure::Open)?;
+    add(transaction, FORMATS, &store, formats.count(), MAX_STEP_TIME).await?;
     refuse_unfinished(transaction, &store).await?;
     if let OpenMode::Serve | OpenMode::Beside(StoreAccess::Change) = mode {
         refuse_backup(transaction, &store).await?;
@@ -261,7 +261,7 @@ pub(super) async fn insert_keys(transaction: &Transaction<'_>, keys: &[WrappedKe
     Ok(())
 }
 
-/// Takes the steps that a store lacks which was given `count` formats.
+/// Takes the steps that a store lacks which was given `count` formats. Tables that stay locked are tried again for `patience`.
 ///
 /// # Errors
 /// The database fails, has tables of another application, or a table of the store stays locked.
@@ -270,6 +270,7 @@ pub(super) async fn add(
     steps: &[FormatSteps],
     store: &Path,
     count: usize,
+    patience: Duration,
 ) -> Result<(), OpenFailure> {
     const BUSY: &str = "a session holds a lock on a table that this release adds to, such as that of pg_dump";
     if count >= steps.len() {
@@ -279,7 +280,7 @@ pub(super) async fn add(
     let began = Instant::now();
     for tried in 1.. {
         match take_steps(transaction, steps, store, count).await {
-            Err(OpenFailure::Fault(fault)) if fault.is_lock_timeout() && began.elapsed() > MAX_STEP_TIME => {
+            Err(OpenFailure::Fault(fault)) if fault.is_lock_timeout() && began.elapsed() > patience => {
                 let reason = format!("{BUSY}: start again when it has ended");
                 return Err(OpenFailure::Open(OpenError::Database { store: store.display().to_string(), reason }));
             }

@@ -14,7 +14,7 @@ use super::lock::{StoreLock, lock};
 use super::writer::{LogOwner, Writer};
 use super::{SqliteStore, schema, tasks};
 use crate::clock::Random;
-use crate::store::format::Formats;
+use crate::store::format::{FormatCheck, Formats};
 use crate::store::rows::context::Contexts;
 use crate::store::secret_file::{directory_of, private_directory};
 use crate::store::vault::Vault;
@@ -64,8 +64,8 @@ pub(super) fn open_source(
     Ok(Opened { store, holds })
 }
 
-/// Opens a store beside a gateway that may be serving it. Creates and upgrades nothing, and leaves the leases of the
-/// gateway and the log unchanged.
+/// Opens a store beside a gateway that may be serving it. Creates nothing, and leaves the leases of the gateway and the log
+/// unchanged. Only to adopt it, what this release needs is added to one of the format before.
 ///
 /// # Errors
 /// One line: see [`OpenError`]; also if there is no store, or one of an older format.
@@ -76,13 +76,19 @@ pub fn open_beside(
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<SqliteStore, OpenError> {
-    let (source, connection) = connect_beside(path)?;
-    let lock = match access {
-        StoreAccess::Read => None,
-        StoreAccess::Change => schema::refuse_backup(&connection, path).map(|()| None)?,
-        StoreAccess::Adopt => Some(lock(path)?),
+    let adopts = access == StoreAccess::Adopt;
+    let check = if adopts { Formats::require_present } else { Formats::require_upgraded };
+    let (source, mut connection) = connect(path, check)?;
+    schema::refuse_moved(&connection, path)?;
+    if access == StoreAccess::Change {
+        schema::refuse_backup(&connection, path)?;
+    }
+    let lock = adopts.then(|| lock(path)).transpose()?;
+    let vault = if adopts {
+        schema::prepare(&mut connection, path, keys, Arc::clone(&random))?.vault
+    } else {
+        schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?
     };
-    let vault = schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?;
     start(source, connection, vault, random, metrics, lock)
 }
 
@@ -110,10 +116,14 @@ pub(super) fn connect_beside(path: &Path) -> Result<(StoreFile, Connection), Ope
 /// # Errors
 /// As [`open_beside`].
 pub(super) fn connect_though_moved(path: &Path) -> Result<(StoreFile, Connection), OpenError> {
+    connect(path, Formats::require_upgraded)
+}
+
+fn connect(path: &Path, check: FormatCheck) -> Result<(StoreFile, Connection), OpenError> {
     require_file(path)?;
     let source = StoreFile::new(path);
     let connection = source.connect(ConnectionRole::Writer).map_err(OpenError::sqlite(path))?;
-    schema::recognize(&connection, path, Formats::require_upgraded)?;
+    schema::recognize(&connection, path, check)?;
     write_ahead(&connection, path)?;
     Ok((source, connection))
 }

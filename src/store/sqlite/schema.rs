@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 
 use super::transaction::{SqliteTransaction, at_once};
 use crate::clock::Random;
-use crate::store::format::{self, FORMAT, FormatSteps, Formats};
+use crate::store::format::{self, FORMAT, FormatCheck, FormatSteps, Formats};
 use crate::store::secret_file::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError, Rewrapped, backup_mark};
@@ -54,11 +54,7 @@ pub(super) fn read_formats(connection: &Connection, path: &Path) -> Result<Forma
 ///
 /// # Errors
 /// As [`read_formats`]; or `check` refuses the store.
-pub(super) fn recognize(
-    connection: &Connection,
-    path: &Path,
-    check: impl FnOnce(&Formats, &[FormatSteps], &Path) -> Result<(), OpenError>,
-) -> Result<Formats, OpenError> {
+pub(super) fn recognize(connection: &Connection, path: &Path, check: FormatCheck) -> Result<Formats, OpenError> {
     // SQLite moves the log into the file when its last connection closes.
     let move_log_at_close = |moves: bool| {
         let config = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;

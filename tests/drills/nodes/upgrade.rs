@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::support::rules::{STORE_URL, write_file};
 use crate::support::tools;
 
 /// The program of the next release.
@@ -141,4 +142,45 @@ async fn a_file_is_upgraded_rolled_back_and_upgraded() {
     let file = rusqlite::Connection::open(gateway.root.path().join("data/paybridge.db")).unwrap();
     let stored: i64 = file.query_row("SELECT count(*) FROM operations", [], |row| row.get(0)).unwrap();
     assert_eq!(stored, i64::try_from(orders.len()).unwrap(), "rows and orders");
+}
+
+/// No gateway serves a backup, so that none of the next release has upgraded it.
+#[tokio::test]
+async fn a_backup_of_this_release_is_adopted_by_the_next_one() {
+    let (Some(server), Some(next)) = (server(), next_release()) else { return };
+    for database in [None, Some(Arc::new(server.database()))] {
+        let rules = Rules::default();
+        let mut gateway = Gateway::start_on_file(&rules);
+        let body = Create::Payin.body("kept");
+        let kept = Create::Payin.create(&gateway.client(), &ACME, &body).await.json();
+        let backup = gateway.root.path().join("backup.db");
+        assert!(gateway.store_command("backup").arg(&backup).output().unwrap().status.success());
+        gateway.kill();
+        let data = gateway.root.path().join("data");
+        std::fs::remove_dir_all(&data).unwrap();
+        if let Some(database) = database {
+            let from = format!("sqlite:{}", backup.display());
+            let copied =
+                gateway.store_command("copy").args(["--from", &from, "--to", &database.url()]).output().unwrap();
+            assert!(copied.status.success(), "{copied:?}");
+            write_file(&gateway.root.path().join(STORE_URL), &database.url());
+            rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+            gateway.database = Some(database);
+        } else {
+            std::fs::create_dir(&data).unwrap();
+            std::fs::copy(&backup, data.join("paybridge.db")).unwrap();
+        }
+        gateway.program.clone_from(&next);
+        let refused = String::from_utf8(gateway.command().output().unwrap().stderr).unwrap();
+        assert!(refused.contains("Run paybridge store adopt first"), "{refused}");
+        let adopted = gateway.store_command("adopt").arg("--accept-loss").output().unwrap();
+        assert!(adopted.status.success(), "{adopted:?}");
+        assert_version(&mut gateway, 1);
+        for release in [next.clone(), this_release()] {
+            gateway.program = release;
+            gateway.restart();
+            assert_eq!(Create::Payin.create(&gateway.client(), &ACME, &body).await.json(), kept);
+            gateway.kill();
+        }
+    }
 }

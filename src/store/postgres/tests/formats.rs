@@ -19,12 +19,21 @@ const NEXT: FormatSteps = FormatSteps {
 
 /// Takes steps after those of this release.
 fn add(place: &Place, store: &PostgresStore, later: &[FormatSteps]) -> Result<(), OpenError> {
+    add_within(schema::MAX_STEP_TIME, place, store, later)
+}
+
+fn add_within(
+    patience: Duration,
+    place: &Place,
+    store: &PostgresStore,
+    later: &[FormatSteps],
+) -> Result<(), OpenError> {
     let (url, steps) = (place.url(), [schema::FORMATS, later].concat());
     opening::on_thread(&store.thread, &place.url(), async move |node| {
         let path = std::path::Path::new("here");
         let add = async |transaction: &deadpool_postgres::Transaction<'_>| {
             let formats = schema::read_formats(transaction, path).await?;
-            schema::add(transaction, &steps, path, formats.count()).await
+            schema::add(transaction, &steps, path, formats.count(), patience).await
         };
         schema::exclusively(&node, &url, add).await
     })
@@ -65,6 +74,9 @@ async fn requests_go_on_while_a_start_waits_to_add_to_a_table() {
     tokio::spawn(connection);
     // As pg_dump does.
     reader.batch_execute("BEGIN; LOCK TABLE operations IN ACCESS SHARE MODE").await.unwrap();
+    let given_up = add_within(Duration::ZERO, &place, &store, &[NEXT]).unwrap_err().to_string();
+    assert!(given_up.contains("such as that of pg_dump: start again when it has ended"), "{given_up}");
+    assert_eq!(stated(&place).format, FORMAT, "nothing was added");
     let (starting, there) = (place.open_node(), Arc::clone(&place));
     let added = tokio::task::spawn_blocking(move || add(&there, &starting, &[NEXT]));
     until("it waits", || place.0.sql(WAITS) == "t").await;
