@@ -9,10 +9,10 @@ use super::withdrawal_report;
 use crate::backoff;
 use crate::clock::ClockJumps;
 use crate::deps::Deps;
-use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode, State};
+use crate::domain::{Direction, Operation, ProviderKind, RedirectUrl, ShopCode, State};
 use crate::engine::{Engine, Report, Reported};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
-use crate::store::{JobEnd, ProviderJob, StoreError};
+use crate::store::{ProviderJob, StoreError};
 use crate::telemetry::{LogThrottle, Stopwatch};
 
 /// How long a job waits if the rules in force have no matching provider for its shop.
@@ -159,15 +159,13 @@ impl JobContext {
     /// preparation is marked stopped, so that its customer sees the page for a delayed payment instead of one that prepares
     /// for ever.
     async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
-        let (id, shop) = (job.operation.id, &job.operation.shop);
+        if !self.deps.store.give_up_provider_job(job, self.deps.clock.now()).await? {
+            // Meanwhile the provider has reported, or an operator has had it called anew.
+            return Ok("repeated");
+        }
+        let Operation { id, shop, .. } = &job.operation;
         tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = attempts(job), %cause,
             "gave up: the provider returned no result; the operation stays PENDING until it reports one, or an operator acts");
-        let unprepared =
-            job.operation.direction() == Direction::Payin && self.deps.store.preparation(id).await?.is_none();
-        let (end, now) = (JobEnd::GivenUp, self.deps.clock.now());
-        if !unprepared || !self.deps.store.prepare(id, Preparation::Stopped, end, now).await? {
-            self.deps.store.end_provider_job(id, end, now).await?;
-        }
         Ok("given_up")
     }
 

@@ -130,6 +130,28 @@ pub(super) async fn prepare<T: OwnStatements>(
     Ok(true)
 }
 
+/// Gives up a pending operation's provider job that was queued at this time, if it has not ended, and stores that the
+/// preparation of a deposit stopped, if it has none. Reports whether it did.
+pub(super) async fn give_up<T: OwnStatements>(
+    tx: &T,
+    id: TransactionId,
+    queued_at: UnixMillis,
+    stopped: &[u8],
+    at: UnixMillis,
+) -> Result<bool, T::Error> {
+    let Some(OperationState { direction, status: Status::Pending, .. }) = unfinished(tx, id).await? else {
+        return Ok(false);
+    };
+    let given_up = tasks::give_up_job(tx, id, queued_at, at).await?;
+    if given_up && direction == Direction::Payin {
+        tx.execute(STOP_PREPARATION, &params![id, stopped]).await?;
+    }
+    Ok(given_up)
+}
+
+const STOP_PREPARATION: Sql =
+    sql!("INSERT INTO preparations (transaction_id, sealed) VALUES (?1, ?2) ON CONFLICT (transaction_id) DO NOTHING");
+
 const PUT_PREPARATION: Sql = sql!(
     "INSERT INTO preparations (transaction_id, sealed) VALUES (?1, ?2) \
      ON CONFLICT (transaction_id) DO UPDATE SET sealed = excluded.sealed"

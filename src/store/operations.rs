@@ -9,8 +9,8 @@ use super::rows::preparation;
 use super::sql::{Sql, Transaction as _, sql};
 use super::{
     Audit, AuditProgress, AuditTrail, BackupMark, CheckCounts, CompletionOutcome, CreateOutcome, Exports,
-    InsertOutcome, JobEnd, Journal, NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJobs,
-    Resolutions, ResultSource, StoreFuture, Upgrade, create, lookups,
+    InsertOutcome, JobEnd, Journal, NewOperation, OperationList, OrderHomes, OrderLookups, Outbox, ProviderJob,
+    ProviderJobs, Resolutions, ResultSource, StoreFuture, Upgrade, create, lookups,
 };
 use crate::domain::{
     Amount, Currency, FingerprintKey, MerchantId, Outcome, Preparation, State, TransactionId, UnixMillis,
@@ -68,6 +68,10 @@ pub trait Store:
         end: JobEnd,
         at: UnixMillis,
     ) -> StoreFuture<'_, bool>;
+
+    /// Gives up a claimed provider job. A deposit that has no preparation gets [`Preparation::Stopped`], so that its customer
+    /// does not wait for one. Returns `false`, with nothing changed, if the job has ended meanwhile or is a new one.
+    fn give_up_provider_job<'a>(&'a self, job: &'a ProviderJob, at: UnixMillis) -> StoreFuture<'a, bool>;
 
     /// Posts a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
     /// was opened before. Resolves only after the commit is on disk.
@@ -155,6 +159,14 @@ impl<B: Backend> Store for B {
         Box::pin(async move {
             let sealed = preparation::seal(self.vault(), id, &preparation)?;
             self.transact(async move |tx| complete::prepare(tx, id, &sealed, end, at).await).await
+        })
+    }
+
+    fn give_up_provider_job<'a>(&'a self, job: &'a ProviderJob, at: UnixMillis) -> StoreFuture<'a, bool> {
+        let (id, queued_at) = (job.operation.id, job.queued_at);
+        Box::pin(async move {
+            let stopped = preparation::seal(self.vault(), id, &Preparation::Stopped)?;
+            self.transact(async move |tx| complete::give_up(tx, id, queued_at, &stopped, at).await).await
         })
     }
 

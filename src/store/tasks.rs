@@ -176,6 +176,19 @@ pub(super) async fn end_job<T: Transaction>(
     tx.execute(END_JOB, &params![id, end.number(), at, i64::from(replaces)]).await.map(drop)
 }
 
+const GIVE_UP_JOB: Sql =
+    sql!("UPDATE tasks SET kind = 3, state = 0, due_at = ?3 WHERE kind = 0 AND key = ?1 AND queued_at = ?2");
+
+/// Gives up a provider job, unless it has ended or is a later one. Reports whether it did.
+pub(super) async fn give_up_job<T: Transaction>(
+    tx: &T,
+    id: TransactionId,
+    queued_at: UnixMillis,
+    at: UnixMillis,
+) -> Result<bool, T::Error> {
+    tx.execute(GIVE_UP_JOB, &params![id, queued_at, at]).await.map(|changed| changed > 0)
+}
+
 /// Deletes tasks.
 pub(super) async fn end_each<T: Transaction>(tx: &T, kind: TaskKind, keys: &[i64]) -> Result<(), T::Error> {
     let sets: Vec<_> = keys.iter().map(|key| params![kind.number(), *key]).collect();

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::domain::Outcome;
-use crate::store::{Claim, JobEnd, Misdated, MisdatedWaits, ProviderJob, ResultSource, TaskKind};
+use crate::domain::{BrowserUrl, Outcome, Preparation};
+use crate::store::{AskOutcome, Claim, JobEnd, Misdated, MisdatedWaits, ProviderJob, ResultSource, TaskKind};
 
 fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
@@ -117,6 +117,46 @@ pub(in crate::store) async fn a_job_can_be_ended(backend: &dyn TestBackend) {
     store.end_provider_job(id, JobEnd::ReportAwaited, NOW).await.unwrap();
     assert_eq!(summary(&store.claim_provider_jobs(claim(at(10), at(20), 10)).await.unwrap()), [(other, 0)]);
     assert_eq!(store.by_id(id).await.unwrap().unwrap().operation.state, State::Pending);
+}
+
+pub(in crate::store) async fn a_claimed_job_is_given_up_unless_it_has_ended(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let deposit_of = |text: &str, offset| {
+        let mut draft = deposit("acme", text);
+        draft.operation.provider = ProviderKind::Http;
+        draft.provider_job = Some(at(offset));
+        draft
+    };
+    let given_up = created(&*store, deposit_of("given up", 0)).await;
+    let reported = created(&*store, due("reported", 1)).await;
+    let renewed = created(&*store, due("renewed", 2)).await;
+    let prepared = created(&*store, deposit_of("prepared", 3)).await;
+    let jobs = store.claim_provider_jobs(claim(at(10), at(20), 10)).await.unwrap();
+    let end_of = async |id| store.operation_detail(id).await.unwrap().unwrap().job.unwrap().end;
+
+    // Since the claim.
+    store.end_provider_job(reported, JobEnd::ReportAwaited, at(11)).await.unwrap();
+    store.end_provider_job(renewed, JobEnd::ReportAwaited, at(11)).await.unwrap();
+    assert_eq!(store.ask_again(renewed, at(12)).await.unwrap(), AskOutcome::Due);
+    let page = Preparation::Page(BrowserUrl::new("https://psp.example/pay").unwrap());
+    assert!(store.prepare(prepared, page.clone(), JobEnd::CustomerAwaited, at(11)).await.unwrap());
+
+    for (job, expected) in jobs.iter().zip([true, false, false, false]) {
+        assert_eq!(store.give_up_provider_job(job, at(13)).await.unwrap(), expected, "{job:?}");
+        assert!(!store.give_up_provider_job(job, at(14)).await.unwrap(), "once");
+    }
+    let expected = [
+        (given_up, Some(JobEnd::GivenUp), Some(Preparation::Stopped)),
+        (reported, Some(JobEnd::ReportAwaited), None),
+        (renewed, None, None),
+        (prepared, Some(JobEnd::CustomerAwaited), Some(page)),
+    ];
+    for (id, end, preparation) in expected {
+        assert_eq!((end_of(id).await, store.preparation(id).await.unwrap()), (end, preparation));
+    }
+    store.complete(given_up, Outcome::Failed, ResultSource::PROVIDER, at(15)).await.unwrap();
+    assert!(!store.give_up_provider_job(&jobs[0], at(16)).await.unwrap());
+    audited(&*store).await;
 }
 
 pub(in crate::store) async fn jobs_survive_reopening(backend: &dyn TestBackend) {

@@ -82,6 +82,7 @@ macro_rules! conformance {
             jobs_of_one_batch_keep_their_own_times,
             a_result_ends_its_job,
             a_job_can_be_ended,
+            a_claimed_job_is_given_up_unless_it_has_ended,
             jobs_survive_reopening,
             a_job_is_claimed_once_by_many,
             queues_of_shops_are_separate,
