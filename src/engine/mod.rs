@@ -100,6 +100,7 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(cause) => Self::Unavailable { cause },
+            error @ StoreError::TooLong => Self::Unavailable { cause: error.to_string() },
             StoreError::Corrupt(cause) => Self::Internal { cause },
         }
     }

@@ -1,5 +1,6 @@
 //! The list: one document for the API, the page and the command line.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use serde::Serialize;
@@ -147,7 +148,7 @@ const NO_OPERATIONS: &str =
     "the old v1 service has the operations of merchants in the modes legacy and shadow: here are none";
 
 /// What shortens a search that takes too long.
-const NARROW: &str = "; narrow the search: name a merchant, a day, or a status";
+const NARROW: &str = "narrow it: name a merchant, a day, or a status";
 
 /// Finds a page of operations.
 ///
@@ -166,8 +167,8 @@ pub async fn find(
         (None, None) => local(store, search, overdue).await,
     };
     let mut document = found.map_err(|error| match error {
-        StoreError::Unavailable(reason) => StoreError::Unavailable(reason + NARROW),
-        corrupt @ StoreError::Corrupt(_) => corrupt,
+        StoreError::TooLong => StoreError::Unavailable(format!("{error}; {NARROW}")),
+        error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_)) => error,
     })?;
     document.note =
         note(rules, &search.query).filter(|_| rules.gateway.engine.is_remote() || document.operations.is_empty());
@@ -259,18 +260,19 @@ async fn by_order(
     let wanted = directions.into_iter().filter(|one| query.direction.is_none_or(|only| only == *one));
     let wanted: Vec<_> = wanted.collect();
     let orders: Vec<_> = merchants.iter().flat_map(|id| wanted.iter().map(|one| (id.clone(), *one))).collect();
-    let mut document = OperationsDocument::default();
+    let (mut document, mut found) = (OperationsDocument::default(), Vec::new());
     for (place, home) in store.found_homes(&orders, order_id).await? {
         let Some((merchant, direction)) = orders.get(place) else { continue };
         match home {
             FoundHome::Operation(id) => {
                 let listed = store.listed(id, overdue.lapsed).await?;
                 let fits = listed.filter(|listed| query.matches(listed));
-                document.operations.extend(fits.map(OperationDocument::of));
+                found.extend(fits.map(|listed| (id.to_stored(), OperationDocument::of(listed))));
             }
             FoundHome::Entry(id) => {
-                let entry = store.entry_of_id(id).await?.filter(|entry| matches(query, entry));
-                document.operations.extend(entry.as_ref().map(OperationDocument::of_entry));
+                let is_later = query.after.is_none_or(|after| id.0 < after.to_stored());
+                let fits = store.entry_of_id(id).await?.filter(|entry| is_later && matches(query, entry));
+                found.extend(fits.map(|entry| (id.0, OperationDocument::of_entry(&entry))));
             }
             FoundHome::Other(home, since) => document.other_homes.push(OtherHome {
                 merchant: merchant.to_string(),
@@ -280,11 +282,12 @@ async fn by_order(
             }),
         }
     }
-    document.operations.sort_by(|one, other| other.created_at.cmp(&one.created_at));
-    if document.operations.len() > query.limit {
-        document.operations.truncate(query.limit);
-        document.next = document.operations.last().and_then(|last| last.transaction_id.clone());
-    }
+    // Ids ascend with time.
+    found.sort_unstable_by_key(|(id, _)| Reverse(*id));
+    let has_more = found.len() > query.limit;
+    found.truncate(query.limit);
+    document.next = found.last().filter(|_| has_more).map(|(id, _)| id.to_string());
+    document.operations = found.into_iter().map(|(_, operation)| operation).collect();
     Ok(document)
 }
 

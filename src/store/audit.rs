@@ -170,6 +170,7 @@ pub(super) type SchemaParts = std::collections::BTreeMap<String, String>;
 fn message_of(error: StoreError) -> String {
     match error {
         StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
+        StoreError::TooLong => error.to_string(),
     }
 }
 

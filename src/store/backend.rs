@@ -20,9 +20,9 @@ pub(super) enum ReadKind {
     Lookup,
     /// More rows: not on a thread that serves requests.
     Rows,
-    /// A page of a merchant's list: as [`ReadKind::Page`], two at a time.
+    /// A page of a merchant's list: as [`ReadKind::Page`], beside those.
     History,
-    /// What an operator is shown, such as a page of a list: as of one moment, for two seconds at most.
+    /// What an operator is shown, such as a page of a list: as of one moment, two at a time, each for two seconds at most.
     Page,
 }
 

@@ -78,8 +78,7 @@ pub struct ListedOperation {
 
 /// The operators' list.
 pub trait OperationList: Send + Sync + 'static {
-    /// Returns a page of the list, the newest first. What takes over two seconds fails with
-    /// [`StoreError::Unavailable`](super::StoreError::Unavailable).
+    /// Returns a page of the list, the newest first. What takes over two seconds fails with [`StoreError::TooLong`].
     fn operations(&self, query: OperationQuery, lapsed: Option<UnixMillis>) -> StoreFuture<'_, Vec<ListedOperation>>;
 
     /// Returns an operation as the list has it. `lapsed`: resolutions made until then wait no more.
@@ -156,8 +155,7 @@ const MAX_SEARCH: Duration = Duration::from_secs(2);
 
 /// Ends a search that takes longer than [`MAX_SEARCH`].
 async fn within_bound<T>(search: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let too_slow = || StoreError::Unavailable("the search takes over two seconds".to_owned());
-    timeout(MAX_SEARCH, search).await.unwrap_or_else(|_| Err(too_slow()))
+    timeout(MAX_SEARCH, search).await.unwrap_or(Err(StoreError::TooLong))
 }
 
 /// A row of the list, as read.

@@ -118,6 +118,9 @@ pub enum StoreError {
     /// full.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
+    /// A list had to pass over too much: it can be narrowed.
+    #[error("the search takes over two seconds")]
+    TooLong,
     /// Stored data cannot be decoded: a defect, or the store was tampered with.
     #[error("the store holds invalid data: {0}")]
     Corrupt(String),

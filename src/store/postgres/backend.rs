@@ -1,10 +1,14 @@
 //! Implements [`Backend`] for PostgreSQL.
 
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::errors::PgError;
+use super::node::PgNode;
 use super::queue::NewClaim;
 use super::transaction::PgTransaction;
 use super::{PostgresStore, audit, create, narrowing};
@@ -16,6 +20,20 @@ use crate::store::rows::context::Contexts;
 use crate::store::rows::operation::{NewRow, StoredRow};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, InsertOutcome, StoreError};
+
+/// How long a list may be read. What comes later than one of its statements may take ends with the list.
+const MAX_LIST_TIME: Duration = Duration::from_secs(2);
+
+/// Returns the work that reads a list, as [`ReadKind`] states.
+fn list<T>(
+    kind: ReadKind,
+    read: impl AsyncFn(&PgTransaction<'_>) -> Result<T, PgError> + Send + 'static,
+) -> impl AsyncFnOnce(Rc<PgNode>) -> Result<T, StoreError> + Send + 'static {
+    async move |node| {
+        let _permit = node.limits.permit_to_list(kind).await?;
+        timeout(MAX_LIST_TIME, node.at_one_moment(read)).await.unwrap_or(Err(StoreError::TooLong))
+    }
+}
 
 impl Backend for PostgresStore {
     type Error = PgError;
@@ -59,19 +77,15 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| node.run(work).await)
     }
 
-    fn read<T: Send + 'static>(
+    async fn read<T: Send + 'static>(
         &self,
         kind: ReadKind,
         work: impl AsyncFn(&PgTransaction<'_>) -> Result<T, PgError> + Send + 'static,
-    ) -> impl Future<Output = Result<T, StoreError>> + Send {
-        self.thread.run(async move |node| match kind {
-            ReadKind::Lookup | ReadKind::Rows => node.run(work).await,
-            ReadKind::History => {
-                let _permit = node.limits.permit_to_list().await?;
-                node.at_one_moment(work).await
-            }
-            ReadKind::Page => node.at_one_moment(work).await,
-        })
+    ) -> Result<T, StoreError> {
+        match kind {
+            ReadKind::Lookup | ReadKind::Rows => self.thread.run(async move |node| node.run(work).await).await,
+            ReadKind::History | ReadKind::Page => self.thread.run_while_awaited(list(kind, work)).await,
+        }
     }
 
     fn insert(

@@ -87,6 +87,12 @@ impl PgError {
         }
     }
 
+    /// Returns the error of a list: its statements have a bound of their own.
+    pub(super) fn of_list(self) -> Self {
+        let is_too_long = matches!(&self, Self::Database(error) if error.code() == Some(&SqlState::QUERY_CANCELED));
+        if is_too_long { Self::Store(StoreError::TooLong) } else { self }
+    }
+
     /// Reports whether another transaction held a lock for too long.
     pub(super) fn is_lock_timeout(&self) -> bool {
         let Self::Database(error) = self else { return false };
@@ -132,7 +138,7 @@ impl PgError {
             return match self.reported() {
                 // The message already names the store.
                 StoreError::Unavailable(reason) => reason,
-                error @ StoreError::Corrupt(_) => error.to_string(),
+                error @ (StoreError::TooLong | StoreError::Corrupt(_)) => error.to_string(),
             };
         };
         match (error.as_db_error(), Refusals::of(error)) {

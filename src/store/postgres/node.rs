@@ -140,7 +140,8 @@ impl PgNode {
             let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
             let transaction = moment.start().await?;
             transaction.batch_execute(LIST).await?;
-            let found = read(&PgTransaction { executor: Executor::Transaction(&transaction), ahead: 0 }).await?;
+            let found = read(&PgTransaction { executor: Executor::Transaction(&transaction), ahead: 0 }).await;
+            let found = found.map_err(PgError::of_list)?;
             transaction.commit().await?;
             Ok(found)
         })

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use crate::domain::{Bucket, MerchantId};
 use crate::store::StoreError;
+use crate::store::backend::ReadKind;
 
 /// After this time nothing is retried.
 pub(super) const MAX_RETRY_TIME: Duration = Duration::from_secs(5);
@@ -32,7 +33,7 @@ const DECIDING_OF_MERCHANT: usize = 3;
 /// The number of semaphores that merchants share, by bucket.
 const QUEUES: usize = 64;
 
-/// How many lists are read at once.
+/// How many lists of each kind are read at once: of merchants, and of operators.
 const LISTS: usize = 2;
 
 /// How long a list waits for a permit.
@@ -45,7 +46,8 @@ const SLOW_BATCHES: usize = 4;
 pub(super) struct ConcurrencyLimits {
     deciding: Semaphore,
     of_merchants: Vec<Semaphore>,
-    lists: Semaphore,
+    histories: Semaphore,
+    pages: Semaphore,
     pub(super) slow_batches: Arc<Semaphore>,
 }
 
@@ -54,17 +56,19 @@ impl ConcurrencyLimits {
         Self {
             deciding: Semaphore::new(deciding(connections)),
             of_merchants: (0..QUEUES).map(|_| Semaphore::new(DECIDING_OF_MERCHANT)).collect(),
-            lists: Semaphore::new(LISTS),
+            histories: Semaphore::new(LISTS),
+            pages: Semaphore::new(LISTS),
             slow_batches: Arc::new(Semaphore::new(SLOW_BATCHES)),
         }
     }
 
-    /// Acquires the permit to read a merchant's list.
+    /// Acquires the permit to read a list: [`ReadKind::History`] of a merchant, or [`ReadKind::Page`] of operators.
     ///
     /// # Errors
     /// No permit became free in time.
-    pub(super) async fn permit_to_list(&self) -> Result<SemaphorePermit<'_>, StoreError> {
-        let turn = timeout(LIST_PATIENCE, self.lists.acquire()).await;
+    pub(super) async fn permit_to_list(&self, kind: ReadKind) -> Result<SemaphorePermit<'_>, StoreError> {
+        let lists = if kind == ReadKind::History { &self.histories } else { &self.pages };
+        let turn = timeout(LIST_PATIENCE, lists.acquire()).await;
         turn.map_err(|_| unavailable("too many lists are read"))?.map_err(|_| unavailable("the store is closed"))
     }
 

@@ -72,6 +72,7 @@ pub(super) fn is_moved(error: &rusqlite::Error) -> bool {
 /// Returns the error for the caller.
 pub(super) fn store_error(error: &rusqlite::Error) -> StoreError {
     let corrupt = match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => return StoreError::TooLong,
         Some(code) => {
             matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation)
         }

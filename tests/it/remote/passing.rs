@@ -251,3 +251,37 @@ async fn secrets_rotate_without_a_refusal() {
         send(&gateway, &Request::status(&key, &id_of(&made))).await.expect(200);
     }
 }
+
+#[tokio::test]
+async fn operators_act_on_no_operation_of_the_engine() {
+    let gateway = before_scripted(&Scripted::start(|_, _| error(500, "not asked")).await, "");
+    for action in ["ask", "acknowledge"] {
+        let path = format!("/operations/1/{action}");
+        let (status, page) = gateway.console_post(&path, "", "form=");
+        assert!(status == 501 && page.contains("This was not done") && page.contains("The engine is remote"), "{page}");
+        let head = format!("POST /api{path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", gateway.admin);
+        assert_eq!(gateway.admin_request(&head).unwrap().0, 501, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_order_id_of_several_merchants_is_listed_in_pages() {
+    let Pair { gateway, engine: _engine } = Pair::start();
+    let mut made = Vec::new();
+    for key in [ACME, BETA] {
+        let reply = send(&gateway, &Request::payin(&key, &bodies::payin("shared"))).await.expect(200).json();
+        made.insert(0, text(&reply, "transaction_id").to_owned());
+    }
+    let (mut found, mut after) = (Vec::new(), String::new());
+    loop {
+        let (status, page) = gateway.admin_get(&format!("/api/operations?order_id=shared&limit=1{after}")).unwrap();
+        let page: Value = serde_json::from_str(&page).unwrap();
+        assert_eq!(status, 200, "{page}");
+        found.push(text(&page["operations"][0], "transaction_id").to_owned());
+        match page["next"].as_str() {
+            Some(next) if found.len() < 9 => after = format!("&after={next}"),
+            _ => break,
+        }
+    }
+    assert_eq!(found, made, "the newest first, each once");
+}

@@ -1,11 +1,13 @@
 //! One caller, order or merchant does not block others.
 
 use super::*;
+use crate::clock::testing::until;
 use crate::domain::LedgerAccount;
 use crate::store::conformance::{audited, created, deposit, first_page, merchant, withdrawal};
 use crate::store::postgres::errors::PgError;
 use crate::store::postgres::ledger;
 use crate::store::postgres::transaction::PgTransaction;
+use crate::store::{OperationList as _, OperationQuery};
 
 /// Holds the locks of some work until it is released.
 pub(super) async fn held(
@@ -115,15 +117,30 @@ async fn a_slow_list_is_refused_and_blocks_nothing() {
         tx.executor.batch_execute("LOCK TABLE operations IN ACCESS EXCLUSIVE MODE").await
     };
     let holding = held(&store, Arc::clone(&let_go), lock).await;
-    let lists: Vec<_> = (0..2)
-        .map(|_| {
+    let lists: Vec<_> = (0..40)
+        .map(|number| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move { store.history(first_page("acme")).await })
+            tokio::spawn(async move {
+                if number % 2 == 0 {
+                    store.history(first_page("acme")).await.map(drop)
+                } else {
+                    store.operations(OperationQuery { limit: 1, ..OperationQuery::default() }, None).await.map(drop)
+                }
+            })
         })
         .collect();
+    let waiting = || {
+        let sql =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        place.0.sql(sql).parse::<u32>().unwrap()
+    };
+    until("lists wait for the table", || waiting() > 1).await;
+    assert!(store.balances(&merchant("acme")).await.unwrap().is_empty());
+    assert!(waiting() <= 4, "two merchants' lists and two of operators are read at once");
     for list in lists {
         let error = list.await.unwrap().unwrap_err();
-        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+        let is_refused = matches!(&error, StoreError::Unavailable(reason) if reason == "too many lists are read");
+        assert!(matches!(error, StoreError::TooLong) || is_refused, "{error}");
         assert!(store.balances(&merchant("acme")).await.unwrap().is_empty());
     }
     let_go.notify_one();

@@ -28,7 +28,7 @@ async fn a_list_that_takes_too_long_is_refused() {
     assert_eq!(store.history(rare.clone()).await.unwrap(), Page::empty());
     store.histories = ListTurns::new(std::time::Duration::ZERO);
     let error = store.history(rare.clone()).await.unwrap_err();
-    assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+    assert!(matches!(error, StoreError::TooLong), "{error}");
     store.histories = ListTurns::new(MAX_LIST_TIME);
     assert_eq!(store.history(rare).await.unwrap(), Page::empty(), "no connection stays as it was");
 }
