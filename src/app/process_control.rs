@@ -185,7 +185,9 @@ impl ProcessControl {
                 }
             }
             // The next point counts them.
-            Err(error) => tracing::debug!(%error, "operations that need attention were not counted"),
+            Err(error) => {
+                tracing::warn!(%error, "the operations that need attention were not counted: their metric has the last count");
+            }
         }
     }
 

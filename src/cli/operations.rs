@@ -14,8 +14,8 @@ use crate::clock::{Clock, ClockJumps, SystemClock, SystemRandomness};
 use crate::domain::TransactionId;
 use crate::error::RequestError;
 use crate::operations::{
-    ActionRefusal, OperationDocument, OperationTimeline, Overdue, ask_result, confirm_result, find, new_resolution,
-    own_id, resolve_result, timeline,
+    self, ActionRefusal, OperationDocument, OperationTimeline, Overdue, confirm_result, find, new_resolution, own_id,
+    resolve_result, timeline,
 };
 use crate::rules::RuleSet;
 use crate::store::{ActionRecord, ResolutionId, Store, StoreAccess, open_beside};
@@ -104,11 +104,12 @@ impl OperationsCommand<'_> {
         if args.format == Format::Json {
             return write_json(&found, out);
         }
-        let OperationTimeline { operation, timeline, .. } = &found;
+        let OperationTimeline { operation, waiting, timeline, .. } = &found;
         let rows = HEADINGS.iter().zip(cells(operation)).map(|(name, value)| (name.to_lowercase(), value));
         let words = [("code", &operation.cause_code), ("text", &operation.cause_text)];
         let words = words.into_iter().filter_map(|(name, value)| Some((name.to_owned(), plain(value.as_deref()?))));
-        for (name, value) in rows.chain(words) {
+        let resolution = waiting.as_ref().map(|waiting| ("resolution".to_owned(), plain(&waiting.resolution)));
+        for (name, value) in rows.chain(words).chain(resolution) {
             writeln!(out, "{name:<15}{value}")?;
         }
         writeln!(out)?;
@@ -120,8 +121,8 @@ impl OperationsCommand<'_> {
     }
 
     async fn ask(self, args: &OperationArg) -> ExitOutcome {
-        let (store, id) = (self.store, self.id(args)?);
-        let ask = async { Ok(ask_result(store.ask_again(id, SystemClock.now()).await?)?.to_owned()) };
+        let (store, rules, id) = (self.store, self.rules, self.id(args)?);
+        let ask = async { Ok(operations::ask(store, rules, id, SystemClock.now()).await??.to_owned()) };
         self.act((ActionRecord::ASK, id, Vec::new()), ask).await
     }
 

@@ -1,10 +1,10 @@
 //! The words of what operators do about an operation, for the console, the API and the command line.
 
 use crate::clock::Random;
-use crate::domain::{Outcome, Status, TransactionId, UnixMillis};
+use crate::domain::{Operation, Outcome, State, Status, TransactionId, UnixMillis};
 use crate::error::RequestError;
 use crate::rules::RuleSet;
-use crate::store::{AskOutcome, ConfirmOutcome, NewResolution, ResolutionId, ResolveOutcome};
+use crate::store::{AskOutcome, ConfirmOutcome, NewResolution, ResolutionId, ResolveOutcome, Store, StoreError};
 use crate::telemetry::without_cards;
 
 /// Why an action had no effect.
@@ -51,18 +51,32 @@ fn finished(status: Status) -> ActionRefusal {
     ActionRefusal::Conflict(format!("the operation has its result: {}", status.as_str()))
 }
 
-/// Returns what came of a provider's new call.
+/// Has the provider of an operation called again. Returns what is done, or why nothing was.
 ///
 /// # Errors
-/// Nothing was done.
-pub fn ask_result(outcome: AskOutcome) -> Result<&'static str, ActionRefusal> {
-    match outcome {
+/// The store does not respond.
+pub async fn ask(
+    store: &dyn Store,
+    rules: &RuleSet,
+    id: TransactionId,
+    at: UnixMillis,
+) -> Result<Result<&'static str, ActionRefusal>, StoreError> {
+    let found = store.by_id(id).await?.map(|stored| stored.operation);
+    if found.is_some_and(|operation| operation.state == State::Pending && !has_provider(rules, &operation)) {
+        let reason = "the rules no longer give its shop the kind of provider that it was created for";
+        return Ok(Err(ActionRefusal::Conflict(reason.to_owned())));
+    }
+    Ok(match store.ask_again(id, at).await? {
         AskOutcome::Due => Ok("the provider is called now"),
         AskOutcome::UnderWay => Ok("the provider is being called at this moment"),
         AskOutcome::TooSoon => Err(ActionRefusal::TooSoon),
         AskOutcome::Finished(status) => Err(finished(status)),
         AskOutcome::Unknown => Err(ActionRefusal::Unknown),
-    }
+    })
+}
+
+fn has_provider(rules: &RuleSet, operation: &Operation) -> bool {
+    rules.shops.get(&operation.shop).is_some_and(|shop| shop.provider.kind() == operation.provider)
 }
 
 /// Reports whether a resolution waits for another operator.

@@ -84,7 +84,8 @@ impl fmt::Display for IdempotencyKey {
 
 /// An action that is about to take effect. Its texts hold no secret, signed link or value of `fields`. Writing the row
 /// masks card numbers in `request_id` and in the `parameters` that are no ids. It cuts texts longer than
-/// [`ActionRecord::MAX_TEXT`] bytes, and order ids longer than [`ActionRecord::MAX_ID`].
+/// [`ActionRecord::MAX_TEXT`] bytes, order ids longer than [`ActionRecord::MAX_ID`], and reasons longer than
+/// [`ActionRecord::MAX_REASON`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAction {
     /// When it begins.
@@ -117,6 +118,7 @@ impl NewAction {
         let value = |name: &str, value: &str| match name {
             // Ids are kept whole, so that operators can search for them.
             "order_id" | "transaction_id" | "resolution" => bounded(value, ActionRecord::MAX_ID),
+            "reason" => bounded(&without_cards(value), ActionRecord::MAX_REASON),
             _ => text(&without_cards(value)),
         };
         let parameters = parameters.map(|(name, given)| ((*name).to_owned(), String::from(value(name, given)).into()));
@@ -203,6 +205,8 @@ impl ActionRecord {
     pub const MAX_TEXT: usize = 256;
     /// The most bytes of an id that a merchant chose: 255 characters of any script are whole.
     pub const MAX_ID: usize = 1024;
+    /// The most bytes of the reason for a resolution: 500 characters of any script are whole.
+    pub const MAX_REASON: usize = 2000;
     /// The most bytes of an outcome.
     pub const MAX_OUTCOME: usize = 1024;
     /// The most parameters.

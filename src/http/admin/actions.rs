@@ -13,7 +13,7 @@ use super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::resend::Resending;
 use crate::domain::{Status, TransactionId};
-use crate::operations::{ActionRefusal, ask_result, confirm_result, resolve_result};
+use crate::operations::{self, ActionRefusal, confirm_result, resolve_result};
 use crate::store::{
     ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, NewAction, NewResolution, Resent, ResolutionId,
     StoreError,
@@ -156,8 +156,7 @@ pub(super) async fn resend_matching(
 /// Has the provider of an operation called again.
 pub(super) async fn ask(context: &AdminContext<'_>, id: TransactionId) -> Operated<&'static str> {
     let work = move |source: Arc<dyn AdminSource>| async move {
-        let outcome = source.store().ask_again(id, source.now()).await?;
-        Ok(ask_result(outcome)?)
+        Ok(operations::ask(source.store(), &source.rule_set(), id, source.now()).await??)
     };
     let requested = (ActionRecord::ASK, &*id.to_string(), Vec::new());
     run(context, requested, work, |done| stated(done, |what| (*what).to_owned())).await

@@ -63,9 +63,10 @@ impl Form {
     }
 }
 
-/// Returns a value as it is used: order ids may begin and end with white space, which a paste brings along for others.
+/// Returns a value as it is used: order ids, and what is searched for, may begin and end with white space, which a paste
+/// brings along for others.
 pub(super) fn cleaned<'t>(name: &str, text: &'t str) -> &'t str {
-    if name == "order_id" { text } else { text.trim() }
+    if matches!(name, "order_id" | "q") { text } else { text.trim() }
 }
 
 /// Reads a form, within [`LARGEST_FORM`] and [`FORM_TIMEOUT`], or less without a user.

@@ -31,6 +31,8 @@ use crate::telemetry::{History, HistorySnapshot, RefusedRequests, metrics, prome
 
 struct Source {
     not_ready: Mutex<Option<String>>,
+    /// Why the operations that need attention cannot be counted.
+    uncounted: Mutex<Option<String>>,
     reload_error: Mutex<Option<String>>,
     reloads: AtomicUsize,
     page_bytes: AtomicUsize,
@@ -58,6 +60,7 @@ impl Source {
         let live = LiveRules::new(loader, first, world.clock.clone());
         Self {
             not_ready: Mutex::default(),
+            uncounted: Mutex::default(),
             reload_error: Mutex::default(),
             reloads: AtomicUsize::default(),
             page_bytes: AtomicUsize::default(),
@@ -136,7 +139,11 @@ impl AdminSource for Source {
     }
 
     fn attention(&self) -> Pending<'_, Result<AttentionCounts, String>> {
-        Box::pin(async { self.store().attention(self.overdue().late).await.map_err(|error| error.to_string()) })
+        let uncounted = self.uncounted.lock().unwrap().clone();
+        Box::pin(async {
+            let counted = self.store().attention(self.overdue().late).await;
+            uncounted.map_or_else(|| counted.map_err(|error| error.to_string()), Err)
+        })
     }
 
     fn overdue(&self) -> Overdue {
@@ -620,6 +627,15 @@ async fn wrong_parameters_are_named() {
     }
     let (_, reply) = admin.send("HEAD /api/callbacks", &[LOCAL]).await;
     assert!(reply.starts_with("HTTP/1.1 200") && body(&reply).is_empty(), "{reply}");
+}
+
+#[tokio::test]
+async fn the_overview_shows_the_rest_where_attention_is_not_counted() {
+    let admin = start("").await;
+    *admin.source.uncounted.lock().unwrap() = Some("the search takes over two seconds".to_owned());
+    let (status, page) = admin.send("GET /", &[LOCAL]).await;
+    assert!(status == 200 && page.contains("were not counted") && page.contains("over two seconds"), "{page}");
+    assert!(!page.contains("The store does not respond"), "{page}");
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ pub(in crate::store) async fn texts_of_an_action_are_bounded(backend: &dyn TestB
         user: format!("\0{long}").into(),
         request_id: CARD.into(),
         target: long.as_str().into(),
-        parameters: vec![("note", CARD.into()), ("order_id", CARD.into())],
+        parameters: vec![("note", CARD.into()), ("order_id", CARD.into()), ("reason", "é".repeat(500).into())],
         idempotency_key: Some(IdempotencyKey([0; 16])),
         ..action("", "callbacks.sample", 0)
     };
@@ -86,7 +86,8 @@ pub(in crate::store) async fn texts_of_an_action_are_bounded(backend: &dyn TestB
     assert_eq!((&found.user, &*found.target), (&user, &*format!("{}…", "é".repeat(126))));
     let outcome = found.end.unwrap().outcome;
     assert!(outcome.len() <= ActionRecord::MAX_OUTCOME && outcome.starts_with("\u{fffd}492942******5709"), "{outcome}");
-    let parameters = format!(r#"{{"note":"492942******5709","order_id":"{CARD}"}}"#);
+    let reason = "é".repeat(500);
+    let parameters = format!(r#"{{"note":"492942******5709","order_id":"{CARD}","reason":"{reason}"}}"#);
     assert_eq!((&*found.request_id, &*found.parameters), ("492942******5709", &*parameters));
     let letters = "a b c d e f g h i j k l m n o p q".split(' ');
     let many = letters.map(|name| (name, Box::from("\0"))).collect();

@@ -58,6 +58,10 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
 
     let before = provider.asked(&id).len();
     let ask = format!("POST /api/operations/{id}/ask");
+    gateway.reload_with(&Rules::default());
+    let (code, refused) = api(&gateway, &ask, "", "");
+    assert!(code == 409 && refused.to_string().contains("no longer give its shop"), "{refused}");
+    gateway.reload_with(&impatient(&provider.url()));
     assert_eq!(api(&gateway, &ask, "", "").0, 200);
     assert_eq!(api(&gateway, &ask, "", "").0, 429, "a moment ago");
     counted(&gateway, GIVEN_UP, 3).await;

@@ -86,28 +86,29 @@ async fn find_pasted(
 
 /// Answers `GET /search`: leads to the page of what an id names, of an operation, an order, a callback or a request.
 pub(in crate::http::admin) async fn search(context: &AdminContext<'_>) -> HandlerResult {
-    let [text] = context.parameters(["q"])?;
+    let [pasted] = context.parameters(["q"])?;
+    let text = pasted.trim();
     let (source, store) = (&**context.source, context.source.store());
     if text.is_empty() {
         return Ok(reply::see_other("/operations"));
     }
-    if let Some(id) = CallbackId::parse(&text)
+    if let Some(id) = CallbackId::parse(text)
         && store.callback(id).await?.is_some()
     {
         return Ok(reply::see_other(&format!("/callbacks/{id}")));
     }
-    let is_operation = match TransactionId::parse(&text) {
+    let is_operation = match TransactionId::parse(text) {
         Ok(id) => store.by_id(id).await?.is_some(),
         Err(_) => false,
     };
-    if is_operation || store.entry_of_transaction(&text).await?.is_some() {
-        return Ok(reply::see_other(&format!("/operations/{}", console::percent_encoded(&text))));
+    if is_operation || store.entry_of_transaction(text).await?.is_some() {
+        return Ok(reply::see_other(&format!("/operations/{}", console::percent_encoded(text))));
     }
-    let refused = RefusedQuery { request_id: Some(loggable(&text).into()), limit: 1, ..RefusedQuery::default() };
+    let refused = RefusedQuery { request_id: Some(loggable(text).into()), limit: 1, ..RefusedQuery::default() };
     if !source.refused().find(&refused).is_empty() {
-        return Ok(reply::see_other(&console::address("/requests", &[("request_id", &*text)])));
+        return Ok(reply::see_other(&console::address("/requests", &[("request_id", text)])));
     }
-    let mut filter = OperationFilter { order_id: text.clone(), ..OperationFilter::default() };
+    let mut filter = OperationFilter { order_id: pasted.clone(), ..OperationFilter::default() };
     let found = match find_pasted(context, &mut filter, "").await {
         Ok(found) => found,
         // A text that is no order id is none of the others either: the list shows it.
@@ -117,7 +118,7 @@ pub(in crate::http::admin) async fn search(context: &AdminContext<'_>) -> Handle
     let only = found.operations.first().filter(|_| found.operations.len() == 1 && found.other_homes.is_empty());
     let to = match only.and_then(|only| only.transaction_id.as_deref()) {
         Some(id) => format!("/operations/{}", console::percent_encoded(id)),
-        None => console::address("/operations", &[("order_id", &*text)]),
+        None => console::address("/operations", &[("order_id", &*pasted)]),
     };
     Ok(reply::see_other(&to))
 }

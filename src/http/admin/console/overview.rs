@@ -31,6 +31,8 @@ pub(super) struct OverviewPage<'a> {
     pub certificate_end: Option<UnixMillis>,
     /// Why the queues of the store are not known, if so.
     pub store_error: Option<String>,
+    /// Why it is not known how many operations need attention, if only that is so.
+    pub attention_error: Option<String>,
     pub failed_callbacks: usize,
     pub unanswered: Unanswered,
     /// How many operations need attention, by the reason; up to [`AttentionCounts::MAX_COUNTED`] of each.
@@ -47,18 +49,27 @@ pub(super) struct OverviewPage<'a> {
 /// Answers `GET /`.
 pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerResult {
     let (rules, now, history) = (context.source.rules(), context.source.now(), context.source.history());
-    let (failed_callbacks, unanswered, needing_attention, store_error) = match queues(context).await {
-        Ok((failed, unanswered, attention)) => (failed, unanswered, attention, None),
-        Err(error) => (0, Unanswered::default(), Vec::new(), Some(error)),
+    let (failed_callbacks, unanswered, store_error) = match queues(context).await {
+        Ok((failed, unanswered)) => (failed, unanswered, None),
+        Err(error) => (0, Unanswered::default(), Some(error)),
     };
+    // Counting may take too long where the rest does not.
+    let attention =
+        if store_error.is_none() { context.source.attention().await } else { Ok(AttentionCounts::default()) };
+    let (AttentionCounts { counts }, attention_error) = match attention {
+        Ok(counted) => (counted, None),
+        Err(error) => (AttentionCounts::default(), Some(error)),
+    };
+    let needing = counts.into_iter().filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.as_str(), count));
     let view = OverviewPage {
         certificate_end: rules.certificate.not_after.filter(|end| *end < now.plus(CERTIFICATE_NOTICE)),
         rules,
         open_circuits: if store_error.is_none() { context.source.open_circuits() } else { (0, Vec::new()) },
         store_error,
+        attention_error,
         failed_callbacks,
         unanswered,
-        needing_attention,
+        needing_attention: needing.collect(),
         counted_at_most: MOST_COUNTED,
         refusals: history.refusals.get(..REASONS).unwrap_or(&history.refusals),
         plots: plots(&history, now),
@@ -66,11 +77,8 @@ pub(in crate::http::admin) async fn show(context: &AdminContext<'_>) -> HandlerR
     context.page(ConsolePage::Overview, &view).await
 }
 
-/// The failed callbacks, what is unanswered, and the operations that need attention, by the reason.
-type QueuesInStore = (usize, Unanswered, Vec<(&'static str, u64)>);
-
-/// Counts the failed callbacks, the operations that need attention, and what waits for long in the queues of the store.
-async fn queues(context: &AdminContext<'_>) -> Result<QueuesInStore, String> {
+/// Counts the failed callbacks, and what waits for long in the queues of the store.
+async fn queues(context: &AdminContext<'_>) -> Result<(usize, Unanswered), String> {
     let worded = |error: StoreError| error.to_string();
     let (store, now) = (context.source.store(), context.source.now());
     let failed = CallbackQuery::of([CallbackState::Failed], MOST_COUNTED.into());
@@ -85,9 +93,7 @@ async fn queues(context: &AdminContext<'_>) -> Result<QueuesInStore, String> {
         open: waiting(open, LONG_WAIT),
         in_doubt: waiting(in_doubt, Duration::ZERO),
     };
-    let AttentionCounts { counts } = context.source.attention().await?;
-    let needing = counts.into_iter().filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.as_str(), count));
-    Ok((failed_callbacks, unanswered, needing.collect()))
+    Ok((failed_callbacks, unanswered))
 }
 
 /// Returns the plots of the last hour.

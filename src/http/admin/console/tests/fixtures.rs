@@ -117,6 +117,7 @@ impl Fixtures {
             rules: self.rules_info(),
             certificate_end: Some(ago(-86_400 * 12)),
             store_error: Some(self.text("the store does not respond")),
+            attention_error: Some(self.text("the search takes over two seconds")),
             failed_callbacks: 1000,
             needing_attention: vec![("given_up", 3), ("late", 1200), ("contradicted", 1)],
             unanswered: Unanswered { jobs: backlog(3, 420), open: backlog(1000, 7300), in_doubt: backlog(7, 2700) },
