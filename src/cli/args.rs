@@ -142,7 +142,7 @@ pub struct Serve {
 const SERVE_EXAMPLES: &str = "\
 Examples:
   paybridge serve
-  paybridge serve --rules /etc/paybridge --log-format json
+  paybridge serve --rules /etc/paybridge/rules --log-format json
   RUST_LOG=warn paybridge serve                            no access lines
   RUST_LOG=info,paybridge::access=off paybridge serve      everything but access lines
 

@@ -60,7 +60,7 @@ It may run while a gateway serves. Prints one line per problem. Exits with 0 if 
 
 Examples:
   paybridge store check
-  paybridge store check --rules /etc/paybridge";
+  paybridge store check --rules /etc/paybridge/rules";
 
 /// `paybridge store rekey`.
 #[derive(Debug, Args)]
@@ -89,7 +89,7 @@ A new key: openssl rand -base64 32
 
 Examples:
   paybridge store rekey
-  paybridge store rekey --rules /etc/paybridge";
+  paybridge store rekey --rules /etc/paybridge/rules";
 
 /// `paybridge store backup`.
 #[derive(Debug, Args)]
@@ -113,16 +113,16 @@ exit code is 1.
 
 The copy contains the data keys, wrapped: keep store.keys too, in another place, or the copy cannot be opened.
 
-To restore: stop the gateway, move the store's file away together with its -wal and -shm files, put a copy of \
-FILE in its place, run `paybridge store adopt`, and start the gateway. The copy is marked: until it is adopted, no \
-gateway serves it and no command changes it, since everything acknowledged after the backup is lost then, and \
-repeated requests would create new operations.
+To restore: stop the gateway, and paybridge.socket where systemd has it, move the store's file away together with its \
+-wal and -shm files, put a copy of FILE in its place, run `paybridge store adopt`, and start the gateway. The copy is \
+marked: until it is adopted, no gateway serves it and no command changes it, since everything acknowledged after the \
+backup is lost then, and repeated requests would create new operations.
 
 Back up a PostgreSQL store with PostgreSQL's own tools: pg_dump, pg_basebackup.
 
 Examples:
   paybridge store backup /backup/paybridge-$(date +%F).db
-  paybridge store backup --rules /etc/paybridge /backup/paybridge.db";
+  paybridge store backup --rules /etc/paybridge/rules /backup/paybridge.db";
 
 /// `paybridge store adopt`.
 #[derive(Debug, Args)]
@@ -161,7 +161,7 @@ PostgreSQL's own tools, which leave no mark, run it with --ids before the gatewa
 
 Examples:
   paybridge store adopt --ids since-the-backup.csv
-  paybridge store adopt --accept-loss --rules /etc/paybridge";
+  paybridge store adopt --accept-loss --rules /etc/paybridge/rules";
 
 /// `paybridge store copy`.
 #[derive(Debug, Args)]
@@ -246,4 +246,4 @@ again to continue. A second run changes nothing.
 
 Examples:
   paybridge store finish-upgrade
-  paybridge store finish-upgrade --rules /etc/paybridge";
+  paybridge store finish-upgrade --rules /etc/paybridge/rules";
