@@ -8,7 +8,7 @@ use super::args::{
     ConfirmOperation, Format, ListOperations, OperationArg, Operations, ResolveOperation, ShowOperation,
 };
 use super::columns::{aligned, cut, plain};
-use super::outcome::{CliError, ExitOutcome, load, on_runtime, write_json};
+use super::outcome::{CliError, ExitOutcome, load, note_unknown, on_runtime, write_json};
 use super::trail::{CommandTrail, outcome_of, user};
 use crate::clock::{Clock, ClockJumps, SystemClock, SystemRandomness};
 use crate::domain::TransactionId;
@@ -75,6 +75,7 @@ impl OperationsCommand<'_> {
     async fn list(self, args: &ListOperations) -> ExitOutcome {
         let Self { store, rules, out, err } = self;
         let search = args.filter().search(&args.after, args.limit).map_err(|error| usage(&error))?;
+        note_unknown(rules, args.merchant.as_ref(), err)?;
         let found = find(store, rules, &search, &overdue(rules)).await?;
         if args.format == Format::Json {
             return write_json(&found, out);
@@ -155,9 +156,8 @@ impl OperationsCommand<'_> {
     async fn acknowledge(self, args: &OperationArg) -> ExitOutcome {
         let (store, id) = (self.store, self.id(args)?);
         let acknowledge = async {
-            let is_done = store.acknowledge(id, user().into(), SystemClock.now()).await?;
-            let none = || CliError::failed("there is no report to acknowledge");
-            is_done.then(|| "acknowledged".to_owned()).ok_or_else(none)
+            operations::acknowledge(store, id, user().into(), SystemClock.now()).await??;
+            Ok("acknowledged".to_owned())
         };
         self.act((ActionRecord::ACKNOWLEDGE, id, Vec::new()), acknowledge).await
     }

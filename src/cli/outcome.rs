@@ -93,6 +93,15 @@ pub(super) fn merchant<'a>(rules: &'a RuleSet, id: &MerchantId) -> Result<&'a Ar
     rules.merchants.get(id).ok_or_else(|| CliError::failed(rules.no_such_merchant(id.as_str())))
 }
 
+/// Notes that a filter names no merchant of the rules. The store may have rows of one that was removed, so that this ends
+/// nothing.
+pub(super) fn note_unknown(rules: &RuleSet, merchant: Option<&MerchantId>, err: &mut dyn Write) -> io::Result<()> {
+    match merchant.filter(|id| !rules.merchants.contains_key(*id)) {
+        Some(unknown) => writeln!(err, "note: {}", rules.no_such_merchant(unknown.as_str())),
+        None => Ok(()),
+    }
+}
+
 /// Runs a future on this thread. Tasks that still run when it ends do not delay the exit.
 pub(super) fn on_runtime<T>(job: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::failed)?;

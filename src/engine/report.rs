@@ -93,7 +93,7 @@ impl Engine {
         reason: ProviderReason,
     ) -> Result<Reported, StoreError> {
         let (now, reported) = (self.deps.clock.now(), outcome.status());
-        match self.deps.store.complete(id, outcome, ResultSource::Provider(reason), now).await? {
+        match self.deps.store.complete(id, outcome, ResultSource::Provider(reason.clone()), now).await? {
             CompletionOutcome::Completed => Ok(Reported::Taken),
             CompletionOutcome::AlreadyCompleted => Ok(Reported::Repeated),
             CompletionOutcome::Unknown => Ok(Reported::Unknown),
@@ -106,7 +106,9 @@ impl Engine {
                     }
                     ProviderKind::Http => {
                         self.deps.store.keep_contradiction(id, reported, now).await?;
-                        tracing::warn!(transaction_id = %id, shop, booked = completed_as, "a contradicting result was refused");
+                        let (reported, ProviderReason { code, text }) = (reported.as_str(), reason);
+                        tracing::warn!(transaction_id = %id, shop, booked = completed_as, reported, ?code, ?text,
+                            "a contradicting result was refused");
                     }
                 }
                 Ok(Reported::Contradicts(status))

@@ -75,6 +75,23 @@ pub async fn ask(
     })
 }
 
+/// Acknowledges the report that contradicts an operation's result, or returns why not.
+///
+/// # Errors
+/// The store does not respond.
+pub async fn acknowledge(
+    store: &dyn Store,
+    id: TransactionId,
+    user: Box<str>,
+    at: UnixMillis,
+) -> Result<Result<(), ActionRefusal>, StoreError> {
+    if store.acknowledge(id, user, at).await? {
+        return Ok(Ok(()));
+    }
+    let none = || ActionRefusal::Conflict("there is no report to acknowledge".to_owned());
+    Ok(Err(store.by_id(id).await?.map_or(ActionRefusal::Unknown, |_| none())))
+}
+
 fn has_provider(rules: &RuleSet, operation: &Operation) -> bool {
     rules.shops.get(&operation.shop).is_some_and(|shop| shop.provider.kind() == operation.provider)
 }

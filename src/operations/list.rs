@@ -162,7 +162,7 @@ pub async fn find(
 ) -> Result<OperationsDocument, StoreError> {
     let found = match (&search.transaction_id, &search.order_id) {
         (Some(id), _) => by_id(store, search, id, overdue).await,
-        (None, Some(order_id)) => by_order(store, rules, search, order_id, overdue).await,
+        (None, Some(order_id)) => by_pasted_order(store, rules, search, order_id, overdue).await,
         (None, None) if rules.gateway.engine.is_remote() => remote(store, search).await,
         (None, None) => local(store, search, overdue).await,
     };
@@ -240,6 +240,23 @@ async fn by_id(
         document.operations.push(OperationDocument::of_entry(&entry));
     }
     Ok(document)
+}
+
+/// Finds an order by its id, or where nothing has that id, by the id without the white space around it, which a paste brings
+/// along.
+async fn by_pasted_order(
+    store: &dyn Store,
+    rules: &RuleSet,
+    search: &OperationSearch,
+    order_id: &OrderId,
+    overdue: &Overdue,
+) -> Result<OperationsDocument, StoreError> {
+    let found = by_order(store, rules, search, order_id, overdue).await?;
+    let trimmed = OrderId::new(order_id.as_str().trim()).ok().filter(|trimmed| trimmed != order_id);
+    match trimmed.filter(|_| found.operations.is_empty() && found.other_homes.is_empty()) {
+        Some(trimmed) => by_order(store, rules, search, &trimmed, overdue).await,
+        None => Ok(found),
+    }
 }
 
 /// Finds an order at the merchant of the filter, or at every merchant of the rules.

@@ -8,7 +8,7 @@ mod timeline;
 
 use std::time::Duration;
 
-pub use actions::{ActionRefusal, ask, confirm_result, new_resolution, own_id, resolve_result};
+pub use actions::{ActionRefusal, acknowledge, ask, confirm_result, new_resolution, own_id, resolve_result};
 pub use filter::{DEFAULT_LIMIT, MAX_OPERATIONS, OperationFilter, OperationSearch};
 pub use list::{OperationDocument, OperationsDocument, OtherHome, find};
 pub use timeline::{OperationTimeline, TimelineEvent, WaitingResolution, timeline};

@@ -169,7 +169,7 @@ const FINISH: Sql = sql!(
 pub(super) struct OperationState {
     direction: Direction,
     pub(super) status: Status,
-    finished_at: Option<i64>,
+    pub(super) finished_at: Option<i64>,
     amount: i64,
     merchant: Box<str>,
     currency: Box<str>,

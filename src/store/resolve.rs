@@ -277,14 +277,15 @@ async fn confirm<T: OwnStatements>(
     lapsed: Option<UnixMillis>,
     drafted: &Completion,
 ) -> Result<ConfirmOutcome, T::Error> {
-    let Some(OperationState { status, .. }) = complete::unfinished(tx, drafted.id).await? else {
+    let Some(OperationState { status, finished_at, .. }) = complete::unfinished(tx, drafted.id).await? else {
         return Ok(ConfirmOutcome::Unknown);
     };
     let records = records(tx, drafted.id).await?;
     let found = records.iter().find(|record| record.id == resolution);
     if status != Status::Pending {
-        // An earlier attempt of this transaction was committed, but its confirmation was lost.
-        let own = found.filter(|found| found.confirmed_by.as_deref() == Some(user));
+        // An earlier attempt of this transaction, at the same time, was committed, but its confirmation was lost.
+        let is_repeated = finished_at == Some(drafted.at.0);
+        let own = found.filter(|found| is_repeated && found.confirmed_by.as_deref() == Some(user));
         return Ok(own.map_or(ConfirmOutcome::Finished(status), |own| ConfirmOutcome::Resolved(own.status)));
     }
     let lapsed = lapsed.map(|lapsed| tx.due(lapsed));

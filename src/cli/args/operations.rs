@@ -2,7 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::common::{Format, Rules};
+use super::common::{Format, Rules, merchant_id};
+use crate::domain::MerchantId;
 use crate::operations::{DEFAULT_LIMIT, MAX_OPERATIONS, OperationFilter};
 
 /// `paybridge operations`.
@@ -53,8 +54,8 @@ pub struct ListOperations {
     #[command(flatten)]
     pub rules: Rules,
     /// Only of this merchant
-    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
-    pub merchant: String,
+    #[arg(long, value_name = "ID", value_parser = merchant_id)]
+    pub merchant: Option<MerchantId>,
     /// Only of this shop
     #[arg(long, value_name = "CODE", default_value = "", hide_default_value = true)]
     pub shop: String,
@@ -98,7 +99,7 @@ impl ListOperations {
     #[must_use]
     pub fn filter(&self) -> OperationFilter {
         OperationFilter {
-            merchant: self.merchant.clone(),
+            merchant: self.merchant.as_ref().map(MerchantId::to_string).unwrap_or_default(),
             shop: self.shop.clone(),
             direction: self.direction.clone(),
             status: self.status.clone(),

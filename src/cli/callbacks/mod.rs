@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
-use super::outcome::{CliError, ExitOutcome, load, on_runtime, write_json};
+use super::outcome::{CliError, ExitOutcome, load, note_unknown, on_runtime, write_json};
 use super::trail::CommandTrail;
 use crate::callback::listing::{CallbackDetail, DEFAULT_STATES, Moment, Slice, pasted_order_id, write_cursor};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
@@ -29,10 +29,7 @@ pub fn run(args: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOu
         Callbacks::Sample(sample) => &sample.rules,
     };
     let rules = load(&rules.rules, err)?;
-    // The store may have rows of a merchant that was removed, so that this ends nothing.
-    if let Some(unknown) = filtered_merchant(args).filter(|id| !rules.merchants.contains_key(*id)) {
-        writeln!(err, "note: {}", rules.no_such_merchant(unknown.as_str()))?;
-    }
+    note_unknown(&rules, filtered_merchant(args), err)?;
     on_runtime(async {
         // A sample needs no store.
         if let Callbacks::Sample(args) = args {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::args::{ExportArgs, Period};
-use super::outcome::{CliError, ExitOutcome, load, on_runtime, plural};
+use super::outcome::{CliError, ExitOutcome, load, note_unknown, on_runtime, plural};
 use super::progress::Progress;
 use super::rows::{NewFile, RowWriter};
 use super::signals::stop_signals;
@@ -38,10 +38,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write, err: &mut dyn Write) -
         return Err(CliError::Usage("--shop selects nothing of the audit trail".to_owned()));
     }
     let rules = load(&args.rules.rules, err)?;
-    // The store may have rows of a merchant or a shop that was removed, so that these end nothing.
-    if let Some(unknown) = args.merchant.as_ref().filter(|id| !rules.merchants.contains_key(*id)) {
-        writeln!(err, "note: {}", rules.no_such_merchant(unknown.as_str()))?;
-    }
+    note_unknown(&rules, args.merchant.as_ref(), err)?;
     if let Some(unknown) = args.shop.as_ref().filter(|code| !rules.shops.contains_key(*code)) {
         writeln!(err, "note: {}", rules.no_such_shop(unknown.as_str()))?;
     }

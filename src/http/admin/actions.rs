@@ -13,7 +13,7 @@ use super::source::{AdminSource, SampleRequest};
 use crate::callback::Sampled;
 use crate::callback::resend::Resending;
 use crate::domain::{Status, TransactionId};
-use crate::operations::{self, ActionRefusal, confirm_result, resolve_result};
+use crate::operations::{self, confirm_result, resolve_result};
 use crate::store::{
     ActionId, ActionRecord, BeginOutcome, CallbackCursor, CallbackId, NewAction, NewResolution, Resent, ResolutionId,
     StoreError,
@@ -210,11 +210,7 @@ pub(super) async fn confirm(
 pub(super) async fn acknowledge(context: &AdminContext<'_>, id: TransactionId) -> Operated<()> {
     let user = context.request.user.name.clone();
     let work = move |source: Arc<dyn AdminSource>| async move {
-        let now = source.now();
-        if source.store().acknowledge(id, user, now).await? {
-            return Ok(());
-        }
-        Err(ActionRefusal::Conflict("there is no report to acknowledge".to_owned()).into())
+        Ok(operations::acknowledge(source.store(), id, user, source.now()).await??)
     };
     let requested = (ActionRecord::ACKNOWLEDGE, &*id.to_string(), Vec::new());
     run(context, requested, work, |done| stated(done, |()| "acknowledged".to_owned())).await

@@ -111,7 +111,9 @@ impl Rejection {
             Self::NotFound => ("not_found", "not found"),
             Self::Method(_) => ("method", "this path does not take this method"),
             Self::NoForm => ("no_form", "send a form as application/x-www-form-urlencoded"),
-            Self::LargeForm => ("large_form", "the form is larger than 128 KiB, or 8 KiB to sign in"),
+            Self::LargeForm => {
+                ("large_form", "the body is larger than 128 KiB of a form, 8 KiB to sign in, or 16 KiB of JSON")
+            }
             Self::SlowForm => ("slow_form", "the form did not arrive in time"),
             Self::WrongForm(reason) => ("wrong_form", reason),
         }

@@ -289,10 +289,12 @@ pub(in crate::store) async fn a_process_ends_at_each_step_of_a_resolution(backen
     let confirming = begun(&*store, action("ada", ActionRecord::CONFIRM, 6)).await;
     let store = reopened(store).await;
     assert_eq!(waits_for(&*store, id).await, Some(WaitsFor::Confirmation));
-    for repeat in ["the effect", "the same again, after a crash before the row's end"] {
+    for attempt in ["the first", "the same again, whose confirmation was lost"] {
         let outcome = store.confirm(id, second.id, "ada".into(), None, at(7)).await.unwrap();
-        assert_eq!(outcome, ConfirmOutcome::Resolved(Status::Failed), "{repeat}");
+        assert_eq!(outcome, ConfirmOutcome::Resolved(Status::Failed), "{attempt}");
     }
+    let later = store.confirm(id, second.id, "ada".into(), None, at(8)).await.unwrap();
+    assert_eq!(later, ConfirmOutcome::Finished(Status::Failed), "none waits any more");
     let store = reopened(store).await;
     assert_eq!(store.listed(id, None).await.unwrap().unwrap().stored.operation.state.status(), Status::Failed);
     let unfinished: Vec<_> = all(&*store).await.into_iter().filter(|row| row.end.is_none()).map(|row| row.id).collect();

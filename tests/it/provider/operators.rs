@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::scripted::{Play, Scripted};
 use super::{becomes, counted, payin, payout, report, rules, status};
-use crate::support::{Gateway, Rules, eventually, text};
+use crate::support::request::ACME;
+use crate::support::{self, Gateway, Request, Rules, eventually, text};
 
 const ADA: &str = "ada-is-an-operator-7";
 const BOB: &str = "bob-is-an-operator-8";
@@ -84,6 +85,7 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
     let acknowledge = format!("POST /api/operations/{other}/acknowledge");
     assert_eq!(api(&gateway, &acknowledge, "", "").0, 200);
     assert_eq!(api(&gateway, &acknowledge, "", "").0, 409);
+    assert_eq!(api(&gateway, "POST /api/operations/1/acknowledge", "", "").0, 404);
     assert_eq!(listed(&gateway, "attention=true").len(), 0);
     let (_, trail) = gateway.admin_get("/audit").unwrap();
     for action in ["operations.ask", "operations.resolve", "operations.acknowledge"] {
@@ -133,7 +135,7 @@ async fn another_operator_confirms_a_resolution() {
     assert_eq!(confirm(ADA, &waits).0, 403);
     assert_eq!(confirm(BOB, &waits).0, 200);
     assert_eq!(status(&gateway, &id).await, "FAILED");
-    assert_eq!(confirm(BOB, &waits).0, 200, "the confirmation of the same operator is repeated");
+    assert_eq!(confirm(BOB, &waits).0, 409, "none waits any more");
     let (_, trail) = api(&gateway, &format!("GET /api/operations/{id}"), ADA, "");
     assert!(trail.to_string().contains("FAILED by ada, confirmed by bob"), "{trail}");
 }
@@ -155,7 +157,9 @@ async fn an_id_leads_to_its_page_and_the_list_has_pages() {
         query = format!("merchant=acme&status=PENDING&limit=2&after={next}");
     }
     assert_eq!(found, ids, "the newest first, each once");
-    assert_eq!(listed(&gateway, "order_id=o-3")[0]["transaction_id"], ids[1].as_str());
+    for order_id in ["o-3", "%20o-3%09"] {
+        assert_eq!(listed(&gateway, &format!("order_id={order_id}"))[0]["transaction_id"], ids[1].as_str());
+    }
     for wrong in ["limit=0", "limit=201", "status=pending", "created_from=soon", "attention=false", "x=1"] {
         assert_eq!(api(&gateway, &format!("GET /api/operations?{wrong}"), "", "").0, 400, "{wrong}");
     }
@@ -164,6 +168,10 @@ async fn an_id_leads_to_its_page_and_the_list_has_pages() {
         gateway.admin_head(&head)
     };
     assert_eq!(location(&ids[0]).unwrap(), format!("/operations/{}", ids[0]));
+    // A refused request's id is what its caller chose.
+    let named = Request::deposit(&ACME, &support::deposit("o-2")).header("x-request-id", "o-2");
+    gateway.client().send(&named.replace("X-Signature", Some("00"))).await.expect(401);
     assert_eq!(location("o-2").unwrap(), format!("/operations/{}", ids[2]));
+    assert_eq!(location("+o-2+").unwrap(), format!("/operations/{}", ids[2]));
     assert_eq!(location("nothing").unwrap(), "/operations?order_id=nothing");
 }

@@ -43,10 +43,10 @@ pub(super) struct OperationPage {
 
 /// Answers `GET /operations`.
 pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerResult {
-    let mut filter = OperationFilter::of(context.parameters(OperationFilter::NAMES)?);
+    let filter = OperationFilter::of(context.parameters(OperationFilter::NAMES)?);
     let [after] = context.parameters(["after"])?;
     let unknown = context.unknown_merchant(&filter.merchant);
-    let (list, problem) = match find_pasted(context, &mut filter, &after).await {
+    let (list, problem) = match listed(context, &filter, &after).await {
         Ok(found) => (found, None),
         Err(Refused::Invalid(error)) => {
             let problem = unknown.as_deref().map_or_else(|| labelled(&error, &LABELS), sentence);
@@ -64,24 +64,15 @@ pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerR
 const LABELS: [(&str, &str); 3] =
     [("created_from", "Created from"), ("created_to", "Created before"), ("after", "after")];
 
-/// Searches for the order id as it is, and without the white space around it, which a paste brings along, where that finds
-/// nothing: it may be a part of the id.
-async fn find_pasted(
+/// Searches for a page of the list.
+async fn listed(
     context: &AdminContext<'_>,
-    filter: &mut OperationFilter,
+    filter: &OperationFilter,
     after: &str,
 ) -> Result<OperationsDocument, Refused> {
-    let (source, rules) = (&**context.source, context.source.rule_set());
+    let source = &**context.source;
     let search = filter.search(after, ROWS)?;
-    let found = find(source.store(), &rules, &search, &source.overdue()).await?;
-    let trimmed = filter.order_id.trim().to_owned();
-    if trimmed == filter.order_id || trimmed.is_empty() || !found.operations.is_empty() || !found.other_homes.is_empty()
-    {
-        return Ok(found);
-    }
-    filter.order_id = trimmed;
-    let search = filter.search(after, ROWS)?;
-    Ok(find(source.store(), &rules, &search, &source.overdue()).await?)
+    Ok(find(source.store(), &source.rule_set(), &search, &source.overdue()).await?)
 }
 
 /// Answers `GET /search`: leads to the page of what an id names, of an operation, an order, a callback or a request.
@@ -104,17 +95,19 @@ pub(in crate::http::admin) async fn search(context: &AdminContext<'_>) -> Handle
     if is_operation || store.entry_of_transaction(text).await?.is_some() {
         return Ok(reply::see_other(&format!("/operations/{}", console::percent_encoded(text))));
     }
-    let refused = RefusedQuery { request_id: Some(loggable(text).into()), limit: 1, ..RefusedQuery::default() };
-    if !source.refused().find(&refused).is_empty() {
-        return Ok(reply::see_other(&console::address("/requests", &[("request_id", text)])));
-    }
-    let mut filter = OperationFilter { order_id: pasted.clone(), ..OperationFilter::default() };
-    let found = match find_pasted(context, &mut filter, "").await {
+    let filter = OperationFilter { order_id: pasted.clone(), ..OperationFilter::default() };
+    let found = match listed(context, &filter, "").await {
         Ok(found) => found,
         // A text that is no order id is none of the others either: the list shows it.
         Err(Refused::Invalid(_)) => OperationsDocument::default(),
         Err(refused) => return Err(refused),
     };
+    // After orders: a caller chooses the id of its request.
+    let refused = RefusedQuery { request_id: Some(loggable(text).into()), limit: 1, ..RefusedQuery::default() };
+    let is_order = !found.operations.is_empty() || !found.other_homes.is_empty();
+    if !is_order && !source.refused().find(&refused).is_empty() {
+        return Ok(reply::see_other(&console::address("/requests", &[("request_id", text)])));
+    }
     let only = found.operations.first().filter(|_| found.operations.len() == 1 && found.other_homes.is_empty());
     let to = match only.and_then(|only| only.transaction_id.as_deref()) {
         Some(id) => format!("/operations/{}", console::percent_encoded(id)),
