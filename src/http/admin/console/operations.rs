@@ -43,7 +43,7 @@ pub(super) struct OperationPage {
 
 /// Answers `GET /operations`.
 pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerResult {
-    let filter = OperationFilter::of(context.parameters(OperationFilter::NAMES)?);
+    let mut filter = OperationFilter::of(context.parameters(OperationFilter::NAMES)?);
     let [after] = context.parameters(["after"])?;
     let unknown = context.unknown_merchant(&filter.merchant);
     let (list, problem) = match listed(context, &filter, &after).await {
@@ -54,6 +54,10 @@ pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerR
         }
         Err(refused) => return Err(refused),
     };
+    // It may have been found without the white space that a paste brought along.
+    if let Some(found) = list.operations.first().filter(|_| !filter.order_id.is_empty()) {
+        filter.order_id.clone_from(&found.order_id);
+    }
     let unknown = unknown.filter(|_| problem.is_none()).as_deref().map(sentence);
     let is_continued = !after.is_empty();
     let view = OperationsPage { filter, problem, unknown, list, is_continued };
