@@ -1,5 +1,7 @@
 //! One caller, order or merchant does not block others.
 
+use tokio::task::JoinSet;
+
 use super::*;
 use crate::clock::testing::until;
 use crate::domain::LedgerAccount;
@@ -117,18 +119,17 @@ async fn a_slow_list_is_refused_and_blocks_nothing() {
         tx.executor.batch_execute("LOCK TABLE operations IN ACCESS EXCLUSIVE MODE").await
     };
     let holding = held(&store, Arc::clone(&let_go), lock).await;
-    let lists: Vec<_> = (0..10)
-        .map(|number| {
-            let store = Arc::clone(&store);
-            tokio::spawn(async move {
-                if number % 2 == 0 {
-                    store.history(first_page("acme")).await.map(drop)
-                } else {
-                    store.operations(OperationQuery { limit: 1, ..OperationQuery::default() }, None).await.map(drop)
-                }
-            })
-        })
-        .collect();
+    let mut lists = JoinSet::new();
+    for number in 0..10 {
+        let store = Arc::clone(&store);
+        lists.spawn(async move {
+            if number % 2 == 0 {
+                store.history(first_page("acme")).await.map(drop)
+            } else {
+                store.operations(OperationQuery { limit: 1, ..OperationQuery::default() }, None).await.map(drop)
+            }
+        });
+    }
     let waiting = || {
         let sql =
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
@@ -137,12 +138,13 @@ async fn a_slow_list_is_refused_and_blocks_nothing() {
     until("lists wait for the table", || waiting() > 1).await;
     assert!(store.balances(&merchant("acme")).await.unwrap().is_empty());
     assert!(waiting() <= 4, "two merchants' lists and two of operators are read at once");
-    for list in lists {
-        let error = list.await.unwrap().unwrap_err();
-        let is_refused = matches!(&error, StoreError::Unavailable(reason) if reason == "too many lists are read");
-        assert!(matches!(error, StoreError::TooLong) || is_refused, "{error}");
-    }
+    let error = lists.join_next().await.unwrap().unwrap().unwrap_err();
+    let is_refused = matches!(&error, StoreError::Unavailable(reason) if reason == "too many lists are read");
+    assert!(matches!(error, StoreError::TooLong) || is_refused, "{error}");
+    assert!(store.balances(&merchant("acme")).await.unwrap().is_empty());
     let_go.notify_one();
+    // Those that were read last find the table free.
+    lists.join_all().await;
     holding.await.unwrap();
     assert_eq!(store.history(first_page("acme")).await.unwrap(), Page::empty());
 }
