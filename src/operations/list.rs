@@ -191,16 +191,13 @@ async fn local(
     let limit = search.query.limit;
     // One more shows whether there is a next page.
     let query = OperationQuery { limit: limit + 1, ..search.query.clone() };
-    let mut found = if search.needs_attention {
+    let found = if search.needs_attention {
         store.needing_attention(query, overdue.late.clone(), overdue.lapsed).await?
     } else {
         store.operations(query, overdue.lapsed).await?
     };
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-    let next = found.last().filter(|_| has_more).map(|last| last.stored.operation.id.to_string());
-    let operations = found.into_iter().map(OperationDocument::of).collect();
-    Ok(OperationsDocument { operations, next, ..OperationsDocument::default() })
+    let placed = |listed: ListedOperation| (listed.stored.operation.id.to_stored(), OperationDocument::of(listed));
+    Ok(first_page(found.into_iter().map(placed).collect(), limit))
 }
 
 async fn remote(store: &dyn Store, search: &OperationSearch) -> Result<OperationsDocument, StoreError> {
@@ -209,12 +206,17 @@ async fn remote(store: &dyn Store, search: &OperationSearch) -> Result<Operation
         return Ok(OperationsDocument::default());
     }
     let limit = search.query.limit;
-    let mut found = store.newest_entries(OperationQuery { limit: limit + 1, ..search.query.clone() }).await?;
+    let found = store.newest_entries(OperationQuery { limit: limit + 1, ..search.query.clone() }).await?;
+    Ok(first_page(found.iter().map(|entry| (entry.id.0, OperationDocument::of_entry(entry))).collect(), limit))
+}
+
+/// Returns the first page of what was found, which is ordered and has the ids by which pages continue.
+fn first_page(mut found: Vec<(i64, OperationDocument)>, limit: usize) -> OperationsDocument {
     let has_more = found.len() > limit;
     found.truncate(limit);
-    let next = found.last().filter(|_| has_more).map(|last| last.id.0.to_string());
-    let operations = found.iter().map(OperationDocument::of_entry).collect();
-    Ok(OperationsDocument { operations, next, ..OperationsDocument::default() })
+    let next = found.last().filter(|_| has_more).map(|(id, _)| id.to_string());
+    let operations = found.into_iter().map(|(_, operation)| operation).collect();
+    OperationsDocument { operations, next, ..OperationsDocument::default() }
 }
 
 async fn by_id(
@@ -277,7 +279,7 @@ async fn by_order(
     let wanted = directions.into_iter().filter(|one| query.direction.is_none_or(|only| only == *one));
     let wanted: Vec<_> = wanted.collect();
     let orders: Vec<_> = merchants.iter().flat_map(|id| wanted.iter().map(|one| (id.clone(), *one))).collect();
-    let (mut document, mut found) = (OperationsDocument::default(), Vec::new());
+    let (mut found, mut other_homes) = (Vec::new(), Vec::new());
     for (place, home) in store.found_homes(&orders, order_id).await? {
         let Some((merchant, direction)) = orders.get(place) else { continue };
         match home {
@@ -291,7 +293,7 @@ async fn by_order(
                 let fits = store.entry_of_id(id).await?.filter(|entry| is_later && matches(query, entry));
                 found.extend(fits.map(|entry| (id.0, OperationDocument::of_entry(&entry))));
             }
-            FoundHome::Other(home, since) => document.other_homes.push(OtherHome {
+            FoundHome::Other(home, since) => other_homes.push(OtherHome {
                 merchant: merchant.to_string(),
                 direction: direction.as_str(),
                 home,
@@ -301,11 +303,7 @@ async fn by_order(
     }
     // Ids ascend with time.
     found.sort_unstable_by_key(|(id, _)| Reverse(*id));
-    let has_more = found.len() > query.limit;
-    found.truncate(query.limit);
-    document.next = found.last().filter(|_| has_more).map(|(id, _)| id.to_string());
-    document.operations = found.into_iter().map(|(_, operation)| operation).collect();
-    Ok(document)
+    Ok(OperationsDocument { other_homes, ..first_page(found, query.limit) })
 }
 
 /// Reports whether an entry matches a filter.
