@@ -63,22 +63,22 @@ impl Clock for SystemClock {
 pub struct SystemRandomness(SystemRandom);
 
 /// How many bytes a thread draws at once.
-const STOCK: usize = 512;
+const STOCK_BYTES: usize = 512;
 
 /// Random bytes drawn in advance; those from `used` on are unused.
 struct Stock {
-    bytes: [u8; STOCK],
+    bytes: [u8; STOCK_BYTES],
     used: usize,
 }
 
 thread_local! {
-    static DRAWN: RefCell<Stock> = const { RefCell::new(Stock { bytes: [0; STOCK], used: STOCK }) };
+    static DRAWN: RefCell<Stock> = const { RefCell::new(Stock { bytes: [0; STOCK_BYTES], used: STOCK_BYTES }) };
 }
 
 impl Stock {
-    /// Copies the next unused bytes into `wanted`, which is at most [`STOCK`] long, and erases them from the stock.
+    /// Copies the next unused bytes into `wanted`, which is at most [`STOCK_BYTES`] long, and erases them from the stock.
     fn take(&mut self, wanted: &mut [u8], draw: impl FnOnce(&mut [u8])) {
-        if STOCK - self.used < wanted.len() {
+        if STOCK_BYTES - self.used < wanted.len() {
             draw(&mut self.bytes);
             self.used = 0;
         }
@@ -101,7 +101,7 @@ impl SystemRandomness {
 impl Random for SystemRandomness {
     fn fill(&self, bytes: &mut [u8]) {
         // Long values, such as keys, do not go through the stock.
-        if bytes.len() > STOCK / 16 {
+        if bytes.len() > STOCK_BYTES / 16 {
             return self.draw(bytes);
         }
         DRAWN.with_borrow_mut(|stock| stock.take(bytes, |bytes| self.draw(bytes)));
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn stocked_bytes_are_used_once_and_erased() {
-        let mut stock = Stock { bytes: [0; STOCK], used: STOCK };
+        let mut stock = Stock { bytes: [0; STOCK_BYTES], used: STOCK_BYTES };
         let mut draws = 0_u8;
         let mut seen = Vec::new();
         for _ in 0..100 {

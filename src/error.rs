@@ -200,7 +200,7 @@ pub enum AdmissionError {
 impl AdmissionError {
     /// Reports whether the caller is refused, rather than the form of its request.
     #[must_use]
-    pub const fn is_of_caller(&self) -> bool {
+    pub const fn concerns_caller(&self) -> bool {
         matches!(
             self,
             Self::Unauthenticated(_) | Self::AddressNotAllowed | Self::RateLimited { .. } | Self::FailedTooOften { .. }

@@ -102,12 +102,12 @@ impl Engine {
                 match provider {
                     // A customer of the sandbox's page may press both of its buttons: no reason for a warning.
                     ProviderKind::Sandbox => {
-                        tracing::debug!(transaction_id = %id, shop, booked = completed_as, "a contradicting choice was refused");
+                        tracing::debug!(transaction_id = %id, shop, posted = completed_as, "a contradicting choice was refused");
                     }
                     ProviderKind::Http => {
                         self.deps.store.keep_contradiction(id, reported, now).await?;
                         let (reported, ProviderReason { code, text }) = (reported.as_str(), reason);
-                        tracing::warn!(transaction_id = %id, shop, booked = completed_as, reported, ?code, ?text,
+                        tracing::warn!(transaction_id = %id, shop, posted = completed_as, reported, ?code, ?text,
                             "a contradicting result was refused");
                     }
                 }

@@ -108,7 +108,7 @@ impl Service for Gateway {
 /// that expects `100 Continue` does not get it. Whether the body was read makes no difference: an unknown key and a wrong
 /// signature get the same reply (contract section 3).
 fn may_stay_open(failure: &ApiError, head: &Parts) -> bool {
-    let of_caller = matches!(failure, ApiError::Refused(refusal) if refusal.is_of_caller());
+    let of_caller = matches!(failure, ApiError::Refused(refusal) if refusal.concerns_caller());
     of_caller && !head.headers.contains_key(EXPECT)
 }
 

@@ -117,7 +117,7 @@ impl JobContext {
         let label = match &report {
             Report::Pending => "pending",
             Report::Prepared(_) => "prepared",
-            Report::Finished(..) => "booked",
+            Report::Finished(..) => "posted",
         };
         Ok(match self.engine.report(job.operation.provider, &job.operation.shop, id, report).await? {
             Reported::Taken => label,

@@ -65,7 +65,7 @@ async fn a_balance_that_is_not_enforced_may_go_below_zero() {
 
 // keeps D057
 #[tokio::test]
-async fn opening_balances_are_booked_once_with_the_first_operation() {
+async fn opening_balances_are_posted_once_with_the_first_operation() {
     let world = with_balance("opening = { EUR = \"25.00\", USD = \"1.50\" }");
     assert!(world.deposit("\"currency\":\"USD\"").await.is_err());
     assert!(world.balances().await.is_empty(), "a refused create books nothing");
@@ -87,7 +87,7 @@ async fn balances_of(world: &World) -> Vec<String> {
 
 // keeps D057
 #[tokio::test]
-async fn opening_balances_are_booked_once_with_the_first_question() {
+async fn opening_balances_are_posted_once_with_the_first_question() {
     let world = with_balance("enforce = true");
     assert!(balances_of(&world).await.is_empty());
     // A question that had nothing to open leaves the merchant unseen.
@@ -105,7 +105,7 @@ async fn opening_balances_are_booked_once_with_the_first_question() {
 
 // keeps D057
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn opening_balances_are_booked_once_by_concurrent_first_operations() {
+async fn opening_balances_are_posted_once_by_concurrent_first_operations() {
     let world = Arc::new(with_balance("enforce = true\nopening = { EUR = \"100.00\" }"));
     let tasks: Vec<_> = (0..32)
         .map(|n| {

@@ -1,4 +1,4 @@
-//! What providers report: booked once, and nothing changes a result.
+//! What providers report: posted once, and nothing changes a result.
 
 use super::*;
 use crate::domain::{AccountNumber, BrowserUrl, Outcome, Preparation};

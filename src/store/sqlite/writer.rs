@@ -252,7 +252,7 @@ impl Writing {
             match transact(connection, batch, &self.source, self.log, &self.metrics) {
                 Ok(()) => {
                     answer(batch, &Ok(()));
-                    self.tend_log();
+                    self.checkpoint_if_long();
                 }
                 Err(Stopped::Command(place, error)) => {
                     batch.remove(place).command.answer(Err(failures::store_error(&error)));
@@ -300,7 +300,7 @@ impl Writing {
 
     /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up, unless another process
     /// reads it. The callers were answered before.
-    fn tend_log(&mut self) {
+    fn checkpoint_if_long(&mut self) {
         let Some(pages) = self.log_length.after_commit() else { return };
         self.checkpointer.log_is(pages);
         if self.log == LogOwner::AnotherProcess {

@@ -29,7 +29,7 @@ async function ready(page, url, wanted) {
   });
 }
 
-// Sends the form of the sandbox's page from a page of the same origin: sent again, it says again what was booked.
+// Sends the form of the sandbox's page from a page of the same origin: sent again, it says again what was posted.
 async function decide(page, entry, decision) {
   if (!hosted.has(entry)) {
     await ready(page, entry, "sandbox");

@@ -183,7 +183,7 @@ async fn orders(gateway: &Gateway, merchant: &str, id: &str) -> Orders {
 }
 
 impl Orders {
-    /// What the browser did was booked, once, and nothing else was.
+    /// What the browser did was posted, once, and nothing else was.
     async fn check(&self, gateway: &Gateway) {
         let client = gateway.client();
         let by_v1 = client.send(&Request::v1_status(&ACME, "payin", &self.paid_by_v1)).await.expect(200);

@@ -1,4 +1,4 @@
-//! The sandbox's form, as no browser sends it: refused with a page, and nothing is booked.
+//! The sandbox's form, as no browser sends it: refused with a page, and nothing is posted.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

@@ -58,7 +58,7 @@ async fn an_address_that_asks_too_often_is_held_up_and_nobody_else() {
     assert_busy(&asked_too_often(&gateway, &guessed).await);
     let mut refused = 0;
     for _ in 0..50 {
-        // As long as it is refused it is not looked at: nothing is booked.
+        // As long as it is refused it is not looked at: nothing is posted.
         asked_too_often(&gateway, &guessed).await;
         let mut paid = from("203.0.113.7", "POST", &hosted.link("sandbox"));
         paid.body = "decision=maybe".into();

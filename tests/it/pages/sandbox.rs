@@ -134,11 +134,11 @@ async fn many_at_once_are_one_booking() {
         let decision = |number: usize| if number % 2 == round % 2 { "pay" } else { "decline" };
         let replies = together((0..12).map(|number| press(&gateway, &link, decision(number)))).await;
         let status = text(&deposit.record(&gateway).await, "status").to_owned();
-        let (booked, state) = if status == "SUCCESS" { ("pay", "success") } else { ("decline", "failed") };
+        let (posted, state) = if status == "SUCCESS" { ("pay", "success") } else { ("decline", "failed") };
         for (number, reply) in replies.iter().enumerate() {
-            after(reply, if decision(number) == booked { 200 } else { 409 }, state);
+            after(reply, if decision(number) == posted { 200 } else { 409 }, state);
         }
-        credited += if booked == "pay" { 1050 } else { 0 };
+        credited += if posted == "pay" { 1050 } else { 0 };
         let expected = available(&format!("{}.{:02}", credited / 100, credited % 100));
         assert!(balance(&gateway, &ACME).await.contains(&expected), "round {round}");
     }

@@ -60,7 +60,7 @@ async fn whatever_is_no_answer_is_unknown_and_asked_again() {
         assert!(asked[0].headers["user-agent"].starts_with("paybridge/"));
     }
     counted(&gateway, RETRIED, 28).await;
-    assert_eq!(metric(&gateway, r#"paybridge_provider_jobs_total{outcome="booked"}"#), 14);
+    assert_eq!(metric(&gateway, r#"paybridge_provider_jobs_total{outcome="posted"}"#), 14);
 }
 
 // keeps P091
@@ -104,7 +104,7 @@ async fn a_killed_gateway_asks_again_and_books_once() {
     becomes(&gateway, &id, "SUCCESS").await;
     let asked = provider.asked(&id);
     assert!(asked.len() >= 2 && asked.iter().all(|again| again.body == asked[0].body), "{}", asked.len());
-    // A report of what was booked is a repeat.
+    // A report of what was posted is a repeat.
     report(&gateway, &id, json!({ "status": "SUCCESS" })).await.expect(200);
     report(&gateway, &id, json!({ "status": "FAILED" })).await.expect(409);
 }
