@@ -115,6 +115,9 @@ pub trait Exports: Send + Sync + 'static {
     /// Returns the first actions of these keys. Those of a merchant have it as their target or as a parameter.
     fn export_actions(&self, query: ExportQuery, keys: ExportKeys) -> StoreFuture<'_, ExportPage<ActionRecord>>;
 
+    /// Returns the merchants with operations of a shop, sorted: also those that the rules no longer have.
+    fn merchants_of_shop(&self, shop: ShopCode) -> StoreFuture<'_, Vec<MerchantId>>;
+
     /// Returns the operation of each id; `None` where there is none.
     fn operations_by_ids(&self, ids: Vec<TransactionId>) -> StoreFuture<'_, Vec<Option<Operation>>>;
 
@@ -185,6 +188,19 @@ impl<B: Backend> Exports for B {
         })
     }
 
+    fn merchants_of_shop(&self, shop: ShopCode) -> StoreFuture<'_, Vec<MerchantId>> {
+        Box::pin(async move {
+            let found = self.read(ReadKind::Rows, async move |tx| {
+                let read = |row: &dyn Columns| MerchantId::new(&row.get::<Box<str>>(0)?).or_corrupt("merchant");
+                tx.query(MERCHANTS_OF_SHOP, &params![shop.as_str()], read).await
+            });
+            let mut merchants = found.await?;
+            merchants.sort_unstable();
+            merchants.dedup();
+            Ok(merchants)
+        })
+    }
+
     fn operations_by_ids(&self, ids: Vec<TransactionId>) -> StoreFuture<'_, Vec<Option<Operation>>> {
         Box::pin(async move {
             let found = self.read(ReadKind::Rows, async move |tx| {
@@ -217,6 +233,9 @@ impl<B: Backend> Exports for B {
 fn decoded<B: Backend>(backend: &B, row: Option<StoredRow>) -> Result<Option<Operation>, StoreError> {
     row.map(|row| row.decode(backend.vault()).map(|stored| stored.operation)).transpose()
 }
+
+/// A merchant comes once for each of its contexts, which are few.
+const MERCHANTS_OF_SHOP: Sql = sql!("SELECT merchant FROM contexts WHERE shop = ?1");
 
 /// The statements that read a table.
 struct Walk {

@@ -200,3 +200,27 @@ async fn a_statement_is_compared_beside_a_gateway() {
     assert!(wrong.code == Some(1) && wrong.err.contains("line 2: `Status` is empty"), "{}", wrong.err);
     assert_eq!(wrong.out, "");
 }
+
+#[tokio::test]
+async fn orders_are_compared_after_their_merchant_was_removed() {
+    let reading = "[reconcile]\nkey = \"order_id\"\ncolumns = { key = \"id\", amount = \"amount\" }\n[provider]";
+    let gateway = Gateway::start(&Rules::default().edit("shops/card-eur.toml", "[provider]", reading));
+    paid(&gateway, "one ").await;
+    let amount = text(&rows(&gateway, &["operations"])[0], "amount").to_owned();
+    std::fs::remove_file(gateway.rules_dir().join("merchants/acme.toml")).unwrap();
+    let compared = |lines: &str| {
+        std::fs::write(gateway.root.path().join("statement.csv"), format!("id,amount\n{lines}")).unwrap();
+        run(&gateway, &[&["reconcile", "statement.csv", "--shop", "card-eur", "--format", "csv"], &ALWAYS[..]].concat())
+    };
+    let same = compared(&format!("\"one \",{amount}\n"));
+    assert_eq!((same.code, same.out.lines().count()), (Some(0), 1), "{}{}", same.out, same.err);
+    let other = compared("\"one \",1.01\n");
+    assert!(other.code == Some(4) && other.out.ends_with(&format!(",1.01,{amount}\r\n")), "{}{}", other.out, other.err);
+    assert_eq!(other.out.lines().count(), 2, "a difference of the amount alone: {}", other.out);
+    let missing = compared("");
+    assert!(
+        missing.out.contains("missing_there,,one ,") && missing.out.ends_with(&format!(",,{amount}\r\n")),
+        "{}",
+        missing.out
+    );
+}

@@ -17,7 +17,7 @@ use super::outcome::{CliError, ExitOutcome, load, on_runtime, plural};
 use super::progress::Progress;
 use crate::clock::SystemRandomness;
 use crate::domain::{Direction, FailureCause, MerchantId, Operation, State, TransactionId};
-use crate::rules::{RuleSet, Shop, StatementKey, StatementRules};
+use crate::rules::{Shop, StatementKey, StatementRules};
 use crate::store::{ExportQuery, ExportTable, OrderName, Store, StoreAccess, Stored, open_beside};
 use report::{Difference, DifferenceKind, DifferenceReport};
 use statement::{LineKey, Statement, StatementLine};
@@ -47,8 +47,11 @@ pub(super) fn run(args: &ReconcileArgs, out: &mut dyn Write, err: &mut dyn Write
         let random = Arc::new(SystemRandomness::default());
         let store =
             open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default()).map_err(CliError::failed)?;
-        let mut comparison = Comparison::new(&*store, &rules, shop, reading, &mut report);
-        let compared = comparison.run(args, lines, err).await;
+        let compared = async {
+            let mut comparison = Comparison::start(&*store, shop, reading, &mut report).await?;
+            comparison.run(args, lines, err).await
+        };
+        let compared = compared.await;
         let closed = store.close().await.map_err(CliError::failed);
         compared.and(closed)
     })?;
@@ -76,7 +79,7 @@ struct Comparison<'a, 'w> {
     store: &'a dyn Store,
     shop: &'a Shop,
     reading: &'a StatementRules,
-    /// The merchants of the rules that have the shop.
+    /// The merchants that a line without a merchant may be of. Not read where the key is no `order_id`.
     merchants: Vec<MerchantId>,
     report: &'a mut DifferenceReport<'w>,
     /// The operations that a line has.
@@ -88,18 +91,18 @@ struct Comparison<'a, 'w> {
 }
 
 impl<'a, 'w> Comparison<'a, 'w> {
-    fn new(
+    async fn start(
         store: &'a dyn Store,
-        rules: &RuleSet,
         shop: &'a Shop,
         reading: &'a StatementRules,
         report: &'a mut DifferenceReport<'w>,
-    ) -> Self {
-        let merchants = rules.merchants.values().filter(|merchant| merchant.shops.contains_key(&shop.code));
-        let mut merchants: Vec<_> = merchants.map(|merchant| merchant.id.clone()).collect();
-        merchants.sort_unstable();
+    ) -> Result<Self, CliError> {
+        let merchants = match reading.key {
+            StatementKey::TransactionId => Vec::new(),
+            StatementKey::OrderId => store.merchants_of_shop(shop.code.clone()).await?,
+        };
         let (matched, ambiguous, unmatched) = (HashSet::new(), HashSet::new(), HashSet::new());
-        Self { store, shop, reading, merchants, report, matched, ambiguous, unmatched }
+        Ok(Self { store, shop, reading, merchants, report, matched, ambiguous, unmatched })
     }
 
     /// Compares each line with its operation, then looks for the operations without a line.
@@ -118,7 +121,7 @@ impl<'a, 'w> Comparison<'a, 'w> {
             if lines.is_empty() {
                 break;
             }
-            let found = self.operations_of(&lines).await?;
+            let found = self.operations_of(&mut lines).await?;
             for (line, operations) in lines.iter().zip(found) {
                 self.compare(line, &operations)?;
                 done += 1;
@@ -129,8 +132,29 @@ impl<'a, 'w> Comparison<'a, 'w> {
         self.missing_there(args, err).await
     }
 
-    /// Returns the operations that each line may have.
-    async fn operations_of(&self, lines: &[StatementLine]) -> Result<Vec<Vec<Operation>>, CliError> {
+    /// Returns the operations that each line may have. A key with which nothing is found loses the white space around it,
+    /// and is looked up once more.
+    async fn operations_of(&self, lines: &mut [StatementLine]) -> Result<Vec<Vec<Operation>>, CliError> {
+        let mut found = self.look_up(&lines.iter().collect::<Vec<_>>()).await?;
+        let (mut trimmed_lines, mut their_operations) = (Vec::new(), Vec::new());
+        for (line, operations) in lines.iter_mut().zip(&mut found) {
+            if operations.is_empty()
+                && let Some(trimmed) = line.key.trimmed()
+            {
+                line.key = trimmed;
+                trimmed_lines.push(&*line);
+                their_operations.push(operations);
+            }
+        }
+        if !trimmed_lines.is_empty() {
+            let found = self.look_up(&trimmed_lines).await?;
+            their_operations.into_iter().zip(found).for_each(|(operations, found)| *operations = found);
+        }
+        Ok(found)
+    }
+
+    /// Looks up the operations that each line may have, by its key as it is.
+    async fn look_up(&self, lines: &[&StatementLine]) -> Result<Vec<Vec<Operation>>, CliError> {
         let mut ids: Vec<TransactionId> = Vec::new();
         let mut orders: Vec<OrderName> = Vec::new();
         let mut counts = Vec::with_capacity(lines.len());
@@ -158,7 +182,7 @@ impl<'a, 'w> Comparison<'a, 'w> {
             let operations = found.by_ref().take(count).flatten();
             operations.filter(|operation| self.may_have(line, operation)).collect()
         };
-        Ok(lines.iter().zip(counts).map(of_line).collect())
+        Ok(lines.iter().copied().zip(counts).map(of_line).collect())
     }
 
     /// Reports whether a line may be of an operation.

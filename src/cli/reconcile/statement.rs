@@ -37,6 +37,7 @@ pub(super) struct StatementLine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LineKey {
     Transaction(TransactionId),
+    /// With the white space around it: an id may have some.
     Order(OrderId),
 }
 
@@ -46,6 +47,14 @@ impl LineKey {
         match self {
             Self::Transaction(id) => id.to_string(),
             Self::Order(id) => id.as_str().to_owned(),
+        }
+    }
+
+    /// Returns the key without the white space around it; `None`: it has none.
+    pub(super) fn trimmed(&self) -> Option<Self> {
+        match self {
+            Self::Transaction(_) => None,
+            Self::Order(id) => OrderId::new(id.as_str().trim()).ok().filter(|trimmed| trimmed != id).map(Self::Order),
         }
     }
 }
@@ -128,7 +137,7 @@ impl<'r, R: Read> Statement<'r, R> {
             place.map(|place| self.field(place, name.as_deref().unwrap_or_default())).transpose()
         };
         let (key, amount) =
-            (self.field(self.columns.key, &names.key)?, self.field(self.columns.amount, &names.amount)?);
+            (self.whole_field(self.columns.key, &names.key)?, self.field(self.columns.amount, &names.amount)?);
         let (amount, is_negative) =
             amount_of(&amount, rules.decimal).map_err(|reason| wrong(&names.amount, &reason))?;
         let currency = optional(self.columns.currency, &names.currency)?;
@@ -153,9 +162,13 @@ impl<'r, R: Read> Statement<'r, R> {
 
     /// Returns a field, without the white space around it.
     fn field(&self, place: usize, name: &str) -> Result<Box<str>, String> {
+        Ok(self.whole_field(place, name)?.trim().into())
+    }
+
+    /// Returns a field, with the white space around it.
+    fn whole_field(&self, place: usize, name: &str) -> Result<Cow<'_, str>, String> {
         let bytes = self.records.record().get(place).unwrap_or_default();
-        let text = decoded(bytes, self.rules.encoding).ok_or_else(|| wrong(name, "is not UTF-8"))?;
-        Ok(text.trim().into())
+        decoded(bytes, self.rules.encoding).ok_or_else(|| wrong(name, "is not UTF-8"))
     }
 }
 
@@ -211,10 +224,15 @@ fn parsed<T>(
     text.map(|text| parse(text).map_err(wrong)).transpose()
 }
 
+/// Returns the key of a field, which white space alone is not.
 fn key_of(text: &str, key: StatementKey) -> Result<LineKey, InvalidValue> {
+    let trimmed = text.trim();
     match key {
-        StatementKey::TransactionId => TransactionId::parse(text).map(LineKey::Transaction),
-        StatementKey::OrderId => OrderId::new(text).map(LineKey::Order),
+        StatementKey::TransactionId => TransactionId::parse(trimmed).map(LineKey::Transaction),
+        // With the white space around it, a field may be too long for an id.
+        StatementKey::OrderId => {
+            OrderId::new(trimmed).map(|trimmed| LineKey::Order(OrderId::new(text).unwrap_or(trimmed)))
+        }
     }
 }
 

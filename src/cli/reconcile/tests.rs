@@ -208,6 +208,47 @@ async fn lines_are_narrowed_by_merchant_and_direction() {
     assert!(err.ends_with("3 lines compared: no differences\n"), "{err}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orders_of_a_merchant_without_rules_are_compared() {
+    let world = World::with(&[("shops/card.toml", SHOP)]);
+    for (name, number, order_id) in
+        [("removed", 0, "same"), ("removed", 1, "differs"), ("acme", 2, "both"), ("removed", 4, "both")]
+    {
+        stored(&world, draft(name, number, order_id), PAID).await;
+    }
+    let lines = format!("{HEADER}same,10.00,EUR,paid\ndiffers,10.01,EUR,declined\nboth,10.02,EUR,paid\n");
+    let (code, json, err) = run_on(&world, &lines, ReportFormat::Json).await;
+    let ids = [("acme", 2), ("removed", 4)].map(|(name, number)| draft(name, number, "x").operation.id);
+    let expected =
+        ["status 3 differs declined SUCCESS".to_owned(), format!("ambiguous 4 both 10.02 {} {}", ids[0], ids[1])];
+    assert_eq!((code, differences(&json)), (4, expected.into()), "{err}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn white_space_around_an_order_id_is_dropped_where_nothing_is_found_with_it() {
+    let world = World::with(&[("shops/card.toml", SHOP)]);
+    for (number, order_id) in [(0, "o"), (2, "o "), (4, "\u{a0}p\t"), (6, "q")] {
+        stored(&world, draft("acme", number, order_id), PAID).await;
+    }
+    // Another shop has the id with white space.
+    let mut spare = draft("acme", 8, "q ");
+    spare.operation.shop = ShopCode::new("spare").unwrap();
+    stored(&world, spare, PAID).await;
+    let lines =
+        format!("{HEADER}\"o \",10.02,EUR,paid\no,10.00,EUR,paid\n\"\u{a0}p\t\",10.04,EUR,paid\nq ,10.06,EUR,paid\n");
+    let (code, json, err) = run_on(&world, &lines, ReportFormat::Json).await;
+    assert_eq!((code, differences(&json)), (0, vec![]), "{err}");
+    let more = format!("{lines} q,10.06,EUR,paid\n none ,1.00,EUR,paid\nnone,1.00,EUR,paid\np,1.00,EUR,paid\n");
+    let (_, json, _) = run_on(&world, &more, ReportFormat::Json).await;
+    let expected = [
+        "duplicate 6 q 10.06 null",
+        "missing_here 7 none 1.00 null",
+        "duplicate 8 none 1.00 null",
+        "missing_here 9 p 1.00 null",
+    ];
+    assert_eq!(differences(&json), expected, "an id of the store is never trimmed");
+}
+
 #[tokio::test]
 async fn what_cannot_be_compared_is_refused() {
     let world = World::with(&[("shops/card.toml", SHOP)]);

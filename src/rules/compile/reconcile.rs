@@ -32,7 +32,7 @@ raw_table! {
 }
 
 raw_table! {
-    /// `[reconcile.columns]`. White space around names and values does not count.
+    /// `[reconcile.columns]`. White space around names and values does not count, but it may belong to an order id.
     struct RawStatementColumns {
         /// The id of the operation.
         key: DisplayName = required where { "examples": ["reference"] },

@@ -116,6 +116,10 @@ pub(in crate::store) async fn an_export_reads_every_operation_once(backend: &dyn
     let names = names.map(|(name, direction)| (merchant(name), direction, order("order-8")));
     let found = store.operations_by_orders(names.into()).await.unwrap();
     assert_eq!(found, [Some(one), None, None]);
+    for (shop, merchants) in [("rare", &["acme", "beta"][..]), ("none", &[])] {
+        let found = store.merchants_of_shop(ShopCode::new(shop).unwrap()).await.unwrap();
+        assert_eq!(found, merchants.iter().copied().map(merchant).collect::<Vec<_>>(), "{shop}");
+    }
 }
 
 pub(in crate::store) async fn entries_are_exported_by_their_posting(backend: &dyn TestBackend) {

@@ -98,6 +98,20 @@ fn shapes_of_providers_are_read() {
 }
 
 #[test]
+fn an_order_id_keeps_the_white_space_around_it() {
+    let padded = format!(" o-2{}", " ".repeat(300));
+    let text =
+        format!("reference,amount,currency,state\n\" o-1\t\", 1 ,EUR,paid\n{padded},2,EUR,paid\n\"  \",3,EUR,paid\n");
+    let expected = ["2  o-1\t 1.00 EUR SUCCESS", "3 o-2 2.00 EUR SUCCESS", "line 4: `reference` must not be empty"];
+    assert_eq!(read(text.as_bytes(), &rules()), expected, "one that is too long with it loses it");
+    let by_id = StatementRules { key: StatementKey::TransactionId, ..rules() };
+    assert_eq!(read(b"reference,amount,currency,state\n\" 42 \",1,EUR,paid\n", &by_id), ["2 42 1.00 EUR SUCCESS"]);
+    let order = |id: &str| LineKey::Order(OrderId::new(id).unwrap());
+    assert_eq!(order(" o\t").trimmed(), Some(order("o")));
+    assert_eq!((order("o o").trimmed(), order(" ").trimmed()), (None, None));
+}
+
+#[test]
 fn a_line_that_cannot_be_read_has_its_number() {
     let after = |line: &str| {
         let text = format!("reference,amount,currency,state\no-1,10.50,EUR,paid\n\n\n{line}\n");
