@@ -192,6 +192,9 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
+    /// Why a provider is not called for an operation of its kind, in words for operators.
+    pub const NOT_GIVEN: &str = "the rules no longer give its shop the kind of provider that it was created for";
+
     /// Returns its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

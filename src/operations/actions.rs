@@ -1,7 +1,7 @@
 //! The words of what operators do about an operation, for the console, the API and the command line.
 
 use crate::clock::Random;
-use crate::domain::{Operation, Outcome, State, Status, TransactionId, UnixMillis};
+use crate::domain::{Operation, Outcome, ProviderKind, State, Status, TransactionId, UnixMillis};
 use crate::error::RequestError;
 use crate::rules::RuleSet;
 use crate::store::{AskOutcome, ConfirmOutcome, NewResolution, ResolutionId, ResolveOutcome, Store, StoreError};
@@ -63,8 +63,7 @@ pub async fn ask(
 ) -> Result<Result<&'static str, ActionRefusal>, StoreError> {
     let found = store.by_id(id).await?.map(|stored| stored.operation);
     if found.is_some_and(|operation| operation.state == State::Pending && !has_provider(rules, &operation)) {
-        let reason = "the rules no longer give its shop the kind of provider that it was created for";
-        return Ok(Err(ActionRefusal::Conflict(reason.to_owned())));
+        return Ok(Err(ActionRefusal::Conflict(ProviderKind::NOT_GIVEN.to_owned())));
     }
     Ok(match store.ask_again(id, at).await? {
         AskOutcome::Due => Ok("the provider is called now"),
@@ -92,7 +91,8 @@ pub async fn acknowledge(
     Ok(Err(store.by_id(id).await?.map_or(ActionRefusal::Unknown, |_| none())))
 }
 
-fn has_provider(rules: &RuleSet, operation: &Operation) -> bool {
+/// Reports whether the rules give an operation's shop the kind of provider that it was created for.
+pub(super) fn has_provider(rules: &RuleSet, operation: &Operation) -> bool {
     rules.shops.get(&operation.shop).is_some_and(|shop| shop.provider.kind() == operation.provider)
 }
 

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::Overdue;
 use super::list::OperationDocument;
+use super::{Overdue, RESOLUTION_LIFE, actions};
 use crate::domain::{Preparation, State, Status, TransactionId, UnixMillis};
 use crate::rules::RuleSet;
 use crate::store::{
-    CallbackRecord, CallbackSubject, CallbackTry, EntryProgress, JobEnd, JournalEntry, ListedOperation, NextAttempt,
-    OperationDetail, ProviderJobState, ResolutionRecord, ResolutionState, Store, StoreError,
+    CallbackRecord, CallbackSubject, CallbackTry, EndedJob, EntryProgress, JobEnd, JournalEntry, ListedOperation,
+    NextAttempt, OperationDetail, ProviderJobState, ResolutionRecord, ResolutionState, Store, StoreError,
 };
 use crate::wire::time::rfc3339;
 
@@ -24,8 +24,10 @@ pub struct OperationTimeline {
     pub provider: Option<&'static str>,
     /// What is prepared for the customer.
     pub prepared: Option<&'static str>,
-    /// Whether operators can ask its provider again and resolve it.
+    /// Whether operators can resolve it.
     pub can_be_resolved: bool,
+    /// Whether operators can have its provider called again.
+    pub can_be_queried: bool,
     /// The resolution that waits for another operator.
     pub waiting: Option<WaitingResolution>,
     /// Whether a report contradicts its result, and was not acknowledged.
@@ -104,12 +106,9 @@ async fn of_operation(
         event(operation.created_at, "plain", created)
             .with("The create was accepted, stored, and replied to.".to_owned()),
     ];
-    events.extend(detail.job.as_ref().map(|job| of_job(job, now)));
-    events.extend(
-        detail
-            .calls
-            .map(|(count, at)| event(at, "plain", "The job of the provider ended").with(format!("Calls: {count}."))),
-    );
+    let has_provider = actions::has_provider(rules, operation);
+    events.extend(detail.job.as_ref().map(|job| of_job(job, has_provider, now)));
+    events.extend(detail.ended_job.as_ref().map(of_ended_job));
     events.extend(detail.queried_at.map(|at| event(at, "plain", "An operator had the provider called again")));
     let waits = |record: &ResolutionRecord| {
         let is_waiting = record.state == ResolutionState::Waits && is_pending;
@@ -121,7 +120,11 @@ async fn of_operation(
         reason: record.reason.clone(),
         made_by: record.made_by.clone(),
     });
-    events.extend(detail.resolutions.iter().map(|record| of_resolution(record, waits(record))));
+    let finished_at = match &operation.state {
+        State::Finished { at, .. } => Some(*at),
+        State::Pending => None,
+    };
+    events.extend(detail.resolutions.iter().map(|record| of_resolution(record, waits(record), finished_at)));
     if let State::Finished { at, .. } = &operation.state {
         let status = operation.state.status();
         let (tone, title) = match status {
@@ -153,6 +156,7 @@ async fn of_operation(
         provider: Some(operation.provider.as_str()),
         prepared,
         can_be_resolved: is_pending && !rules.gateway.engine.is_remote(),
+        can_be_queried: is_pending && has_provider && !rules.gateway.engine.is_remote(),
         waiting,
         is_contradicted: detail.contradiction.is_some_and(|contradiction| contradiction.acknowledged.is_none()),
         operation: OperationDocument::of(listed),
@@ -165,7 +169,7 @@ const fn prepared(preparation: &Preparation) -> &'static str {
     match preparation {
         Preparation::Page(_) => "a payment page",
         Preparation::Instructions(_) => "payment instructions",
-        Preparation::Stopped => "nothing: the provider stopped, and the result is not known",
+        Preparation::Stopped => "nothing: the provider stopped or was given up, and the result is not known",
     }
 }
 
@@ -179,9 +183,13 @@ impl TimelineEvent {
     }
 }
 
-fn of_job(job: &ProviderJobState, now: UnixMillis) -> TimelineEvent {
-    let calls = format!("Calls so far: {}.", job.attempts);
+fn of_job(job: &ProviderJobState, has_provider: bool, now: UnixMillis) -> TimelineEvent {
+    let calls = format!("Attempts so far: {}.{}", job.attempts, without_result(job.failure.as_deref()));
     match job.end {
+        None if !has_provider => {
+            let title = "The rules do not give its shop this provider any more: nothing is called until they do";
+            event(now, "warn", title).with(calls)
+        }
         None if job.is_claimed && job.due > now => event(now, "plain", "The provider is being called").with(calls),
         None => {
             event(job.due, if job.attempts > 1 { "warn" } else { "plain" }, "The provider is called next").with(calls)
@@ -192,10 +200,26 @@ fn of_job(job: &ProviderJobState, now: UnixMillis) -> TimelineEvent {
     }
 }
 
-fn of_resolution(record: &ResolutionRecord, waits: bool) -> TimelineEvent {
+fn of_ended_job(job: &EndedJob) -> TimelineEvent {
+    let (tone, title) = match job.end {
+        None => ("plain", "The provider was called"),
+        Some(JobEnd::ReportAwaited) => ("plain", "The provider had it, and was to report"),
+        Some(JobEnd::CustomerAwaited) => ("plain", "The customer was to pay"),
+        Some(JobEnd::GivenUp) => ("bad", "The provider was given up"),
+    };
+    event(job.at, tone, title).with(format!("Attempts: {}.{}", job.attempts, without_result(job.failure.as_deref())))
+}
+
+fn without_result(failure: Option<&str>) -> String {
+    failure.map(|failure| format!(" The last one without a result: {failure}.")).unwrap_or_default()
+}
+
+fn of_resolution(record: &ResolutionRecord, waits: bool, finished_at: Option<UnixMillis>) -> TimelineEvent {
+    let is_void = finished_at.is_some_and(|at| at < record.made_at.plus(RESOLUTION_LIFE));
     let (tone, title) = match record.state {
         ResolutionState::TookEffect => ("plain", "An operator resolved it"),
         ResolutionState::Waits if waits => ("warn", "A resolution waits for another operator"),
+        ResolutionState::Waits if is_void => ("plain", "A resolution is void: the result came first"),
         ResolutionState::Waits => ("plain", "A resolution lapsed"),
         ResolutionState::Replaced => ("plain", "A resolution was replaced"),
     };

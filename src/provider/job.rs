@@ -151,7 +151,7 @@ impl JobContext {
         let wait =
             backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.deps.random.number());
         let due = backoff::due(now, wait, queued_at.plus(*give_up_after));
-        self.deps.store.postpone_provider_job(id, due).await?;
+        self.deps.store.postpone_provider_job(id, due, cause.as_str().into()).await?;
         Ok("retried")
     }
 
@@ -159,7 +159,7 @@ impl JobContext {
     /// preparation is marked stopped, so that its customer sees the page for a delayed payment instead of one that prepares
     /// for ever.
     async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
-        if !self.deps.store.give_up_provider_job(job, self.deps.clock.now()).await? {
+        if !self.deps.store.give_up_provider_job(job, cause, self.deps.clock.now()).await? {
             // Meanwhile the provider has reported, or an operator has had it called anew.
             return Ok("repeated");
         }
@@ -172,7 +172,8 @@ impl JobContext {
     async fn postpone(&self, job: &ProviderJob) -> Result<&'static str, StoreError> {
         let now = self.deps.clock.now();
         self.log_missing_provider(&job.operation.shop, job.operation.provider);
-        self.deps.store.postpone_provider_job(job.operation.id, now.plus(UNTIL_RULES_CHANGE)).await?;
+        let until = now.plus(UNTIL_RULES_CHANGE);
+        self.deps.store.postpone_provider_job(job.operation.id, until, ProviderKind::NOT_GIVEN.into()).await?;
         Ok("postponed")
     }
 

@@ -104,9 +104,11 @@ pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) 
         let (status, finished_at) = (status_number(finished.status()), finished_at(finished));
         let counted_day = counts.map(|day| i64::from(day.0));
         let (cause, code, text) = source.cause_columns(finished.status());
-        let (attempts, ended_at) = job.and_then(|job| job.ended(*at)).unzip();
-        let ended_at = ended_at.map(|UnixMillis(at)| at);
-        let columns = params![*id, status, finished_at, payer, counted_day, cause, code, text, attempts, ended_at];
+        let job = job.as_ref().filter(|job| job.task.attempts > 0);
+        let (attempts, ended_at) = job.map(|job| (job.task.attempts, job.ended_at(*at).0)).unzip();
+        let (kind, failure) = (job.map(|job| job.kind.number()), job.and_then(|job| job.failure.as_deref()));
+        let result = params![*id, status, finished_at, payer, counted_day, cause, code, text];
+        let columns: Vec<_> = result.into_iter().chain(params![attempts, ended_at, kind, failure]).collect();
         tx.execute(FINISH, &columns).await?;
     }
     Ok(outcome)
@@ -134,15 +136,15 @@ pub(super) async fn prepare<T: OwnStatements>(
 /// preparation of a deposit stopped, if it has none. Reports whether it did.
 pub(super) async fn give_up<T: OwnStatements>(
     tx: &T,
-    id: TransactionId,
-    queued_at: UnixMillis,
+    (id, queued_at): (TransactionId, UnixMillis),
+    failure: &str,
     stopped: &[u8],
     at: UnixMillis,
 ) -> Result<bool, T::Error> {
     let Some(OperationState { direction, status: Status::Pending, .. }) = unfinished(tx, id).await? else {
         return Ok(false);
     };
-    let given_up = tasks::give_up_job(tx, id, queued_at, at).await?;
+    let given_up = tasks::give_up_job(tx, id, queued_at, at, failure).await?;
     if given_up && direction == Direction::Payin {
         tx.execute(STOP_PREPARATION, &params![id, stopped]).await?;
     }
@@ -161,7 +163,7 @@ const REMOVE_PREPARATION: Sql = sql!("DELETE FROM preparations WHERE transaction
 
 const FINISH: Sql = sql!(
     "UPDATE operations SET status = ?2, finished_at = ?3, payer = ?4, counted_day = ?5, cause = ?6, cause_code = ?7, \
-     cause_text = ?8, job_attempts = ?9, job_ended_at = ?10 WHERE transaction_id = ?1"
+     cause_text = ?8, job_attempts = ?9, job_ended_at = ?10, job_kind = ?11, job_failure = ?12 WHERE transaction_id = ?1"
 );
 
 /// The columns that completing an operation needs.

@@ -19,8 +19,8 @@ pub trait ProviderJobs: Send + Sync + 'static {
     /// that the jobs of a process that died can be claimed again.
     fn claim_provider_jobs(&self, claim: Claim) -> StoreFuture<'_, Vec<ProviderJob>>;
 
-    /// Makes a claimed provider job due at another time. Does nothing if the job has ended.
-    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()>;
+    /// Makes a claimed provider job due at another time, and keeps why there was no result. Does nothing if the job has ended.
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis, failure: Box<str>) -> StoreFuture<'_, ()>;
 
     /// Ends an operation's provider job without a result. What is known of it is kept until the operation has a result.
     fn end_provider_job(&self, id: TransactionId, end: JobEnd, at: UnixMillis) -> StoreFuture<'_, ()>;
@@ -47,9 +47,8 @@ impl<B: Backend> ProviderJobs for B {
         Box::pin(claim(self, jobs))
     }
 
-    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()> {
-        let key = id.to_stored();
-        Box::pin(self.run_alone(async move |tx| tasks::release(tx, TaskKind::ProviderJob, key, due).await))
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis, failure: Box<str>) -> StoreFuture<'_, ()> {
+        Box::pin(self.run_alone(async move |tx| tasks::postpone_job(tx, id, due, &failure).await))
     }
 
     fn end_provider_job(&self, id: TransactionId, end: JobEnd, at: UnixMillis) -> StoreFuture<'_, ()> {
@@ -106,7 +105,14 @@ impl ProviderJobState {
     pub(super) fn of(job: JobState) -> Self {
         let TaskState { queued_at, due_at, is_leased, attempts } = job.task;
         let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
-        Self { end: JobEnd::of(job.kind), queued_at, due: due_at, is_claimed: is_leased, attempts }
+        Self {
+            end: JobEnd::of(job.kind),
+            queued_at,
+            due: due_at,
+            is_claimed: is_leased,
+            attempts,
+            failure: job.failure,
+        }
     }
 }
 
@@ -135,7 +141,7 @@ async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Res
     // Locked, so that no node claims it meanwhile.
     tasks::locked(tx, kind, key).await?;
     let outcome = match tasks::job(tx, id).await? {
-        Some(JobState { kind: TaskKind::ProviderJob, task }) if task.is_leased && task.due_at > tx.due(at) => {
+        Some(JobState { kind: TaskKind::ProviderJob, task, .. }) if task.is_leased && task.due_at > tx.due(at) => {
             AskOutcome::UnderWay
         }
         Some(JobState { kind: TaskKind::ProviderJob, .. }) => {
@@ -193,7 +199,7 @@ impl JobEnd {
         }
     }
 
-    const fn of(kind: TaskKind) -> Option<Self> {
+    pub(super) const fn of(kind: TaskKind) -> Option<Self> {
         match kind {
             TaskKind::ProviderJob | TaskKind::Callback => None,
             TaskKind::ReportAwaited => Some(Self::ReportAwaited),
@@ -224,7 +230,7 @@ impl AskOutcome {
 }
 
 /// The state of a provider job, which may have ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderJobState {
     /// How it ended; `None`: it has not.
     pub end: Option<JobEnd>,
@@ -236,6 +242,21 @@ pub struct ProviderJobState {
     pub is_claimed: bool,
     /// How often it was claimed.
     pub attempts: u32,
+    /// Why an attempt last gave no result.
+    pub failure: Option<Box<str>>,
+}
+
+/// A provider job of an operation that has its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedJob {
+    /// How it ended before the result; `None`: it had not.
+    pub end: Option<JobEnd>,
+    /// How often it was claimed.
+    pub attempts: u32,
+    /// When it ended.
+    pub at: UnixMillis,
+    /// Why an attempt last gave no result.
+    pub failure: Option<Box<str>>,
 }
 
 /// A shop's queue of provider jobs.

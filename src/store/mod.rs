@@ -76,7 +76,7 @@ pub use export::{
 };
 pub use format::{FORMAT, StoreFormat, locked_out};
 pub use homes::{FoundHome, HomeClaim, OrderHome, OrderHomes};
-pub use jobs::{AskOutcome, Claim, JobEnd, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
+pub use jobs::{AskOutcome, Claim, EndedJob, JobEnd, ProviderJob, ProviderJobState, ProviderJobs, ProviderQueue};
 pub use journal::{
     Backlog, EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
     RemoteOperation, StatusUpdate, Unanswered,

@@ -70,8 +70,14 @@ pub trait Store:
     ) -> StoreFuture<'_, bool>;
 
     /// Gives up a claimed provider job. A deposit that has no preparation gets [`Preparation::Stopped`], so that its customer
-    /// does not wait for one. Returns `false`, with nothing changed, if the job has ended meanwhile or is a new one.
-    fn give_up_provider_job<'a>(&'a self, job: &'a ProviderJob, at: UnixMillis) -> StoreFuture<'a, bool>;
+    /// does not wait for one. `failure`: why the last call gave no result. Returns `false`, with nothing changed, if the job
+    /// has ended meanwhile or is a new one.
+    fn give_up_provider_job<'a>(
+        &'a self,
+        job: &'a ProviderJob,
+        failure: &'a str,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, bool>;
 
     /// Posts a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
     /// was opened before. Resolves only after the commit is on disk.
@@ -162,11 +168,16 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn give_up_provider_job<'a>(&'a self, job: &'a ProviderJob, at: UnixMillis) -> StoreFuture<'a, bool> {
-        let (id, queued_at) = (job.operation.id, job.queued_at);
+    fn give_up_provider_job<'a>(
+        &'a self,
+        job: &'a ProviderJob,
+        failure: &'a str,
+        at: UnixMillis,
+    ) -> StoreFuture<'a, bool> {
+        let (id, queued_at, failure) = (job.operation.id, job.queued_at, Box::<str>::from(failure));
         Box::pin(async move {
             let stopped = preparation::seal(self.vault(), id, &Preparation::Stopped)?;
-            self.transact(async move |tx| complete::give_up(tx, id, queued_at, &stopped, at).await).await
+            self.transact(async move |tx| complete::give_up(tx, (id, queued_at), &failure, &stopped, at).await).await
         })
     }
 

@@ -13,8 +13,9 @@
 
 use super::backend::{Backend, ReadKind};
 use super::complete::{self, Completion, OperationState, ResultSource};
-use super::jobs::ProviderJobState;
+use super::jobs::{EndedJob, JobEnd, ProviderJobState};
 use super::rows::operation::{cause_of, status_number, status_of};
+use super::rows::task::TaskKind;
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
 use super::tasks;
 use super::transaction::OwnStatements;
@@ -135,8 +136,8 @@ pub struct OperationDetail {
     pub failure: Option<(FailureCause, ProviderReason)>,
     /// The provider's job while the operation is PENDING.
     pub job: Option<ProviderJobState>,
-    /// How often the provider was called and when it last answered, once the operation has its result.
-    pub calls: Option<(u32, UnixMillis)>,
+    /// The provider's job once the operation has its result, if the provider was called.
+    pub ended_job: Option<EndedJob>,
     /// When an operator last had the provider called anew.
     pub queried_at: Option<UnixMillis>,
     /// Its resolutions, the first first.
@@ -345,7 +346,8 @@ const CONTRADICTION: Sql =
     sql!("SELECT status, reported_at, acknowledged_by, acknowledged_at FROM contradictions WHERE transaction_id = ?1");
 
 const DETAIL: Sql = sql!(
-    "SELECT cause, cause_code, cause_text, job_attempts, job_ended_at, queried_at FROM operations WHERE transaction_id = ?1"
+    "SELECT cause, cause_code, cause_text, queried_at, job_attempts, job_ended_at, job_kind, job_failure FROM operations \
+     WHERE transaction_id = ?1"
 );
 
 async fn detail<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<OperationDetail>, T::Error> {
@@ -366,8 +368,14 @@ async fn detail<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<Oper
 
 impl OperationDetail {
     fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
-        let calls = row.get::<Option<u32>>(3)?.zip(row.get(4)?);
-        Ok(Self { failure: read_failure(row, 0)?, calls, queried_at: row.get(5)?, ..Self::default() })
+        let ended_job = match row.get(4)? {
+            None => None,
+            Some(attempts) => {
+                let kind = TaskKind::of_job(row.get(6)?).ok_or(CorruptRow::new("job_kind"))?;
+                Some(EndedJob { attempts, at: row.get(5)?, end: JobEnd::of(kind), failure: row.get(7)? })
+            }
+        };
+        Ok(Self { failure: read_failure(row, 0)?, queried_at: row.get(3)?, ended_job, ..Self::default() })
     }
 }
 

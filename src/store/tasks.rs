@@ -82,7 +82,7 @@ pub(super) const LEASED: i64 = 1;
 const PUT: Sql = sql!(
     "INSERT INTO tasks (kind, key, queue, queued_at, due_at, state, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0) \
      ON CONFLICT (kind, key) DO UPDATE SET queue = excluded.queue, queued_at = excluded.queued_at, \
-     due_at = excluded.due_at, state = 0, attempts = 0"
+     due_at = excluded.due_at, state = 0, attempts = 0, failure = NULL"
 );
 
 impl<'a> NewTask<'a> {
@@ -117,6 +117,18 @@ pub(super) async fn release<T: OwnStatements>(
     tx.execute(RELEASE, &params![kind.number(), key, tx.due(due)]).await.map(drop)
 }
 
+const POSTPONE_JOB: Sql = sql!("UPDATE tasks SET due_at = ?2, state = 0, failure = ?3 WHERE kind = 0 AND key = ?1");
+
+/// Ends the lease of a provider job and makes it due at another time, if it exists. `failure`: why there was no result.
+pub(super) async fn postpone_job<T: OwnStatements>(
+    tx: &T,
+    id: TransactionId,
+    due: UnixMillis,
+    failure: &str,
+) -> Result<(), T::Error> {
+    tx.execute(POSTPONE_JOB, &params![id, tx.due(due), failure]).await.map(drop)
+}
+
 const END: Sql = sql!("DELETE FROM tasks WHERE kind = ?1 AND key = ?2");
 
 /// Deletes a task, if it exists.
@@ -125,27 +137,28 @@ pub(super) async fn end<T: Transaction>(tx: &T, kind: TaskKind, key: i64) -> Res
 }
 
 /// A provider job, which may have ended.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct JobState {
     pub(super) kind: TaskKind,
     pub(super) task: TaskState,
+    /// Why an attempt last gave no result.
+    pub(super) failure: Option<Box<str>>,
 }
 
 impl JobState {
-    /// Returns how often the provider was called and when the job ended, if it was called at all.
-    pub(super) fn ended(&self, completed_at: UnixMillis) -> Option<(i64, UnixMillis)> {
-        let at = if self.kind == TaskKind::ProviderJob { completed_at } else { self.task.due_at };
-        (self.task.attempts > 0).then_some((self.task.attempts, at))
+    /// Returns when the job ended, at the latest with the result.
+    pub(super) fn ended_at(&self, completed_at: UnixMillis) -> UnixMillis {
+        if self.kind == TaskKind::ProviderJob { completed_at } else { self.task.due_at }
     }
 
     fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
         let kind = TaskKind::of_job(row.get(4)?).ok_or(CorruptRow::new("kind"))?;
-        Ok(Self { kind, task: TaskState::read(row)? })
+        Ok(Self { kind, task: TaskState::read(row)?, failure: row.get(5)? })
     }
 }
 
 pub(super) const JOB: Sql =
-    sql!(concat!(state_columns!(), ", kind FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1"));
+    sql!(concat!(state_columns!(), ", kind, failure FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1"));
 
 /// Reads an operation's provider job, also one that has ended.
 pub(super) async fn job<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<JobState>, T::Error> {
@@ -153,7 +166,8 @@ pub(super) async fn job<T: Transaction>(tx: &T, id: TransactionId) -> Result<Opt
 }
 
 const REMOVE_JOB: Sql = sql!(
-    "DELETE FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1 RETURNING queued_at, due_at, state, attempts, kind"
+    "DELETE FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1 \
+     RETURNING queued_at, due_at, state, attempts, kind, failure"
 );
 
 /// Deletes an operation's provider job, also one that has ended; returns its last state.
@@ -176,8 +190,9 @@ pub(super) async fn end_job<T: Transaction>(
     tx.execute(END_JOB, &params![id, end.number(), at, i64::from(replaces)]).await.map(drop)
 }
 
-const GIVE_UP_JOB: Sql =
-    sql!("UPDATE tasks SET kind = 3, state = 0, due_at = ?3 WHERE kind = 0 AND key = ?1 AND queued_at = ?2");
+const GIVE_UP_JOB: Sql = sql!(
+    "UPDATE tasks SET kind = 3, state = 0, due_at = ?3, failure = ?4 WHERE kind = 0 AND key = ?1 AND queued_at = ?2"
+);
 
 /// Gives up a provider job, unless it has ended or is a later one. Reports whether it did.
 pub(super) async fn give_up_job<T: Transaction>(
@@ -185,8 +200,9 @@ pub(super) async fn give_up_job<T: Transaction>(
     id: TransactionId,
     queued_at: UnixMillis,
     at: UnixMillis,
+    failure: &str,
 ) -> Result<bool, T::Error> {
-    tx.execute(GIVE_UP_JOB, &params![id, queued_at, at]).await.map(|changed| changed > 0)
+    tx.execute(GIVE_UP_JOB, &params![id, queued_at, at, failure]).await.map(|changed| changed > 0)
 }
 
 /// Deletes tasks.

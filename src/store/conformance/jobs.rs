@@ -142,8 +142,8 @@ pub(in crate::store) async fn a_claimed_job_is_given_up_unless_it_has_ended(back
     assert!(store.prepare(prepared, page.clone(), JobEnd::CustomerAwaited, at(11)).await.unwrap());
 
     for (job, expected) in jobs.iter().zip([true, false, false, false]) {
-        assert_eq!(store.give_up_provider_job(job, at(13)).await.unwrap(), expected, "{job:?}");
-        assert!(!store.give_up_provider_job(job, at(14)).await.unwrap(), "once");
+        assert_eq!(store.give_up_provider_job(job, NO_ANSWER, at(13)).await.unwrap(), expected, "{job:?}");
+        assert!(!store.give_up_provider_job(job, NO_ANSWER, at(14)).await.unwrap(), "once");
     }
     let expected = [
         (given_up, Some(JobEnd::GivenUp), Some(Preparation::Stopped)),
@@ -155,7 +155,7 @@ pub(in crate::store) async fn a_claimed_job_is_given_up_unless_it_has_ended(back
         assert_eq!((end_of(id).await, store.preparation(id).await.unwrap()), (end, preparation));
     }
     store.complete(given_up, Outcome::Failed, ResultSource::PROVIDER, at(15)).await.unwrap();
-    assert!(!store.give_up_provider_job(&jobs[0], at(16)).await.unwrap());
+    assert!(!store.give_up_provider_job(&jobs[0], NO_ANSWER, at(16)).await.unwrap());
     audited(&*store).await;
 }
 
@@ -230,13 +230,13 @@ pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn TestBackend) 
     let store = backend.open().await;
     let id = created(&*store, due("postponed", 0)).await;
     assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
-    store.postpone_provider_job(id, at(77)).await.unwrap();
+    store.postpone_provider_job(id, at(77), NO_ANSWER.into()).await.unwrap();
     assert_eq!(next(&*store).await, Some(at(77)));
     assert!(store.claim_provider_jobs(claim(at(76), at(200), 10)).await.unwrap().is_empty());
     assert_eq!(summary(&store.claim_provider_jobs(claim(at(77), at(200), 10)).await.unwrap()), [(id, 1)]);
     store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(80)).await.unwrap();
-    store.postpone_provider_job(id, at(90)).await.unwrap();
-    store.postpone_provider_job(fresh_id(&merchant("acme")), at(90)).await.unwrap();
+    store.postpone_provider_job(id, at(90), NO_ANSWER.into()).await.unwrap();
+    store.postpone_provider_job(fresh_id(&merchant("acme")), at(90), NO_ANSWER.into()).await.unwrap();
     assert_eq!(next(&*store).await, None, "a task that has ended does not return");
 }
 
@@ -244,7 +244,7 @@ pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(back
     let store = backend.open().await;
     let id = created(&*store, due("postponed", 0)).await;
     assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
-    store.postpone_provider_job(id, at(1000)).await.unwrap();
+    store.postpone_provider_job(id, at(1000), NO_ANSWER.into()).await.unwrap();
     drop(store);
     let store = backend.open().await;
     assert_eq!(next(&*store).await, Some(at(1000)));

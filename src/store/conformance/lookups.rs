@@ -55,26 +55,27 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     draft.provider_job = Some(at(10));
     let id = created(&*store, draft).await;
     let other = created(&*store, withdrawal("acme", "nothing to do")).await;
-    let queued = ProviderJobState { end: None, queued_at: at(0), due: at(10), is_claimed: false, attempts: 0 };
-    assert_eq!(job(&*store, id).await, Some(queued));
+    let queued =
+        ProviderJobState { end: None, queued_at: at(0), due: at(10), is_claimed: false, attempts: 0, failure: None };
+    assert_eq!(job(&*store, id).await, Some(queued.clone()));
     assert_eq!(job(&*store, other).await, None);
     let shop = ShopCode::new("card-eur").unwrap();
     let jobs = store.claim_provider_jobs(Claim { shop, now: at(10), lease_until: at(50), limit: 9 }).await.unwrap();
     assert_eq!(jobs.len(), 1);
     let claimed = ProviderJobState { due: at(50), is_claimed: true, attempts: 1, ..queued };
-    assert_eq!(job(&*store, id).await, Some(claimed));
+    assert_eq!(job(&*store, id).await, Some(claimed.clone()));
     assert_eq!(store.unanswered(9).await.unwrap().jobs, Backlog::default());
     for attempt in 0..2 {
-        store.postpone_provider_job(id, at(20)).await.unwrap();
+        store.postpone_provider_job(id, at(20), NO_ANSWER.into()).await.unwrap();
         let shop = ShopCode::new("card-eur").unwrap();
         let again = Claim { shop, now: at(20), lease_until: at(50), limit: 9 };
         assert_eq!(store.claim_provider_jobs(again).await.unwrap()[0].attempts, attempt + 1);
     }
     let waiting = Backlog { count: 1, oldest: Some(at(0)) };
     assert_eq!(store.unanswered(9).await.unwrap().jobs, waiting, "it is requested for the third time");
-    let claimed = ProviderJobState { attempts: 3, ..claimed };
-    store.postpone_provider_job(id, at(70)).await.unwrap();
-    let postponed = ProviderJobState { due: at(70), is_claimed: false, ..claimed };
+    store.postpone_provider_job(id, at(70), NO_ANSWER.into()).await.unwrap();
+    let failure = Some(NO_ANSWER.into());
+    let postponed = ProviderJobState { due: at(70), is_claimed: false, attempts: 3, failure, ..claimed };
     assert_eq!(job(&*store, id).await, Some(postponed));
     store.end_provider_job(id, JobEnd::ReportAwaited, NOW).await.unwrap();
     assert_eq!(job(&*store, id).await.map(|job| job.end), Some(Some(JobEnd::ReportAwaited)));

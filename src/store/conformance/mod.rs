@@ -126,6 +126,7 @@ macro_rules! conformance {
             operations_are_listed_by_each_filter,
             causes_come_back,
             a_pending_operation_says_what_it_waits_for,
+            what_a_provider_did_not_answer_is_kept,
             a_provider_is_called_again,
             a_resolution_ends_an_operation_once,
             another_operator_confirms,
@@ -209,6 +210,9 @@ macro_rules! conformance {
     };
 }
 pub(super) use conformance;
+
+/// Why a call of a provider gave no result.
+pub(in crate::store) const NO_ANSWER: &str = "no answer in time";
 
 /// Returns the parameterized statements that this process's tests have run on one database. Audits are left out: they read
 /// whole tables. `mark` begins a parameter.

@@ -6,8 +6,8 @@ use crate::domain::{
 };
 use crate::store::{
     ActionRecord, AskOutcome, AttentionReason, CallbackSubject, Claim, CompletionOutcome, ConfirmOutcome, DailyLimit,
-    FoundHome, JobEnd, LateRule, NewResolution, OperationQuery, ResolutionId, ResolutionState, ResolveOutcome,
-    ResultSource,
+    EndedJob, FoundHome, JobEnd, LateRule, NewResolution, OperationQuery, ResolutionId, ResolutionState,
+    ResolveOutcome, ResultSource,
 };
 
 const SUCCESS: Outcome = Outcome::Success { payer: None };
@@ -187,7 +187,27 @@ pub(in crate::store) async fn a_pending_operation_says_what_it_waits_for(backend
     store.complete(id, SUCCESS, ResultSource::PROVIDER, at(9)).await.unwrap();
     assert_eq!(waits_for(&*store, id).await, None);
     let detail = store.operation_detail(id).await.unwrap().unwrap();
-    assert_eq!((detail.job, detail.calls), (None, Some((1, at(2)))), "the job's last state is kept");
+    let ended = EndedJob { end: Some(JobEnd::CustomerAwaited), attempts: 1, at: at(2), failure: None };
+    assert_eq!((detail.job, detail.ended_job), (None, Some(ended)), "the job's last state is kept");
+    assert!(audited(&*store).await.problems.is_empty());
+}
+
+pub(in crate::store) async fn what_a_provider_did_not_answer_is_kept(backend: &dyn TestBackend) {
+    let store = backend.open().await;
+    let ids = [created(&*store, payout("acme", "given up")).await, created(&*store, payout("acme", "retried")).await];
+    let jobs = claim(&*store, at(1)).await;
+    let given_up = jobs.iter().find(|job| job.operation.id == ids[0]).unwrap();
+    store.postpone_provider_job(ids[1], at(9), "it answered HTTP 500".into()).await.unwrap();
+    assert!(store.give_up_provider_job(given_up, NO_ANSWER, at(2)).await.unwrap());
+    for (id, end, ended_at, failure) in
+        [(ids[0], Some(JobEnd::GivenUp), at(2), NO_ANSWER), (ids[1], None, at(5), "it answered HTTP 500")]
+    {
+        let failure = Some(Box::from(failure));
+        assert_eq!(store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure, failure);
+        store.resolve(NewResolution { at: at(5), ..resolution(id, Outcome::Failed, "ada", false) }).await.unwrap();
+        let detail = store.operation_detail(id).await.unwrap().unwrap();
+        assert_eq!(detail.ended_job, Some(EndedJob { end, attempts: 1, at: ended_at, failure }));
+    }
     assert!(audited(&*store).await.problems.is_empty());
 }
 
@@ -196,7 +216,7 @@ pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBacke
     assert_eq!(store.ask_again(fresh_id(&merchant("acme")), NOW).await.unwrap(), AskOutcome::Unknown);
     let id = created(&*store, payout("acme", "order")).await;
     assert_eq!(claim(&*store, at(1)).await[0].attempts, 0);
-    store.postpone_provider_job(id, at(500)).await.unwrap();
+    store.postpone_provider_job(id, at(500), NO_ANSWER.into()).await.unwrap();
     assert_eq!(store.ask_again(id, at(2)).await.unwrap(), AskOutcome::Due);
     assert_eq!(store.ask_again(id, at(11)).await.unwrap(), AskOutcome::TooSoon);
     let jobs = claim(&*store, at(2)).await;

@@ -86,6 +86,8 @@ CREATE TABLE operations (
   cause_text          text COLLATE "C",
   job_attempts        integer,                -- how often its provider was called; NULL: never, or PENDING
   job_ended_at        bigint,                 -- when the provider last answered, or was given up
+  job_kind            smallint,               -- tasks.kind then
+  job_failure         text COLLATE "C",       -- tasks.failure then
   queried_at          bigint,                 -- when an operator last had its provider called anew
   CONSTRAINT operations_state CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
     WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
@@ -182,6 +184,7 @@ CREATE TABLE tasks (
                                               -- PENDING: 2 the provider is to report, 3 it was given up, 4 the customer is to pay
   state     smallint NOT NULL,                -- 0 waiting until due_at, 1 leased until due_at
   queue     text COLLATE "C" NOT NULL,        -- the shop; callbacks.merchant, a space, callbacks.target
+  failure   text COLLATE "C",                 -- why an attempt of a provider's job last gave no result
   PRIMARY KEY (kind, key),
   CONSTRAINT tasks_state CHECK (CASE state WHEN 0 THEN attempts >= 0 WHEN 1 THEN attempts > 0 ELSE false END)
 );

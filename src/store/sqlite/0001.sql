@@ -76,6 +76,8 @@ CREATE TABLE operations (
   cause_text          TEXT,
   job_attempts        INTEGER,                -- how often its provider was called; NULL: never, or PENDING
   job_ended_at        INTEGER,                -- when the provider last answered, or was given up
+  job_kind            INTEGER,                -- tasks.kind then
+  job_failure         TEXT,                   -- tasks.failure then
   queried_at          INTEGER,                -- when an operator last had its provider called anew
   CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
     WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
@@ -138,6 +140,7 @@ CREATE TABLE tasks (
   state     INTEGER NOT NULL,                 -- 0 waiting until due_at, 1 leased until due_at
   due_at    INTEGER NOT NULL,                 -- 2 to 4: when the job ended
   attempts  INTEGER NOT NULL,                 -- claims since queued_at
+  failure   TEXT,                             -- why an attempt of a provider's job last gave no result
   PRIMARY KEY (kind, key),
   CHECK (CASE state WHEN 0 THEN attempts >= 0 WHEN 1 THEN attempts > 0 ELSE 0 END)
 ) STRICT, WITHOUT ROWID;

@@ -351,6 +351,7 @@ impl Fixtures {
             cause_code: (status == "FAILED").then(|| self.boxed("51")),
             cause_text: (status == "FAILED").then(|| self.boxed("insufficient funds")),
             waits_for: (status == "PENDING").then_some("provider_answer"),
+            attention: None,
         }
     }
 
@@ -372,6 +373,7 @@ impl Fixtures {
                 next: (count > 0).then(|| self.text("80412")),
                 ..OperationsDocument::default()
             },
+            attention: (0..count).map(|number| (number % 2 == 0).then_some("given_up")).collect(),
             is_continued: false,
         }
     }
@@ -399,6 +401,7 @@ impl Fixtures {
             provider: Some("http"),
             prepared: is_pending.then_some("a payment page"),
             can_be_resolved: is_pending,
+            can_be_queried: is_pending,
             waiting: is_pending.then_some(waiting),
             is_contradicted: !is_pending,
             timeline: vec![
