@@ -14,7 +14,7 @@ use crate::store::{
     StoreError, TryOutcome,
 };
 use crate::telemetry::without_cards;
-use crate::wire::time::{read_date, read_rfc3339, rfc3339};
+use crate::wire::time::{read_date, read_rfc3339, read_second, rfc3339};
 
 /// How many callbacks a list shows by default.
 pub const DEFAULT_LIMIT: usize = 50;
@@ -25,12 +25,12 @@ pub const MAX_CALLBACKS: usize = 1000;
 /// The states that a list shows by default: those that are not delivered.
 pub const DEFAULT_STATES: [CallbackState; 2] = [CallbackState::Pending, CallbackState::Failed];
 
-/// The end of a span that a filter names. A date there means all of its day.
+/// The end of a span that a filter names. A date there means all of its day, and a second all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanEnd {
-    /// From this time on: of a date, its first instant.
+    /// From this time on: of a date or a second, its first instant.
     Since,
-    /// Up to and including this time: of a date, its last instant.
+    /// Up to and including this time: of a date or a second, its last instant.
     Until,
 }
 
@@ -45,7 +45,7 @@ impl SpanEnd {
     }
 }
 
-/// A time as operators write it: RFC 3339, a date in UTC, or an age such as `2h`.
+/// A time as operators write it: RFC 3339, a second in UTC as the console shows it, a date in UTC, or an age such as `2h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// An absolute time.
@@ -62,13 +62,12 @@ impl Moment {
     #[must_use]
     pub fn parse(text: &str, end: SpanEnd) -> Option<Self> {
         let at = || read_rfc3339(text).map(|time| Self::At(UnixMillis(time.as_millisecond())));
-        let date = || {
-            read_date(text).map(|[first, last]| match end {
-                SpanEnd::Since => Self::At(first),
-                SpanEnd::Until => Self::At(last),
-            })
+        let edge = |[first, last]: [UnixMillis; 2]| match end {
+            SpanEnd::Since => Self::At(first),
+            SpanEnd::Until => Self::At(last),
         };
-        read_span(text).map(Self::Ago).or_else(at).or_else(date)
+        let date_or_second = || read_date(text).or_else(|| read_second(text)).map(edge);
+        read_span(text).map(Self::Ago).or_else(at).or_else(date_or_second)
     }
 
     /// Returns the absolute time, as of `now`.
@@ -392,6 +391,10 @@ pub(crate) mod tests {
         {
             let day = Moment::parse("2026-01-02", end).map(|moment| rfc3339(moment.before(now)));
             assert_eq!(day.as_deref(), Some(edge));
+        }
+        for (end, edge) in [(SpanEnd::Since, now.0 - 678), (SpanEnd::Until, now.0 + 321)] {
+            let second = Moment::parse("2026-01-02 03:04:05", end).map(|moment| moment.before(now).0);
+            assert_eq!(second, Some(edge), "as the console shows it");
         }
     }
 

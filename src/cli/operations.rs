@@ -33,14 +33,15 @@ pub fn run(args: &Operations, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         Operations::Confirm(confirm) => &confirm.operation.rules,
     };
     let rules = load(&rules.rules, err)?;
+    let access = match args {
+        Operations::List(_) | Operations::Show(_) => StoreAccess::Read,
+        Operations::Ask(_) | Operations::Resolve(_) | Operations::Confirm(_) | Operations::Acknowledge(_) => {
+            check_read_only(&rules)?;
+            StoreAccess::Change
+        }
+    };
     on_runtime(async {
         let settings = &rules.gateway.store;
-        let access = match args {
-            Operations::List(_) | Operations::Show(_) => StoreAccess::Read,
-            Operations::Ask(_) | Operations::Resolve(_) | Operations::Confirm(_) | Operations::Acknowledge(_) => {
-                StoreAccess::Change
-            }
-        };
         let store = open_beside(settings, access, Arc::new(SystemRandomness::default()), Arc::default());
         let store = store.map_err(CliError::failed)?;
         let command = OperationsCommand { store: &*store, rules: &rules, out, err };
@@ -55,6 +56,12 @@ pub fn run(args: &Operations, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         let closed = store.close().await.map_err(CliError::failed);
         outcome.and(closed)
     })
+}
+
+/// Refuses every action, as the admin listener does.
+fn check_read_only(rules: &RuleSet) -> ExitOutcome {
+    let refusal = "admin.read_only is set: the command line changes no operation either";
+    if rules.gateway.admin.read_only { Err(CliError::failed(refusal)) } else { Ok(()) }
 }
 
 fn overdue(rules: &RuleSet) -> Overdue {
@@ -83,7 +90,7 @@ impl OperationsCommand<'_> {
         for other in &found.other_homes {
             writeln!(err, "{other}")?;
         }
-        if let Some(note) = found.note {
+        if let Some(note) = &found.note {
             writeln!(err, "note: {note}")?;
         }
         if found.operations.is_empty() {

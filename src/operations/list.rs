@@ -9,7 +9,10 @@ use super::Overdue;
 use super::filter::OperationSearch;
 use crate::domain::{AccountNumber, Direction, MerchantId, OrderId, State, TransactionId, WaitsFor};
 use crate::rules::{Mode, RuleSet};
-use crate::store::{EntryProgress, FoundHome, JournalEntry, ListedOperation, OperationQuery, Store, StoreError};
+use crate::store::{
+    AttentionReason, EntryProgress, FoundHome, JournalEntry, LateRule, ListedOperation, OperationQuery, Store,
+    StoreError,
+};
 use crate::wire::time::rfc3339;
 
 /// A page of the list.
@@ -24,7 +27,7 @@ pub struct OperationsDocument {
     pub other_homes: Vec<OtherHome>,
     /// Why the list lacks operations.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<&'static str>,
+    pub note: Option<String>,
 }
 
 /// The home of an order that is no operation here.
@@ -71,6 +74,9 @@ pub struct OperationDocument {
     pub cause_text: Option<Box<str>>,
     /// What it waits for.
     pub waits_for: Option<&'static str>,
+    /// Why it needs attention, in the list of those that do.
+    #[serde(skip)]
+    pub attention: Option<AttentionReason>,
 }
 
 impl OperationDocument {
@@ -100,6 +106,7 @@ impl OperationDocument {
             cause_code,
             cause_text,
             waits_for: waits_for.map(WaitsFor::as_str),
+            attention: None,
         }
     }
 
@@ -146,6 +153,8 @@ impl fmt::Display for OtherHome {
 const REMOTE: &str = "with a remote engine, the list has the orders of v1 alone, with the status as last received";
 const NO_OPERATIONS: &str =
     "the old v1 service has the operations of merchants in the modes legacy and shadow: here are none";
+const OF_RULES_ALONE: &str =
+    "only the merchants of the rules were searched: to find an order of a removed one, name the merchant";
 
 /// What shortens a search that takes too long.
 const NARROW: &str = "narrow it: name a merchant, a day, or a status";
@@ -170,17 +179,24 @@ pub async fn find(
         StoreError::TooLong => StoreError::Unavailable(format!("{error}; {NARROW}")),
         error @ (StoreError::Unavailable(_) | StoreError::Corrupt(_)) => error,
     })?;
-    document.note =
-        note(rules, &search.query).filter(|_| rules.gateway.engine.is_remote() || document.operations.is_empty());
+    document.note = note(rules, search, &document);
     Ok(document)
 }
 
-fn note(rules: &RuleSet, query: &OperationQuery) -> Option<&'static str> {
-    if rules.gateway.engine.is_remote() {
-        return Some(REMOTE);
-    }
-    let merchant = rules.merchants.get(query.merchant.as_ref()?)?;
-    matches!(merchant.v1.mode, Mode::Legacy | Mode::Shadow).then_some(NO_OPERATIONS)
+/// Returns why a list lacks operations.
+fn note(rules: &RuleSet, search: &OperationSearch, found: &OperationsDocument) -> Option<String> {
+    let OperationSearch { query, order_id, transaction_id, .. } = search;
+    let (is_remote, is_empty) = (rules.gateway.engine.is_remote(), found.operations.is_empty());
+    let merchant = query.merchant.as_ref().and_then(|id| rules.merchants.get(id));
+    let is_with_old_service = merchant.is_some_and(|one| matches!(one.v1.mode, Mode::Legacy | Mode::Shadow));
+    let is_order_of_any = order_id.is_some() && transaction_id.is_none() && query.merchant.is_none();
+    let notes = [
+        (is_remote, REMOTE),
+        (!is_remote && is_empty && is_with_old_service, NO_OPERATIONS),
+        (is_order_of_any && is_empty && found.other_homes.is_empty(), OF_RULES_ALONE),
+    ];
+    let notes: Vec<_> = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 async fn local(
@@ -196,8 +212,25 @@ async fn local(
     } else {
         store.operations(query, overdue.lapsed).await?
     };
-    let placed = |listed: ListedOperation| (listed.stored.operation.id.to_stored(), OperationDocument::of(listed));
+    let placed = |listed: ListedOperation| {
+        let attention = search.needs_attention.then(|| attention_reason(&listed, &overdue.late));
+        let id = listed.stored.operation.id.to_stored();
+        (id, OperationDocument { attention, ..OperationDocument::of(listed) })
+    };
     Ok(first_page(found.into_iter().map(placed).collect(), limit))
+}
+
+/// Returns why an operation is in the list of those that need attention. One that was given up may be late, too.
+fn attention_reason(listed: &ListedOperation, late: &LateRule) -> AttentionReason {
+    let operation = &listed.stored.operation;
+    let late_until = late.created_until.get(&(operation.shop.clone(), operation.direction()));
+    let is_old = late_until.is_some_and(|until| operation.id <= TransactionId::last_of(*until));
+    match &operation.state {
+        State::Finished { .. } => AttentionReason::Contradicted,
+        // A resolution that waits for its confirmation hides a provider that was given up.
+        State::Pending if listed.waits_for == Some(WaitsFor::Operator) || !is_old => AttentionReason::GivenUp,
+        State::Pending => AttentionReason::Late,
+    }
 }
 
 async fn remote(store: &dyn Store, search: &OperationSearch) -> Result<OperationsDocument, StoreError> {
@@ -316,4 +349,69 @@ fn matches(query: &OperationQuery, entry: &JournalEntry) -> bool {
         && query.is_v1 != Some(false)
         && query.created_from.is_none_or(|from| create.created_at >= from)
         && query.created_to.is_none_or(|to| create.created_at < to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::UnixMillis;
+    use crate::engine::tests::{World, id};
+
+    /// The operation that a create's reply names.
+    async fn listed(world: &World, reply: &str) -> ListedOperation {
+        world.engine.store().listed(id(reply), None).await.unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_operation_that_needs_attention_says_why() {
+        let world = World::new();
+        let [pending, failed] = ["10", "10.01"].map(|amount| format!(r#""order_id":"o-{amount}","amount":{amount}"#));
+        let pending = listed(&world, &world.deposit(&pending).await.unwrap()).await;
+        let failed = listed(&world, &world.deposit(&failed).await.unwrap()).await;
+        let operation = &pending.stored.operation;
+        let late_until = |at: i64| LateRule {
+            created_until: [((operation.shop.clone(), operation.direction()), UnixMillis(at))].into(),
+            ..LateRule::default()
+        };
+        let made_at = operation.created_at.0;
+        let [is_old, is_new] = [late_until(made_at), late_until(made_at - 1)];
+        for (waits_for, late, expected) in [
+            (WaitsFor::Operator, &is_new, AttentionReason::GivenUp),
+            (WaitsFor::Operator, &is_old, AttentionReason::GivenUp),
+            (WaitsFor::ProviderReport, &is_old, AttentionReason::Late),
+            (WaitsFor::Customer, &is_old, AttentionReason::Late),
+            (WaitsFor::Confirmation, &is_old, AttentionReason::Late),
+            (WaitsFor::Confirmation, &is_new, AttentionReason::GivenUp),
+            (WaitsFor::Confirmation, &LateRule::default(), AttentionReason::GivenUp),
+        ] {
+            let listed = ListedOperation { waits_for: Some(waits_for), ..pending.clone() };
+            assert_eq!(attention_reason(&listed, late), expected, "{waits_for:?} {late:?}");
+        }
+        assert_eq!(attention_reason(&failed, &is_old), AttentionReason::Contradicted);
+    }
+
+    #[tokio::test]
+    async fn an_order_that_is_nowhere_was_searched_at_the_merchants_of_the_rules_alone() {
+        let world = World::new();
+        world.deposit(r#""order_id":"o-1""#).await.unwrap();
+        let (store, rules) = (&**world.engine.store(), world.rules());
+        let note_of = async |order_id: &str, merchant: Option<&str>, transaction_id: Option<&str>| {
+            let search = OperationSearch {
+                order_id: Some(OrderId::new(order_id).unwrap()),
+                transaction_id: transaction_id.map(str::to_owned),
+                query: OperationQuery {
+                    merchant: merchant.map(|id| MerchantId::new(id).unwrap()),
+                    limit: 50,
+                    ..OperationQuery::default()
+                },
+                ..OperationSearch::default()
+            };
+            find(store, &rules, &search, &Overdue::default()).await.unwrap().note
+        };
+        assert_eq!(note_of("o-2", None, None).await.as_deref(), Some(OF_RULES_ALONE));
+        assert_eq!(note_of("o-1", None, None).await, None, "it was found");
+        assert_eq!(note_of("o-2", Some("acme"), None).await, None, "that merchant was searched");
+        assert_eq!(note_of("o-2", Some("removed"), None).await, None, "that one as well");
+        assert_eq!(note_of("o-2", None, Some("7")).await, None, "no merchant was searched");
+    }
 }

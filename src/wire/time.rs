@@ -1,4 +1,4 @@
-//! Points in time as text: RFC 3339, and dates.
+//! Points in time as text: RFC 3339, dates, and seconds as the console shows them.
 
 use jiff::{Timestamp, civil};
 
@@ -41,6 +41,15 @@ pub fn read_date(text: &str) -> Option<[UnixMillis; 2]> {
     let is_date = is_shaped(text, "0000-00-00");
     let first = is_date.then(|| read_rfc3339(&format!("{text}T00:00:00Z"))).flatten()?.as_millisecond();
     Some([UnixMillis(first), UnixMillis(first + 86_399_999)])
+}
+
+/// Reads a second in UTC as the console shows it, `2026-01-02 03:04:05`, as its first and its last millisecond.
+#[must_use]
+pub fn read_second(text: &str) -> Option<[UnixMillis; 2]> {
+    let is_second = is_shaped(text, "0000-00-00 00:00:00");
+    let written = || format!("{}Z", text.replace(' ', "T"));
+    let first = is_second.then(|| read_rfc3339(&written())).flatten()?.as_millisecond();
+    Some([UnixMillis(first), UnixMillis(first + 999)])
 }
 
 /// Reports whether a text is `Z`, or an offset of hours below 24 and minutes below 60.
@@ -109,6 +118,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_second_is_read_as_the_console_shows_it() {
+        let second = read_second("2026-11-25 21:13:15").map(|edges| edges.map(rfc3339));
+        assert_eq!(second.unwrap(), ["2026-11-25T21:13:15.000Z", "2026-11-25T21:13:15.999Z"]);
+        for wrong in [
+            "",
+            "2026-11-25",
+            "2026-11-25T21:13:15",
+            "2026-11-25 21:13",
+            "2026-11-25 21:13:15Z",
+            "2026-11-25 24:13:15",
+            "2026-02-29 21:13:15",
+            "2026-11-25  21:13:15",
+        ] {
+            assert_eq!(read_second(wrong), None, "{wrong}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_as_the_same_millisecond(millis in -62_167_219_200_000_i64..253_402_207_200_000) {
@@ -124,7 +151,7 @@ mod tests {
 
         #[test]
         fn reading_never_panics(text in "[-+:.TtZz0-9 ]{0,45}|\\PC{0,45}") {
-            let _ = (read_rfc3339(&text), read_date(&text));
+            let _ = (read_rfc3339(&text), read_date(&text), read_second(&text));
         }
     }
 }

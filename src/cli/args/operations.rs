@@ -27,6 +27,8 @@ pub enum Operations {
 }
 
 const EXAMPLES: &str = "\
+Where admin.read_only is set, ask, resolve, confirm and acknowledge change nothing, and end with 1.
+
 Examples:
   paybridge operations list --status PENDING --merchant demo
   paybridge operations list --attention

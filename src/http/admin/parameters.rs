@@ -39,7 +39,17 @@ pub(super) fn given<const N: usize>(
 
 /// Reads a time of a filter; empty: any.
 pub(super) fn moment(end: SpanEnd, text: &str, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
-    let moment = read_parameter(end.as_str(), text, Moment::EXPECTED, |text| Moment::parse(text, end))?;
+    named_moment(end.as_str(), end, text, now)
+}
+
+/// Reads a time of a filter by the name of its member; empty: any.
+pub(super) fn named_moment(
+    name: &'static str,
+    end: SpanEnd,
+    text: &str,
+    now: UnixMillis,
+) -> Result<Option<UnixMillis>, RequestError> {
+    let moment = read_parameter(name, text, Moment::EXPECTED, |text| Moment::parse(text, end))?;
     Ok(moment.map(|moment| moment.before(now)))
 }
 

@@ -58,7 +58,8 @@ raw_table! {
             => OnChange::entries(Allows, Refuses).meaning("the host names that the admin listener accepts")
                 .in_any_case()
                 .restart(restart_value!(admin.hosts)),
-        /// `true`: no user can change anything through the admin listener. Takes effect at once.
+        /// `true`: no user can change anything through the admin listener, and `paybridge operations` does not act. Takes
+        /// effect at once.
         read_only: bool = false
             => OnChange::when("false", Allows, Refuses).meaning("whether the admin listener refuses every action"),
         /// `true`: a result that an operator sets by hand takes effect when another operator confirms it. It needs two

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::scripted::{Play, Scripted};
 use super::{becomes, counted, payin, payout, report, rules, status};
+use crate::console::{encoded, page};
+use crate::export::run;
 use crate::support::request::ACME;
 use crate::support::{self, Gateway, Request, Rules, eventually, text};
 
@@ -56,12 +58,22 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
         listed(&gateway, "attention=true").iter().map(|one| text(one, "transaction_id").to_owned()).collect();
     assert_eq!(attention, BTreeSet::from([id.clone(), other.clone()]));
     assert_eq!(shown(&gateway, &id, "")["waits_for"], "operator");
+    let given_up = |id: &str| {
+        let found = shown(&gateway, id, "");
+        let events = found["timeline"].as_array().unwrap();
+        let event = events.iter().find(|event| event["title"] == "The provider was given up").expect("the event");
+        text(event, "detail").to_owned()
+    };
+    let why = given_up(&other);
+    assert!(why.contains(" The last one without a result: "), "{why}");
 
     let before = provider.asked(&id).len();
     let ask = format!("POST /api/operations/{id}/ask");
     gateway.reload_with(&Rules::default());
     let (code, refused) = api(&gateway, &ask, "", "");
     assert!(code == 409 && refused.to_string().contains("no longer give its shop"), "{refused}");
+    let found = shown(&gateway, &id, "");
+    assert_eq!((&found["can_be_resolved"], &found["can_be_queried"]), (&json!(true), &json!(false)));
     gateway.reload_with(&impatient(&provider.url()));
     assert_eq!(api(&gateway, &ask, "", "").0, 200);
     assert_eq!(api(&gateway, &ask, "", "").0, 429, "a moment ago");
@@ -75,6 +87,7 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
     assert_eq!(api(&gateway, &ask, "", "").0, 409);
     assert_eq!(resolve(&gateway, &other, "", "FAILED").0, 200);
     assert_eq!(shown(&gateway, &other, "")["cause"], "operator");
+    assert_eq!(given_up(&other), why.replace(" so far", ""), "it is kept");
     assert_eq!(listed(&gateway, "attention=true").len(), 0);
     assert_eq!(resolve(&gateway, "1", "", "FAILED").0, 404);
 
@@ -174,4 +187,102 @@ async fn an_id_leads_to_its_page_and_the_list_has_pages() {
     assert_eq!(location("o-2").unwrap(), format!("/operations/{}", ids[2]));
     assert_eq!(location("+o-2+").unwrap(), format!("/operations/{}", ids[2]));
     assert_eq!(location("nothing").unwrap(), "/operations?order_id=nothing");
+}
+
+#[tokio::test]
+async fn the_command_line_does_not_act_where_the_console_is_read_only() {
+    let provider = Scripted::start(|_, _| Play::Say(r#"{"status":"PENDING"}"#)).await;
+    let acting = rules(&provider.url(), "");
+    let gateway = Gateway::start(&acting.clone().with("admin", "read_only = true"));
+    let id = payout(&gateway, "o-1", "5.10").await;
+    let id = id.as_str();
+    let resolve = ["operations", "resolve", id, "--status", "FAILED", "--reason", "by the statement"];
+    for words in [
+        &["operations", "ask", id][..],
+        &resolve,
+        &["operations", "confirm", id, "--resolution", "7"],
+        &["operations", "acknowledge", id],
+    ] {
+        let ran = run(&gateway, words);
+        assert!(ran.code == Some(1) && ran.out.is_empty(), "{words:?}: {:?} {}", ran.code, ran.out);
+        assert!(ran.err.contains("admin.read_only is set"), "{words:?}: {}", ran.err);
+    }
+    assert!(gateway.actions().is_empty(), "{:?}", gateway.actions());
+    assert_eq!(status(&gateway, id).await, "PENDING");
+    // It looks, and contract section 13 stops no other command.
+    for words in [&["operations", "show", id][..], &["operations", "list"], &["callbacks", "resend", "--failed"]] {
+        let ran = run(&gateway, words);
+        assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.err);
+    }
+    acting.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    assert_eq!(run(&gateway, &resolve).code, Some(0));
+    assert_eq!(status(&gateway, id).await, "FAILED");
+}
+
+#[tokio::test]
+async fn the_list_of_what_needs_attention_says_why() {
+    let provider = Scripted::start(|_, _| Play::Bytes(Vec::new())).await;
+    let gateway = Gateway::start(&impatient(&provider.url()));
+    let given_up = payout(&gateway, "o-1", "5.10").await;
+    let contradicted = payout(&gateway, "o-2", "6.10").await;
+    counted(&gateway, GIVEN_UP, 2).await;
+    assert_eq!(resolve(&gateway, &contradicted, "", "FAILED").0, 200);
+    report(&gateway, &contradicted, json!({ "status": "SUCCESS" })).await.expect(409);
+    let reports = Scripted::start(|_, _| Play::Say(r#"{"status":"PENDING"}"#)).await;
+    gateway.reload_with(&rules(&reports.url(), "expected_within = \"1ms\""));
+    let late = payout(&gateway, "o-3", "7.10").await;
+    for (id, reason) in [(&given_up, "given up"), (&contradicted, "contradicted"), (&late, "late")] {
+        let link = format!("href=\"/operations/{id}\"");
+        eventually(reason, async || {
+            let list = page(&gateway, "/operations?attention=true");
+            let row = list.lines().find(|line| line.contains(&link))?.to_owned();
+            assert!(row.contains(&format!("needs attention: {reason}<")), "{row}");
+            Some(())
+        })
+        .await;
+        assert!(!page(&gateway, &format!("/operations?transaction_id={id}")).contains("needs attention"));
+    }
+    assert!(listed(&gateway, "attention=true").iter().all(|one| one.get("attention").is_none()), "of the page alone");
+}
+
+#[tokio::test]
+async fn a_search_that_finds_no_order_says_that_it_searched_the_merchants_of_the_rules() {
+    let all = Rules::default();
+    let gateway = Gateway::start(&all);
+    let id = payin(&gateway, "o-1", "5.10").await;
+    let note = "nly the merchants of the rules were searched";
+    assert!(!page(&gateway, "/operations?order_id=o-1").contains(note));
+    std::fs::remove_file(gateway.rules_dir().join("merchants/acme.toml")).unwrap();
+    gateway.reload_with(&all.without("merchants/acme.toml"));
+    let list = page(&gateway, "/operations?order_id=o-1");
+    assert!(list.contains(note) && list.contains("No operation matches."), "{list}");
+    let ran = run(&gateway, &["operations", "list", "--order-id", "o-1"]);
+    assert!(ran.code == Some(0) && ran.err.contains(note) && ran.err.contains("no matching operations"), "{}", ran.err);
+    let list = page(&gateway, "/operations?order_id=o-1&merchant=acme");
+    assert!(!list.contains(note) && list.contains(&format!("href=\"/operations/{id}\"")), "{list}");
+}
+
+#[tokio::test]
+async fn the_page_takes_times_as_the_other_lists_of_the_console_do() {
+    let gateway = Gateway::start(&Rules::default());
+    let id = payin(&gateway, "o-1", "5.10").await;
+    let made = shown(&gateway, &id, "");
+    let made = text(&made, "created_at");
+    let second = format!("{} {}", &made[..10], &made[11..19]);
+    let second = second.as_str();
+    let is_listed = |filter: &str, time: &str| {
+        let list = page(&gateway, &format!("/operations?{filter}={}", encoded(time)));
+        assert!(list.contains(&format!("name=\"{filter}\" value=\"{time}\"")), "the form keeps it: {list}");
+        list.contains(&format!("href=\"/operations/{id}\""))
+    };
+    assert!(page(&gateway, "/operations").contains(second), "as it is shown");
+    for (time, is_before) in [("24h", true), (second, true), (made, true), ("2020-01-01", true), ("2100-01-01", false)]
+    {
+        assert_eq!(is_listed("created_from", time), is_before, "{time}");
+        assert_eq!(is_listed("created_to", time), !is_before, "{time}");
+    }
+    for time in ["24h", second] {
+        let query = format!("GET /api/operations?created_from={}", encoded(time));
+        assert_eq!(api(&gateway, &query, "", "").0, 400, "the API takes a time of RFC 3339 or a date: {time}");
+    }
 }

@@ -2,18 +2,21 @@
 
 use serde::Serialize;
 
+use crate::callback::listing::SpanEnd;
 use crate::console::{self, ConsolePage};
 use crate::domain::TransactionId;
 use crate::error::RequestError;
 use crate::http::admin::actions;
 use crate::http::admin::context::{AdminContext, HandlerResult, ROWS, labelled, see_result, sentence};
 use crate::http::admin::operations_api::{cannot_resolve, check_resolver, id, resolution, resolution_id, shown};
+use crate::http::admin::parameters::named_moment;
 use crate::http::admin::refused::Refused;
 use crate::http::admin::reply;
 use crate::operations::{OperationFilter, OperationTimeline, OperationsDocument, find};
-use crate::store::{ActionId, CallbackId};
+use crate::store::{ActionId, AttentionReason, CallbackId};
 use crate::telemetry::RefusedQuery;
 use crate::telemetry::access::loggable;
+use crate::wire::time::rfc3339;
 
 /// A page of the list of operations.
 #[derive(Debug, Serialize)]
@@ -24,6 +27,8 @@ pub(super) struct OperationsPage {
     pub unknown: Option<String>,
     #[serde(flatten)]
     pub list: OperationsDocument,
+    /// Why each operation of the list needs attention, in the list of those that do.
+    pub attention: Vec<Option<&'static str>>,
     pub is_continued: bool,
 }
 
@@ -60,7 +65,8 @@ pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerR
     }
     let unknown = unknown.filter(|_| problem.is_none()).as_deref().map(sentence);
     let is_continued = !after.is_empty();
-    let view = OperationsPage { filter, problem, unknown, list, is_continued };
+    let attention = list.operations.iter().map(|one| one.attention.map(AttentionReason::as_str)).collect();
+    let view = OperationsPage { filter, problem, unknown, list, attention, is_continued };
     context.form_page(ConsolePage::Operations, &view, view.problem.is_some()).await
 }
 
@@ -68,14 +74,18 @@ pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerR
 const LABELS: [(&str, &str); 3] =
     [("created_from", "Created from"), ("created_to", "Created before"), ("after", "after")];
 
-/// Searches for a page of the list.
+/// Searches for a page of the list. Times are read as those of the console's other lists are.
 async fn listed(
     context: &AdminContext<'_>,
     filter: &OperationFilter,
     after: &str,
 ) -> Result<OperationsDocument, Refused> {
     let source = &**context.source;
-    let search = filter.search(after, ROWS)?;
+    let read = |name, text: &str| named_moment(name, SpanEnd::Since, text, source.now());
+    let time = |name, text: &str| read(name, text).map(|at| at.map(rfc3339).unwrap_or_default());
+    let created_from = time("created_from", &filter.created_from)?;
+    let created_to = time("created_to", &filter.created_to)?;
+    let search = OperationFilter { created_from, created_to, ..filter.clone() }.search(after, ROWS)?;
     Ok(find(source.store(), &source.rule_set(), &search, &source.overdue()).await?)
 }
 

@@ -105,7 +105,7 @@ fn empty_pages() -> Vec<(&'static str, String)> {
     let other_home = OperationsPage {
         list: OperationsDocument {
             other_homes: ["legacy", "reserved", "engine", "lost"].map(OtherHome::example).into(),
-            note: Some("the list lacks operations"),
+            note: Some("the list lacks operations".to_owned()),
             ..OperationsDocument::default()
         },
         problem: problem(),
@@ -341,6 +341,29 @@ fn filters_stay_in_links_and_forms() {
     for part in ["name=\"since\" value=\"2h\"", "name=\"merchant\" value=\"acme\"", "Resend 1,137 callbacks and more"] {
         assert!(html.contains(part), "{part}");
     }
+}
+
+#[test]
+fn a_list_says_why_each_operation_needs_attention() {
+    let rows = |attention: Vec<Option<&'static str>>| {
+        let html =
+            render(ConsolePage::Operations, &OperationsPage { attention, ..PLAIN.operations(2) }, &PLAIN.chrome());
+        html.lines().filter(|line| line.starts_with("<tr><th scope=\"row\">")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of_those = rows(vec![Some("given_up"), Some("contradicted")]);
+    assert!(of_those[0].contains("needs attention: given up<"), "{of_those:?}");
+    assert!(of_those[1].contains("needs attention: contradicted<"), "{of_those:?}");
+    assert!(rows(vec![None; 2]).iter().all(|row| !row.contains("needs attention")), "of any other list");
+}
+
+#[test]
+fn an_empty_list_has_its_note_and_what_it_means() {
+    let view = OperationsPage {
+        list: OperationsDocument { note: Some("only some were searched".to_owned()), ..OperationsDocument::default() },
+        ..PLAIN.operations(0)
+    };
+    let html = render(ConsolePage::Operations, &view, &PLAIN.chrome());
+    assert!(html.contains("Only some were searched.") && html.contains("No operation matches."), "{html}");
 }
 
 #[test]
