@@ -207,7 +207,7 @@ fn cells(operation: &OperationDocument) -> [Cow<'_, str>; 9] {
         operation.shop.as_deref().map_or("-".into(), |shop| cut(plain(shop))),
         format!("{amount} {currency}").into(),
         operation.status.into(),
-        operation.cause.or(operation.waits_for).unwrap_or("-").into(),
+        operation.attention.or(operation.cause).or(operation.waits_for).unwrap_or("-").into(),
         operation.created_at.as_str().into(),
     ]
 }

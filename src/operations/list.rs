@@ -10,8 +10,7 @@ use super::filter::OperationSearch;
 use crate::domain::{AccountNumber, Direction, MerchantId, OrderId, State, TransactionId, WaitsFor};
 use crate::rules::{Mode, RuleSet};
 use crate::store::{
-    AttentionReason, EntryProgress, FoundHome, JournalEntry, LateRule, ListedOperation, OperationQuery, Store,
-    StoreError,
+    AttentionReason, EntryProgress, FoundHome, JournalEntry, ListedOperation, OperationQuery, Store, StoreError,
 };
 use crate::wire::time::rfc3339;
 
@@ -75,13 +74,13 @@ pub struct OperationDocument {
     /// What it waits for.
     pub waits_for: Option<&'static str>,
     /// Why it needs attention, in the list of those that do.
-    #[serde(skip)]
-    pub attention: Option<AttentionReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention: Option<&'static str>,
 }
 
 impl OperationDocument {
     pub(super) fn of(listed: ListedOperation) -> Self {
-        let ListedOperation { stored, failure, waits_for } = listed;
+        let ListedOperation { stored, failure, waits_for, .. } = listed;
         let operation = stored.operation;
         let (cause, reason) = failure.map(|(cause, reason)| (cause.as_str(), reason)).unzip();
         let (cause_code, cause_text) = reason.map_or((None, None), |reason| (reason.code, reason.text));
@@ -213,7 +212,7 @@ async fn local(
         store.operations(query, overdue.lapsed).await?
     };
     let placed = |listed: ListedOperation| {
-        let attention = search.needs_attention.then(|| attention_reason(&listed, &overdue.late));
+        let attention = search.needs_attention.then(|| attention_reason(&listed).as_str());
         let id = listed.stored.operation.id.to_stored();
         (id, OperationDocument { attention, ..OperationDocument::of(listed) })
     };
@@ -221,14 +220,10 @@ async fn local(
 }
 
 /// Returns why an operation is in the list of those that need attention. One that was given up may be late, too.
-fn attention_reason(listed: &ListedOperation, late: &LateRule) -> AttentionReason {
-    let operation = &listed.stored.operation;
-    let late_until = late.created_until.get(&(operation.shop.clone(), operation.direction()));
-    let is_old = late_until.is_some_and(|until| operation.id <= TransactionId::last_of(*until));
-    match &operation.state {
+fn attention_reason(listed: &ListedOperation) -> AttentionReason {
+    match &listed.stored.operation.state {
         State::Finished { .. } => AttentionReason::Contradicted,
-        // A resolution that waits for its confirmation hides a provider that was given up.
-        State::Pending if listed.waits_for == Some(WaitsFor::Operator) || !is_old => AttentionReason::GivenUp,
+        State::Pending if listed.is_given_up => AttentionReason::GivenUp,
         State::Pending => AttentionReason::Late,
     }
 }
@@ -354,7 +349,6 @@ fn matches(query: &OperationQuery, entry: &JournalEntry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::UnixMillis;
     use crate::engine::tests::{World, id};
 
     /// The operation that a create's reply names.
@@ -368,26 +362,10 @@ mod tests {
         let [pending, failed] = ["10", "10.01"].map(|amount| format!(r#""order_id":"o-{amount}","amount":{amount}"#));
         let pending = listed(&world, &world.deposit(&pending).await.unwrap()).await;
         let failed = listed(&world, &world.deposit(&failed).await.unwrap()).await;
-        let operation = &pending.stored.operation;
-        let late_until = |at: i64| LateRule {
-            created_until: [((operation.shop.clone(), operation.direction()), UnixMillis(at))].into(),
-            ..LateRule::default()
-        };
-        let made_at = operation.created_at.0;
-        let [is_old, is_new] = [late_until(made_at), late_until(made_at - 1)];
-        for (waits_for, late, expected) in [
-            (WaitsFor::Operator, &is_new, AttentionReason::GivenUp),
-            (WaitsFor::Operator, &is_old, AttentionReason::GivenUp),
-            (WaitsFor::ProviderReport, &is_old, AttentionReason::Late),
-            (WaitsFor::Customer, &is_old, AttentionReason::Late),
-            (WaitsFor::Confirmation, &is_old, AttentionReason::Late),
-            (WaitsFor::Confirmation, &is_new, AttentionReason::GivenUp),
-            (WaitsFor::Confirmation, &LateRule::default(), AttentionReason::GivenUp),
-        ] {
-            let listed = ListedOperation { waits_for: Some(waits_for), ..pending.clone() };
-            assert_eq!(attention_reason(&listed, late), expected, "{waits_for:?} {late:?}");
-        }
-        assert_eq!(attention_reason(&failed, &is_old), AttentionReason::Contradicted);
+        assert_eq!(attention_reason(&failed), AttentionReason::Contradicted);
+        assert_eq!(attention_reason(&pending), AttentionReason::Late);
+        let given_up = ListedOperation { waits_for: Some(WaitsFor::Confirmation), is_given_up: true, ..pending };
+        assert_eq!(attention_reason(&given_up), AttentionReason::GivenUp, "a resolution waits");
     }
 
     #[tokio::test]

@@ -151,7 +151,7 @@ impl JobContext {
         let wait =
             backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.deps.random.number());
         let due = backoff::due(now, wait, queued_at.plus(*give_up_after));
-        self.deps.store.postpone_provider_job(id, due, cause.as_str().into()).await?;
+        self.deps.store.postpone_provider_job(job, due, Some(cause)).await?;
         Ok("retried")
     }
 
@@ -173,7 +173,7 @@ impl JobContext {
         let now = self.deps.clock.now();
         self.log_missing_provider(&job.operation.shop, job.operation.provider);
         let until = now.plus(UNTIL_RULES_CHANGE);
-        self.deps.store.postpone_provider_job(job.operation.id, until, ProviderKind::NOT_GIVEN.into()).await?;
+        self.deps.store.postpone_provider_job(job, until, None).await?;
         Ok("postponed")
     }
 

@@ -8,7 +8,7 @@ use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::rows::operation::{cause_number, sealed_payer};
 use super::rows::{CorruptRow, bare_state, direction_of, finished_at, status_number, status_of};
 use super::sql::{Sql, Transaction, params, sql};
-use super::tasks;
+use super::tasks::{self, ClaimedJob};
 use super::transaction::OwnStatements;
 use super::usage::{self, Customer};
 use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome, JobEnd};
@@ -107,9 +107,9 @@ pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) 
         let job = job.as_ref().filter(|job| job.task.attempts > 0);
         let (attempts, ended_at) = job.map(|job| (job.task.attempts, job.ended_at(*at).0)).unzip();
         let (kind, failure) = (job.map(|job| job.kind.number()), job.and_then(|job| job.failure.as_deref()));
-        let result = params![*id, status, finished_at, payer, counted_day, cause, code, text];
-        let columns: Vec<_> = result.into_iter().chain(params![attempts, ended_at, kind, failure]).collect();
-        tx.execute(FINISH, &columns).await?;
+        let result =
+            params![*id, status, finished_at, payer, counted_day, cause, code, text, attempts, ended_at, kind, failure];
+        tx.execute(FINISH, &result).await?;
     }
     Ok(outcome)
 }
@@ -132,21 +132,21 @@ pub(super) async fn prepare<T: OwnStatements>(
     Ok(true)
 }
 
-/// Gives up a pending operation's provider job that was queued at this time, if it has not ended, and stores that the
-/// preparation of a deposit stopped, if it has none. Reports whether it did.
+/// Gives up a pending operation's claimed provider job, and stores that the preparation of a deposit stopped, if it has none.
+/// Reports whether it did.
 pub(super) async fn give_up<T: OwnStatements>(
     tx: &T,
-    (id, queued_at): (TransactionId, UnixMillis),
+    job: ClaimedJob,
     failure: &str,
     stopped: &[u8],
     at: UnixMillis,
 ) -> Result<bool, T::Error> {
-    let Some(OperationState { direction, status: Status::Pending, .. }) = unfinished(tx, id).await? else {
+    let Some(OperationState { direction, status: Status::Pending, .. }) = unfinished(tx, job.id).await? else {
         return Ok(false);
     };
-    let given_up = tasks::give_up_job(tx, id, queued_at, at, failure).await?;
+    let given_up = tasks::give_up_job(tx, job, at, failure).await?;
     if given_up && direction == Direction::Payin {
-        tx.execute(STOP_PREPARATION, &params![id, stopped]).await?;
+        tx.execute(STOP_PREPARATION, &params![job.id, stopped]).await?;
     }
     Ok(given_up)
 }

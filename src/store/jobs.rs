@@ -4,7 +4,7 @@ use super::backend::{Backend, ReadKind};
 use super::rows::status_of;
 use super::rows::task::{QueueList, TaskClaim, TaskKind, TaskQueue};
 use super::sql::{Columns, CorruptRow, Sql, params, sql};
-use super::tasks::{self, JobState, NewTask, TaskState};
+use super::tasks::{self, ClaimedJob, JobState, NewTask, TaskState};
 use super::transaction::OwnStatements;
 use super::{Misdated, StoreError, StoreFuture, lookups};
 use crate::domain::{Operation, ShopCode, Status, TransactionId, UnixMillis};
@@ -19,8 +19,14 @@ pub trait ProviderJobs: Send + Sync + 'static {
     /// that the jobs of a process that died can be claimed again.
     fn claim_provider_jobs(&self, claim: Claim) -> StoreFuture<'_, Vec<ProviderJob>>;
 
-    /// Makes a claimed provider job due at another time, and keeps why there was no result. Does nothing if the job has ended.
-    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis, failure: Box<str>) -> StoreFuture<'_, ()>;
+    /// Makes a claimed provider job due at another time, and keeps why there was no result; `None`: nothing was requested.
+    /// Does nothing if the job has ended, or this claim of it.
+    fn postpone_provider_job<'a>(
+        &'a self,
+        job: &'a ProviderJob,
+        due: UnixMillis,
+        failure: Option<&'a str>,
+    ) -> StoreFuture<'a, ()>;
 
     /// Ends an operation's provider job without a result. What is known of it is kept until the operation has a result.
     fn end_provider_job(&self, id: TransactionId, end: JobEnd, at: UnixMillis) -> StoreFuture<'_, ()>;
@@ -47,8 +53,14 @@ impl<B: Backend> ProviderJobs for B {
         Box::pin(claim(self, jobs))
     }
 
-    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis, failure: Box<str>) -> StoreFuture<'_, ()> {
-        Box::pin(self.run_alone(async move |tx| tasks::postpone_job(tx, id, due, &failure).await))
+    fn postpone_provider_job<'a>(
+        &'a self,
+        job: &'a ProviderJob,
+        due: UnixMillis,
+        failure: Option<&'a str>,
+    ) -> StoreFuture<'a, ()> {
+        let (job, failure) = (job.claimed(), failure.map(Box::<str>::from));
+        Box::pin(self.run_alone(async move |tx| tasks::postpone_job(tx, job, due, failure.as_deref()).await))
     }
 
     fn end_provider_job(&self, id: TransactionId, end: JobEnd, at: UnixMillis) -> StoreFuture<'_, ()> {
@@ -177,6 +189,13 @@ pub struct ProviderJob {
     pub queued_at: UnixMillis,
     /// How often the job was claimed before.
     pub attempts: u32,
+}
+
+impl ProviderJob {
+    pub(super) fn claimed(&self) -> ClaimedJob {
+        let attempts = i64::from(self.attempts) + 1;
+        ClaimedJob { id: self.operation.id, queued_at: self.queued_at, attempts }
+    }
 }
 
 /// How a provider job ended without a result.

@@ -74,6 +74,8 @@ pub struct ListedOperation {
     pub failure: Option<(FailureCause, ProviderReason)>,
     /// What it waits for, if it is PENDING and as far as that is known.
     pub waits_for: Option<WaitsFor>,
+    /// Whether its provider was given up, and it is PENDING.
+    pub is_given_up: bool,
 }
 
 /// The operators' list.
@@ -202,7 +204,8 @@ impl ListRow {
             Some(TaskKind::GivenUp) => Some(WaitsFor::Operator),
             Some(TaskKind::CustomerAwaited | TaskKind::Callback) | None => Some(WaitsFor::Customer),
         };
-        Ok(ListedOperation { stored, failure: self.failure, waits_for })
+        let is_given_up = self.job == Some(TaskKind::GivenUp);
+        Ok(ListedOperation { stored, failure: self.failure, waits_for, is_given_up })
     }
 }
 

@@ -70,8 +70,8 @@ pub trait Store:
     ) -> StoreFuture<'_, bool>;
 
     /// Gives up a claimed provider job. A deposit that has no preparation gets [`Preparation::Stopped`], so that its customer
-    /// does not wait for one. `failure`: why the last call gave no result. Returns `false`, with nothing changed, if the job
-    /// has ended meanwhile or is a new one.
+    /// does not wait for one. `failure`: why there was no result. Returns `false`, with nothing changed, if the job has ended
+    /// meanwhile, or this claim of it.
     fn give_up_provider_job<'a>(
         &'a self,
         job: &'a ProviderJob,
@@ -174,10 +174,10 @@ impl<B: Backend> Store for B {
         failure: &'a str,
         at: UnixMillis,
     ) -> StoreFuture<'a, bool> {
-        let (id, queued_at, failure) = (job.operation.id, job.queued_at, Box::<str>::from(failure));
+        let (job, failure) = (job.claimed(), Box::<str>::from(failure));
         Box::pin(async move {
-            let stopped = preparation::seal(self.vault(), id, &Preparation::Stopped)?;
-            self.transact(async move |tx| complete::give_up(tx, (id, queued_at), &failure, &stopped, at).await).await
+            let stopped = preparation::seal(self.vault(), job.id, &Preparation::Stopped)?;
+            self.transact(async move |tx| complete::give_up(tx, job, &failure, &stopped, at).await).await
         })
     }
 

@@ -82,7 +82,7 @@ pub(super) const LEASED: i64 = 1;
 const PUT: Sql = sql!(
     "INSERT INTO tasks (kind, key, queue, queued_at, due_at, state, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0) \
      ON CONFLICT (kind, key) DO UPDATE SET queue = excluded.queue, queued_at = excluded.queued_at, \
-     due_at = excluded.due_at, state = 0, attempts = 0, failure = NULL"
+     due_at = excluded.due_at, state = 0, attempts = 0"
 );
 
 impl<'a> NewTask<'a> {
@@ -117,16 +117,36 @@ pub(super) async fn release<T: OwnStatements>(
     tx.execute(RELEASE, &params![kind.number(), key, tx.due(due)]).await.map(drop)
 }
 
-const POSTPONE_JOB: Sql = sql!("UPDATE tasks SET due_at = ?2, state = 0, failure = ?3 WHERE kind = 0 AND key = ?1");
+/// A provider job as one claim had it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ClaimedJob {
+    pub(super) id: TransactionId,
+    pub(super) queued_at: UnixMillis,
+    /// With this claim.
+    pub(super) attempts: i64,
+}
 
-/// Ends the lease of a provider job and makes it due at another time, if it exists. `failure`: why there was no result.
+/// Where a provider job is that was claimed, unless it has ended, is a later one or was claimed again. Parameters: its
+/// operation, when it was queued, its attempts.
+macro_rules! claimed_job {
+    () => {
+        "WHERE kind = 0 AND key = ?1 AND queued_at = ?2 AND attempts = ?3"
+    };
+}
+
+const POSTPONE_JOB: Sql =
+    sql!(concat!("UPDATE tasks SET due_at = ?4, state = 0, failure = coalesce(?5, failure) ", claimed_job!()));
+
+/// Ends the lease of a claimed provider job and makes it due at another time. `failure`: why there was no result; `None`:
+/// nothing was requested.
 pub(super) async fn postpone_job<T: OwnStatements>(
     tx: &T,
-    id: TransactionId,
+    job: ClaimedJob,
     due: UnixMillis,
-    failure: &str,
+    failure: Option<&str>,
 ) -> Result<(), T::Error> {
-    tx.execute(POSTPONE_JOB, &params![id, tx.due(due), failure]).await.map(drop)
+    let ClaimedJob { id, queued_at, attempts } = job;
+    tx.execute(POSTPONE_JOB, &params![id, queued_at, attempts, tx.due(due), failure]).await.map(drop)
 }
 
 const END: Sql = sql!("DELETE FROM tasks WHERE kind = ?1 AND key = ?2");
@@ -190,19 +210,18 @@ pub(super) async fn end_job<T: Transaction>(
     tx.execute(END_JOB, &params![id, end.number(), at, i64::from(replaces)]).await.map(drop)
 }
 
-const GIVE_UP_JOB: Sql = sql!(
-    "UPDATE tasks SET kind = 3, state = 0, due_at = ?3, failure = ?4 WHERE kind = 0 AND key = ?1 AND queued_at = ?2"
-);
+const GIVE_UP_JOB: Sql =
+    sql!(concat!("UPDATE tasks SET kind = 3, state = 0, due_at = ?4, failure = ?5 ", claimed_job!()));
 
-/// Gives up a provider job, unless it has ended or is a later one. Reports whether it did.
+/// Gives up a claimed provider job. Reports whether it did.
 pub(super) async fn give_up_job<T: Transaction>(
     tx: &T,
-    id: TransactionId,
-    queued_at: UnixMillis,
+    job: ClaimedJob,
     at: UnixMillis,
     failure: &str,
 ) -> Result<bool, T::Error> {
-    tx.execute(GIVE_UP_JOB, &params![id, queued_at, at, failure]).await.map(|changed| changed > 0)
+    let ClaimedJob { id, queued_at, attempts } = job;
+    tx.execute(GIVE_UP_JOB, &params![id, queued_at, attempts, at, failure]).await.map(|changed| changed > 0)
 }
 
 /// Deletes tasks.

@@ -47,11 +47,10 @@ pub(super) fn run(args: &ReconcileArgs, out: &mut dyn Write, err: &mut dyn Write
         let random = Arc::new(SystemRandomness::default());
         let store =
             open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default()).map_err(CliError::failed)?;
-        let compared = async {
-            let mut comparison = Comparison::start(&*store, shop, reading, &mut report).await?;
-            comparison.run(args, lines, err).await
+        let compared = match Comparison::start(&*store, shop, reading, &mut report).await {
+            Ok(mut comparison) => comparison.run(args, lines, err).await,
+            Err(error) => Err(error),
         };
-        let compared = compared.await;
         let closed = store.close().await.map_err(CliError::failed);
         compared.and(closed)
     })?;
@@ -109,13 +108,13 @@ impl<'a, 'w> Comparison<'a, 'w> {
     async fn run(&mut self, args: &ReconcileArgs, total: u64, err: &mut dyn Write) -> ExitOutcome {
         let mut statement = Statement::open(&args.file, self.reading)?;
         let mut progress = Progress::start("comparing", "lines", Some(total));
-        let lines_at_once = (ORDERS_AT_ONCE / (2 * self.merchants.len()).max(1)).max(1);
         let mut done = 0;
         loop {
-            let mut lines = Vec::with_capacity(lines_at_once);
-            while lines.len() < lines_at_once
+            let (mut lines, mut orders) = (Vec::new(), 0);
+            while orders < ORDERS_AT_ONCE
                 && let Some(line) = statement.read()?
             {
+                orders += self.merchants_of(&line).len().max(1) * directions(&line).len();
                 lines.push(line);
             }
             if lines.is_empty() {
@@ -163,8 +162,7 @@ impl<'a, 'w> Comparison<'a, 'w> {
             match &line.key {
                 LineKey::Transaction(id) => ids.push(*id),
                 LineKey::Order(order_id) => {
-                    let merchants = line.merchant.as_ref().map_or(&self.merchants[..], std::slice::from_ref);
-                    for merchant in merchants {
+                    for merchant in self.merchants_of(line) {
                         for direction in directions(line) {
                             orders.push((merchant.clone(), *direction, order_id.clone()));
                         }
@@ -183,6 +181,11 @@ impl<'a, 'w> Comparison<'a, 'w> {
             operations.filter(|operation| self.may_have(line, operation)).collect()
         };
         Ok(lines.iter().copied().zip(counts).map(of_line).collect())
+    }
+
+    /// Returns the merchants that a line may be of.
+    fn merchants_of<'l>(&'l self, line: &'l StatementLine) -> &'l [MerchantId] {
+        line.merchant.as_ref().map_or(&self.merchants[..], std::slice::from_ref)
     }
 
     /// Reports whether a line may be of an operation.

@@ -65,15 +65,18 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     let claimed = ProviderJobState { due: at(50), is_claimed: true, attempts: 1, ..queued };
     assert_eq!(job(&*store, id).await, Some(claimed.clone()));
     assert_eq!(store.unanswered(9).await.unwrap().jobs, Backlog::default());
+    let mut jobs = jobs;
     for attempt in 0..2 {
-        store.postpone_provider_job(id, at(20), NO_ANSWER.into()).await.unwrap();
+        store.postpone_provider_job(&jobs[0], at(20), Some(NO_ANSWER)).await.unwrap();
         let shop = ShopCode::new("card-eur").unwrap();
         let again = Claim { shop, now: at(20), lease_until: at(50), limit: 9 };
-        assert_eq!(store.claim_provider_jobs(again).await.unwrap()[0].attempts, attempt + 1);
+        jobs = store.claim_provider_jobs(again).await.unwrap();
+        assert_eq!(jobs[0].attempts, attempt + 1);
     }
     let waiting = Backlog { count: 1, oldest: Some(at(0)) };
     assert_eq!(store.unanswered(9).await.unwrap().jobs, waiting, "it is requested for the third time");
-    store.postpone_provider_job(id, at(70), NO_ANSWER.into()).await.unwrap();
+    // Nothing was requested: the reason of before stays.
+    store.postpone_provider_job(&jobs[0], at(70), None).await.unwrap();
     let failure = Some(NO_ANSWER.into());
     let postponed = ProviderJobState { due: at(70), is_claimed: false, attempts: 3, failure, ..claimed };
     assert_eq!(job(&*store, id).await, Some(postponed));

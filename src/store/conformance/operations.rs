@@ -196,8 +196,8 @@ pub(in crate::store) async fn what_a_provider_did_not_answer_is_kept(backend: &d
     let store = backend.open().await;
     let ids = [created(&*store, payout("acme", "given up")).await, created(&*store, payout("acme", "retried")).await];
     let jobs = claim(&*store, at(1)).await;
-    let given_up = jobs.iter().find(|job| job.operation.id == ids[0]).unwrap();
-    store.postpone_provider_job(ids[1], at(9), "it answered HTTP 500".into()).await.unwrap();
+    let [given_up, retried] = ids.map(|id| jobs.iter().find(|job| job.operation.id == id).unwrap());
+    store.postpone_provider_job(retried, at(9), Some("it answered HTTP 500")).await.unwrap();
     assert!(store.give_up_provider_job(given_up, NO_ANSWER, at(2)).await.unwrap());
     for (id, end, ended_at, failure) in
         [(ids[0], Some(JobEnd::GivenUp), at(2), NO_ANSWER), (ids[1], None, at(5), "it answered HTTP 500")]
@@ -215,8 +215,9 @@ pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBacke
     let store = backend.open().await;
     assert_eq!(store.ask_again(fresh_id(&merchant("acme")), NOW).await.unwrap(), AskOutcome::Unknown);
     let id = created(&*store, payout("acme", "order")).await;
-    assert_eq!(claim(&*store, at(1)).await[0].attempts, 0);
-    store.postpone_provider_job(id, at(500), NO_ANSWER.into()).await.unwrap();
+    let jobs = claim(&*store, at(1)).await;
+    assert_eq!(jobs[0].attempts, 0);
+    store.postpone_provider_job(&jobs[0], at(500), Some(NO_ANSWER)).await.unwrap();
     assert_eq!(store.ask_again(id, at(2)).await.unwrap(), AskOutcome::Due);
     assert_eq!(store.ask_again(id, at(11)).await.unwrap(), AskOutcome::TooSoon);
     let jobs = claim(&*store, at(2)).await;
@@ -224,7 +225,10 @@ pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBacke
     assert_eq!(store.ask_again(id, at(13)).await.unwrap(), AskOutcome::UnderWay);
     assert!(claim(&*store, at(13)).await.is_empty());
     store.end_provider_job(id, JobEnd::GivenUp, at(14)).await.unwrap();
+    let failure = async || store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure;
+    assert_eq!(failure().await.as_deref(), Some(NO_ANSWER), "it stays while the job is the same");
     assert_eq!(store.ask_again(id, at(30)).await.unwrap(), AskOutcome::Due);
+    assert_eq!(failure().await, None, "a new job has had no attempt");
     let jobs = claim(&*store, at(30)).await;
     assert_eq!((jobs[0].attempts, jobs[0].queued_at), (0, at(30)), "one given up gets as many as a new one");
     store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(31)).await.unwrap();

@@ -13,7 +13,7 @@ use crate::http::admin::parameters::named_moment;
 use crate::http::admin::refused::Refused;
 use crate::http::admin::reply;
 use crate::operations::{OperationFilter, OperationTimeline, OperationsDocument, find};
-use crate::store::{ActionId, AttentionReason, CallbackId};
+use crate::store::{ActionId, CallbackId};
 use crate::telemetry::RefusedQuery;
 use crate::telemetry::access::loggable;
 use crate::wire::time::rfc3339;
@@ -27,8 +27,6 @@ pub(super) struct OperationsPage {
     pub unknown: Option<String>,
     #[serde(flatten)]
     pub list: OperationsDocument,
-    /// Why each operation of the list needs attention, in the list of those that do.
-    pub attention: Vec<Option<&'static str>>,
     pub is_continued: bool,
 }
 
@@ -65,8 +63,7 @@ pub(in crate::http::admin) async fn list(context: &AdminContext<'_>) -> HandlerR
     }
     let unknown = unknown.filter(|_| problem.is_none()).as_deref().map(sentence);
     let is_continued = !after.is_empty();
-    let attention = list.operations.iter().map(|one| one.attention.map(AttentionReason::as_str)).collect();
-    let view = OperationsPage { filter, problem, unknown, list, attention, is_continued };
+    let view = OperationsPage { filter, problem, unknown, list, is_continued };
     context.form_page(ConsolePage::Operations, &view, view.problem.is_some()).await
 }
 

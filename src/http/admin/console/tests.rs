@@ -345,15 +345,18 @@ fn filters_stay_in_links_and_forms() {
 
 #[test]
 fn a_list_says_why_each_operation_needs_attention() {
-    let rows = |attention: Vec<Option<&'static str>>| {
-        let html =
-            render(ConsolePage::Operations, &OperationsPage { attention, ..PLAIN.operations(2) }, &PLAIN.chrome());
+    let rows = |attention: [Option<&'static str>; 2]| {
+        let mut view = PLAIN.operations(2);
+        for (operation, attention) in view.list.operations.iter_mut().zip(attention) {
+            operation.attention = attention;
+        }
+        let html = render(ConsolePage::Operations, &view, &PLAIN.chrome());
         html.lines().filter(|line| line.starts_with("<tr><th scope=\"row\">")).map(str::to_owned).collect::<Vec<_>>()
     };
-    let of_those = rows(vec![Some("given_up"), Some("contradicted")]);
+    let of_those = rows([Some("given_up"), Some("contradicted")]);
     assert!(of_those[0].contains("needs attention: given up<"), "{of_those:?}");
     assert!(of_those[1].contains("needs attention: contradicted<"), "{of_those:?}");
-    assert!(rows(vec![None; 2]).iter().all(|row| !row.contains("needs attention")), "of any other list");
+    assert!(rows([None; 2]).iter().all(|row| !row.contains("needs attention")), "of any other list");
 }
 
 #[test]

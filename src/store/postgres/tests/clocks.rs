@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::domain::{Outcome, ShopCode, Status};
 use crate::store::conformance::operations::resolution;
-use crate::store::conformance::{NO_ANSWER, NOW, created, deposit, merchant, withdrawal};
+use crate::store::conformance::{NOW, created, deposit, merchant, withdrawal};
 use crate::store::{
     CallbackClaim, CallbackTarget, ConfirmOutcome, ExpireRequest, NewResolution, Outbox as _, ResolveOutcome,
 };
@@ -76,7 +76,11 @@ async fn what_a_wrong_clock_queues_is_due_by_the_right_one() {
             let id = created(&wrong, queued).await;
             let due = right.operation_detail(id).await.unwrap().unwrap().job.unwrap().due;
             assert_eq!(due, later(1), "{text}");
-            wrong.postpone_provider_job(id, there.plus(Duration::from_secs(2)), NO_ANSWER.into()).await.unwrap();
+            let shop = ShopCode::new("card-eur").unwrap();
+            let claim = Claim { shop, now: later(1), lease_until: later(9), limit: 99 };
+            let jobs = right.claim_provider_jobs(claim).await.unwrap();
+            let job = jobs.iter().find(|job| job.operation.id == id).unwrap();
+            wrong.postpone_provider_job(job, there.plus(Duration::from_secs(2)), None).await.unwrap();
             assert_eq!(right.operation_detail(id).await.unwrap().unwrap().job.unwrap().due, later(2), "{text}");
         }
     }

@@ -373,7 +373,6 @@ impl Fixtures {
                 next: (count > 0).then(|| self.text("80412")),
                 ..OperationsDocument::default()
             },
-            attention: (0..count).map(|number| (number % 2 == 0).then_some("given_up")).collect(),
             is_continued: false,
         }
     }
