@@ -12,7 +12,8 @@ use crate::domain::{
 };
 use crate::store::{
     AskOutcome, CallbackSubject, CompletionOutcome, ConfirmOutcome, CreateOutcome, DailyLimit, InsertOutcome, JobEnd,
-    NewOperation, NewResolution, Reservations, ResolutionId, ResolveOutcome, ResultSource, Store, StoreError,
+    NewOperation, NewResolution, Reservations, ResolutionId, ResolutionState, ResolveOutcome, ResultSource, Store,
+    StoreError,
 };
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
@@ -155,13 +156,20 @@ impl Model {
         }
     }
 
-    /// Reports whether a store has the model's balances and states.
+    /// Reports whether a store has the model's balances, states and waiting resolutions.
     pub(in crate::store) async fn fits(&self, store: &dyn Store) -> bool {
         if balances(store).await != self.balances {
             return false;
         }
         for (id, (operation, _)) in &self.operations {
             if store.by_id(*id).await.unwrap().is_none_or(|stored| stored.operation.state != operation.state) {
+                return false;
+            }
+        }
+        for (id, (resolution, ..)) in self.waiting.iter().filter(|(id, _)| self.state(**id) == State::Pending) {
+            let detail = store.operation_detail(*id).await.unwrap().unwrap();
+            let waits = detail.resolutions.iter().find(|record| record.state == ResolutionState::Waits);
+            if waits.map(|record| record.id) != Some(*resolution) {
                 return false;
             }
         }

@@ -29,11 +29,12 @@ impl History {
         let [one, other] = [self.model.step(&mut self.chance), self.model.step(&mut self.chance)];
         let (first, second) = tokio::join!(one.run(&self.nodes[0]), other.run(&self.nodes[1]));
         let answers = [first.unwrap(), second.unwrap()];
-        let (in_order, [first, second]) = self.after(&one, &other);
-        let is_in_order = answers == [first, second];
+        let (in_order, expected) = self.after(&one, &other);
+        let is_in_order = answers == expected;
         let (reversed, [second, first]) = self.after(&other, &one);
-        let is_reversed = answers == [first, second];
-        assert!(is_in_order || is_reversed, "{one:?}\n{other:?}\n{answers:?}");
+        let is_reversed = answers == [&*first, &*second];
+        let either = format!("{expected:?} or {:?}", [first, second]);
+        assert!(is_in_order || is_reversed, "{one:?}\n{other:?}\n{answers:?}, not {either}");
         self.model = match (is_in_order, is_reversed) {
             (true, true) if in_order != reversed && !in_order.fits(&self.nodes[0]).await => reversed,
             (true, _) => in_order,
