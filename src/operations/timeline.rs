@@ -148,6 +148,7 @@ async fn of_operation(
             }),
         );
     }
+    let can_be_resolved = is_pending && !rules.gateway.engine.is_remote();
     let prepared = if is_pending { store.preparation(id).await?.as_ref().map(prepared) } else { None };
     let callback = store.callback_of(CallbackSubject::Operation(id)).await?;
     let kept_attempts = add_callback(&mut events, callback, now);
@@ -155,8 +156,8 @@ async fn of_operation(
         method: Some(operation.shown_method().to_owned()),
         provider: Some(operation.provider.as_str()),
         prepared,
-        can_be_resolved: is_pending && !rules.gateway.engine.is_remote(),
-        can_be_queried: is_pending && has_provider && !rules.gateway.engine.is_remote(),
+        can_be_resolved,
+        can_be_queried: can_be_resolved && has_provider,
         waiting,
         is_contradicted: detail.contradiction.is_some_and(|contradiction| contradiction.acknowledged.is_none()),
         operation: OperationDocument::of(listed),
@@ -184,19 +185,18 @@ impl TimelineEvent {
 }
 
 fn of_job(job: &ProviderJobState, has_provider: bool, now: UnixMillis) -> TimelineEvent {
-    let calls = format!("Attempts so far: {}.{}", job.attempts, without_result(job.failure.as_deref()));
+    let attempts = format!("Attempts so far: {}.{}", job.attempts, without_result(job.failure.as_deref()));
     match job.end {
         None if !has_provider => {
             let title = "The rules do not give its shop this provider any more: nothing is called until they do";
-            event(now, "warn", title).with(calls)
+            event(now, "warn", title).with(attempts)
         }
-        None if job.is_claimed && job.due > now => event(now, "plain", "The provider is being called").with(calls),
-        None => {
-            event(job.due, if job.attempts > 1 { "warn" } else { "plain" }, "The provider is called next").with(calls)
-        }
-        Some(JobEnd::ReportAwaited) => event(job.due, "plain", "The provider has it, and is to report").with(calls),
-        Some(JobEnd::CustomerAwaited) => event(job.due, "plain", "The customer is to pay").with(calls),
-        Some(JobEnd::GivenUp) => event(job.due, "bad", "The provider was given up").with(calls),
+        None if job.is_claimed && job.due > now => event(now, "plain", "The provider is being called").with(attempts),
+        None => event(job.due, if job.attempts > 1 { "warn" } else { "plain" }, "The provider is called next")
+            .with(attempts),
+        Some(JobEnd::ReportAwaited) => event(job.due, "plain", "The provider has it, and is to report").with(attempts),
+        Some(JobEnd::CustomerAwaited) => event(job.due, "plain", "The customer is to pay").with(attempts),
+        Some(JobEnd::GivenUp) => event(job.due, "bad", "The provider was given up").with(attempts),
     }
 }
 
