@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::rows::direction_of;
+use super::rows::operation::{in_pending_v1, in_pending_v2};
 use super::rows::task::TaskKind;
-use super::rows::{direction_of, status_number};
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
-use crate::domain::{Direction, ShopCode, Status, TransactionId, UnixMillis};
+use crate::domain::{Direction, ShopCode, TransactionId, UnixMillis};
 
 /// Why an operation needs attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -136,17 +137,65 @@ pub(super) const PENDING_WITH_JOB: Sql = sql!(
         WHERE kind = ?4 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3",
 );
 
-/// The pending operations that were made without a job. Parameters: the first and the last id, the limit, the status.
-pub(super) const PENDING_ALONE: Sql = sql!(
-    sqlite: "SELECT transaction_id, shop, direction FROM operations INDEXED BY operations_by_status \
-        CROSS JOIN contexts WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = ?4 \
-        AND transaction_id BETWEEN ?1 AND ?2 AND id = context ORDER BY transaction_id DESC LIMIT ?3",
-    postgres: "SELECT transaction_id, shop, direction FROM operations, \
-        LATERAL (SELECT shop, direction FROM contexts WHERE id = context OFFSET 0) AS its \
-        WHERE (status = 2 OR (status = 0 AND has_job = 0)) \
-        AND (status, transaction_id) >= (?4, ?1) AND (status, transaction_id) <= (?4, ?2) \
-        ORDER BY status DESC, transaction_id DESC LIMIT ?3",
+/// The pending operations of v1 that were made without a job, of the merchant of a number. Parameters: the first and the last id,
+/// the limit, the number.
+pub(super) const PENDING_V1: Sql = sql!(
+    sqlite: concat!(
+        "SELECT transaction_id, shop, direction FROM operations INDEXED BY pending_v1 CROSS JOIN contexts WHERE ",
+        in_pending_v1!(),
+        " AND listed = ?4 AND transaction_id BETWEEN ?1 AND ?2 AND id = context ORDER BY transaction_id DESC LIMIT ?3"
+    ),
+    postgres: concat!(
+        "SELECT transaction_id, shop, direction FROM operations, \
+         LATERAL (SELECT shop, direction FROM contexts WHERE id = context OFFSET 0) AS its WHERE ",
+        in_pending_v1!(),
+        " AND (listed, transaction_id) >= (?4, ?1) AND (listed, transaction_id) <= (?4, ?2) \
+         ORDER BY listed DESC, transaction_id DESC LIMIT ?3"
+    ),
 );
+
+/// The pending operations of v2 that were made without a job. Parameters: the first and the last id, the limit, 0.
+pub(super) const PENDING_V2: Sql = sql!(
+    sqlite: concat!(
+        "SELECT transaction_id, shop, direction FROM operations INDEXED BY pending_v2 CROSS JOIN contexts WHERE ",
+        in_pending_v2!(sqlite),
+        " AND has_job = ?4 AND id = context ORDER BY transaction_id DESC LIMIT ?3"
+    ),
+    postgres: concat!(
+        "SELECT transaction_id, shop, direction FROM operations, \
+         LATERAL (SELECT shop, direction FROM contexts WHERE id = context OFFSET 0) AS its WHERE ",
+        in_pending_v2!(postgres),
+        " AND has_job = ?4 ORDER BY status DESC, transaction_id DESC LIMIT ?3"
+    ),
+);
+
+macro_rules! numbers_with_pending {
+    ($indexed:literal) => {
+        concat!(
+            "WITH RECURSIVE numbers (number) AS (SELECT min(listed) FROM operations",
+            $indexed,
+            " WHERE ",
+            in_pending_v1!(),
+            " UNION ALL SELECT (SELECT min(listed) FROM operations",
+            $indexed,
+            " WHERE ",
+            in_pending_v1!(),
+            " AND listed > number) FROM numbers WHERE number IS NOT NULL) \
+             SELECT number FROM numbers WHERE number IS NOT NULL"
+        )
+    };
+}
+
+/// The smallest number in `pending_v1`, the next one, and so on, each found by a leap.
+pub(super) const NUMBERS_WITH_PENDING: Sql = sql!(
+    sqlite: numbers_with_pending!(" INDEXED BY pending_v1"),
+    postgres: numbers_with_pending!(""),
+);
+
+/// Returns the numbers of the merchants that have operations in `pending_v1`.
+pub(super) async fn numbers_with_pending<T: Transaction>(tx: &T) -> Result<Vec<i64>, T::Error> {
+    tx.query(NUMBERS_WITH_PENDING, &[], |row| row.get(0)).await
+}
 
 /// Returns the ids of late operations, the newest first.
 async fn late_ids<T: Transaction>(
@@ -163,7 +212,9 @@ async fn late_ids<T: Transaction>(
     let mut sources: Vec<_> =
         kinds.map(|kind| (PENDING_WITH_JOB, kind.number(), kind == TaskKind::CustomerAwaited)).collect();
     if passed_over.is_none() {
-        sources.push((PENDING_ALONE, status_number(Status::Pending), true));
+        sources.push((PENDING_V2, 0, true));
+        let numbers = numbers_with_pending(tx).await?;
+        sources.extend(numbers.into_iter().map(|number| (PENDING_V1, number, true)));
     }
     let mut ids = Vec::new();
     for (sql, number, waits_for_customer) in sources {

@@ -1,6 +1,7 @@
-//! The operators' list of operations, newest first (contract section 14). A page is read along one index: that of the FAILED
-//! ones, or of the merchant, which cover the filters, or the time. PENDING ones are those with a provider's job, which may have
-//! ended, and the few that were made without one, which have an index: so a create of a real provider pays for none.
+//! The operators' list of operations, newest first (contract section 14). A page is read along the indexes that have its operations:
+//! those that FAILED, those of a merchant, or the time. A create writes one entry of an index at most: PENDING operations of v1
+//! are found by the job of their provider, which may have ended, and have an index if they were made without one; those of v2
+//! have one in the order of their creation, and join their merchant's when they end.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,7 +12,9 @@ use super::attention::{self, AttentionCounts, CANDIDATES, LateRule};
 use super::backend::{Backend, ReadKind};
 use super::resolve::read_failure;
 use super::rows::context::merchant_number;
-use super::rows::operation::{STORED_COLUMNS, StoredRow, listed_as, select_operations};
+use super::rows::operation::{
+    STORED_COLUMNS, StoredRow, in_operations_by_merchant, in_pending_v1, in_pending_v2, listed_as, select_operations,
+};
 use super::rows::task::TaskKind;
 use super::rows::{direction_number, status_number};
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
@@ -209,15 +212,17 @@ impl ListRow {
     }
 }
 
-/// The ids of a page of operations along an index. Parameters: 1 and 2 the first and the last id; 3 to 7 status, merchant, shop,
+/// The filters of a page of ids along an index. Parameters: 1 and 2 the first and the last id; 3 to 7 status, merchant, shop,
 /// direction and whether created through v1, each NULL for all; 8 the limit; 9 of the index. Contexts are few, and are looked
 /// up once.
-macro_rules! page_along {
-    ($from:literal, $order:literal) => {
+macro_rules! page_where {
+    ($condition:expr, $status:literal, $order:literal) => {
         concat!(
-            "SELECT transaction_id FROM ",
-            $from,
-            " AND (status = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE (merchant = ?4 OR ?4 IS NULL) \
+            "WHERE ",
+            $condition,
+            " AND (",
+            $status,
+            " = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE (merchant = ?4 OR ?4 IS NULL) \
              AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
              AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL))) IS TRUE ORDER BY ",
             $order,
@@ -226,46 +231,83 @@ macro_rules! page_along {
     };
 }
 
-pub(super) const ALONG_TIME: Sql =
-    sql!(page_along!("operations WHERE transaction_id BETWEEN ?1 AND ?2", "transaction_id DESC"));
+pub(super) const ALONG_TIME: Sql = sql!(concat!(
+    "SELECT transaction_id FROM operations ",
+    page_where!("transaction_id BETWEEN ?1 AND ?2", "status", "transaction_id DESC")
+));
 
-pub(super) const ALONG_STATUS: Sql = sql!(
-    sqlite: page_along!(
-        "operations INDEXED BY operations_by_status WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND status = ?9 \
-         AND transaction_id BETWEEN ?1 AND ?2",
-        "transaction_id DESC"
+pub(super) const ALONG_FAILED: Sql = sql!(
+    sqlite: concat!(
+        "SELECT transaction_id FROM operations INDEXED BY operations_failed ",
+        page_where!("status = 2 AND transaction_id BETWEEN ?1 AND ?2", "2", "transaction_id DESC")
     ),
-    postgres: page_along!(
-        "operations WHERE (status = 2 OR (status = 0 AND has_job = 0)) AND (status, transaction_id) >= (?9, ?1) \
-         AND (status, transaction_id) <= (?9, ?2)",
-        "status DESC, transaction_id DESC"
+    postgres: concat!(
+        "SELECT transaction_id FROM operations ",
+        page_where!(
+            "status > 1 AND (status, transaction_id) >= (2, ?1) AND (status, transaction_id) <= (2, ?2)",
+            "2",
+            "status DESC, transaction_id DESC"
+        )
+    ),
+);
+
+pub(super) const ALONG_PENDING_V2: Sql = sql!(
+    sqlite: concat!(
+        "SELECT transaction_id FROM operations INDEXED BY pending_v2 ",
+        page_where!(in_pending_v2!(sqlite), "0", "transaction_id DESC")
+    ),
+    postgres: concat!(
+        "SELECT transaction_id FROM operations ",
+        page_where!(in_pending_v2!(postgres), "0", "status DESC, transaction_id DESC")
     ),
 );
 
 /// The operations with a job of a kind. The one order of the tables that needs no sort is prescribed.
 pub(super) const ALONG_JOBS: Sql = sql!(
-    sqlite: page_along!(
-        "tasks CROSS JOIN operations WHERE kind = ?9 AND key BETWEEN ?1 AND ?2 AND transaction_id = key",
-        "key DESC"
+    sqlite: concat!(
+        "SELECT transaction_id FROM tasks CROSS JOIN operations ",
+        page_where!("kind = ?9 AND key BETWEEN ?1 AND ?2 AND transaction_id = key", "status", "key DESC")
     ),
-    postgres: page_along!(
-        "tasks, LATERAL (SELECT * FROM operations WHERE transaction_id = key OFFSET 0) AS found \
-         WHERE kind = ?9 AND key BETWEEN ?1 AND ?2",
-        "key DESC"
-    ),
-);
-
-pub(super) const ALONG_MERCHANT: Sql = sql!(
-    sqlite: page_along!(
-        "operations INDEXED BY operations_by_merchant WHERE listed = ?9 AND transaction_id BETWEEN ?1 AND ?2",
-        "transaction_id DESC"
-    ),
-    postgres: page_along!(
-        "operations WHERE (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)",
-        "listed DESC, transaction_id DESC"
+    postgres: concat!(
+        "SELECT transaction_id FROM tasks, LATERAL (SELECT * FROM operations WHERE transaction_id = key OFFSET 0) AS found ",
+        page_where!("kind = ?9 AND key BETWEEN ?1 AND ?2", "status", "key DESC")
     ),
 );
 
+/// The operations of a merchant in one of its indexes.
+macro_rules! along_merchant {
+    ($index:literal, $condition:expr, $status:literal) => {
+        sql!(
+            sqlite: concat!(
+                "SELECT transaction_id FROM operations INDEXED BY ",
+                $index,
+                " ",
+                page_where!(
+                    concat!($condition, " AND listed = ?9 AND transaction_id BETWEEN ?1 AND ?2"),
+                    $status,
+                    "transaction_id DESC"
+                )
+            ),
+            postgres: concat!(
+                "SELECT transaction_id FROM operations ",
+                page_where!(
+                    concat!(
+                        $condition,
+                        " AND (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)"
+                    ),
+                    $status,
+                    "listed DESC, transaction_id DESC"
+                )
+            ),
+        )
+    };
+}
+
+pub(super) const ALONG_MERCHANT: Sql =
+    along_merchant!("operations_by_merchant", in_operations_by_merchant!(), "status");
+pub(super) const ALONG_PENDING_V1: Sql = along_merchant!("pending_v1", in_pending_v1!(), "0");
+
+/// Reads a page: the newest ids of each index that has some of its operations, and the newest ones of these.
 async fn page<T: Transaction>(
     tx: &T,
     query: &OperationQuery,
@@ -273,8 +315,7 @@ async fn page<T: Transaction>(
     lapsed: Option<UnixMillis>,
 ) -> Result<Vec<ListRow>, T::Error> {
     let within = query.within();
-    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
-    let parameters = params![
+    let filters = params![
         *within.start(),
         *within.end(),
         query.status.map(status_number),
@@ -282,36 +323,66 @@ async fn page<T: Transaction>(
         query.shop.as_ref().map(ShopCode::as_str),
         query.direction.map(direction_number),
         query.is_v1.map(i64::from),
-        limit,
+        i64::try_from(query.limit).unwrap_or(i64::MAX),
     ];
-    let along = async |sql: Sql, index: i64| {
-        let parameters: Vec<_> = parameters.iter().copied().chain([index.into()]).collect();
-        tx.query(sql, &parameters, |row| row.get::<i64>(0)).await
-    };
-    let along_merchant = async |merchant: i64| {
-        let mut ids = Vec::new();
-        for is_v1 in [true, false].into_iter().filter(|is_v1| query.is_v1.is_none_or(|only| only == *is_v1)) {
-            ids.extend(along(ALONG_MERCHANT, listed_as(merchant, is_v1)).await?);
-        }
-        Ok::<_, T::Error>(ids)
-    };
-    let ids = match (query.status, merchant) {
-        (Some(Status::Failed), _) => along(ALONG_STATUS, status_number(Status::Failed)).await?,
-        (Some(Status::Pending), Some(merchant)) if !has_many(tx, merchant, &within).await? => {
-            along_merchant(merchant).await?
-        }
-        (Some(Status::Pending), _) => {
-            let mut ids = along(ALONG_STATUS, status_number(Status::Pending)).await?;
-            for kind in TaskKind::JOBS {
-                ids.extend(along(ALONG_JOBS, kind.number()).await?);
+    let mut ids = Vec::new();
+    let read = |row: &dyn Columns| row.get::<i64>(0);
+    for Along(sql, numbers) in indexes(tx, query, merchant, &within).await? {
+        let [first, last, status, merchant, shop, direction, is_v1, limit] = filters;
+        let of = |number: &i64| [first, last, status, merchant, shop, direction, is_v1, limit, (*number).into()];
+        match numbers {
+            None => ids.extend(tx.query(sql, &filters, read).await?),
+            Some(numbers) => {
+                let sets: Vec<_> = numbers.iter().map(of).collect();
+                ids.extend(tx.query_each(sql, &sets, read).await?.into_iter().flatten());
             }
-            ids
         }
-        (_, Some(merchant)) => along_merchant(merchant).await?,
-        (_, None) => tx.query(ALONG_TIME, &parameters, |row| row.get(0)).await?,
-    };
-    // One that was made without a job has one after an operator had its provider called.
+    }
+    // One may be in two indexes: it is of v2 and has a job, or had a job after an operator had its provider called.
     by_ids(tx, &attention::newest(ids, query.limit), lapsed).await
+}
+
+/// A statement along an index, and the numbers in the index for each of which it is run; `None`: it takes none.
+struct Along(Sql, Option<Vec<i64>>);
+
+/// Returns the indexes along which a query's operations are found.
+async fn indexes<T: Transaction>(
+    tx: &T,
+    query: &OperationQuery,
+    merchant: Option<i64>,
+    within: &RangeInclusive<i64>,
+) -> Result<Vec<Along>, T::Error> {
+    let (status, of_v1, of_v2) = (query.status, query.is_v1 != Some(false), query.is_v1 != Some(true));
+    let jobs = || Along(ALONG_JOBS, Some(TaskKind::JOBS.map(TaskKind::number).to_vec()));
+    let mut found = Vec::new();
+    match (status, merchant) {
+        (Some(Status::Failed), _) => found.push(Along(ALONG_FAILED, None)),
+        (None | Some(Status::Success), None) => found.push(Along(ALONG_TIME, None)),
+        (Some(Status::Pending), None) if of_v1 => {
+            found.extend([jobs(), Along(ALONG_PENDING_V1, Some(attention::numbers_with_pending(tx).await?))]);
+        }
+        (_, None) => {}
+        (_, Some(merchant)) => {
+            let mut numbers = Vec::new();
+            if of_v1 && status == Some(Status::Pending) && has_many(tx, merchant, within).await? {
+                found.push(jobs());
+            } else if of_v1 {
+                numbers.push(listed_as(merchant, true));
+            }
+            if of_v2 && status != Some(Status::Pending) {
+                numbers.push(listed_as(merchant, false));
+            }
+            found.push(Along(ALONG_MERCHANT, Some(numbers)));
+            if of_v1 && status != Some(Status::Success) {
+                found.push(Along(ALONG_PENDING_V1, Some(vec![merchant])));
+            }
+        }
+    }
+    let has_pending = status == Some(Status::Pending) || (status.is_none() && merchant.is_some());
+    if of_v2 && has_pending {
+        found.push(Along(ALONG_PENDING_V2, None));
+    }
+    Ok(found)
 }
 
 /// A merchant with no more operations than this has few: its index is read faster than the jobs of all merchants.
@@ -319,17 +390,17 @@ const FEW: i64 = 20_000;
 
 const COUNT_OF_MERCHANT: Sql = sql!(
     "SELECT count(*) FROM (SELECT 1 FROM operations", indexed by "operations_by_merchant",
-    "WHERE listed = ?1 AND transaction_id BETWEEN ?2 AND ?3 LIMIT ?4) AS found",
+    concat!(
+        "WHERE ",
+        in_operations_by_merchant!(),
+        " AND listed = ?1 AND transaction_id BETWEEN ?2 AND ?3 LIMIT ?4) AS found"
+    ),
 );
 
-/// Reports whether a merchant has many operations between two ids.
+/// Reports whether a merchant has many operations of v1 between two ids.
 async fn has_many<T: Transaction>(tx: &T, merchant: i64, within: &RangeInclusive<i64>) -> Result<bool, T::Error> {
-    let mut count = 0;
-    for is_v1 in [true, false] {
-        let parameters = params![listed_as(merchant, is_v1), *within.start(), *within.end(), FEW];
-        count += tx.query_value::<i64>(COUNT_OF_MERCHANT, &parameters).await?;
-    }
-    Ok(count >= FEW)
+    let parameters = params![listed_as(merchant, true), *within.start(), *within.end(), FEW];
+    Ok(tx.query_value::<i64>(COUNT_OF_MERCHANT, &parameters).await? >= FEW)
 }
 
 pub(super) const LISTED: Sql =

@@ -1,23 +1,47 @@
-//! Pages of a merchant's list, newest first. A page is one statement, along one index that covers the filters: skipping costs
-//! an entry of the index, so a late page of a long list, or one with few matches, takes a while.
+//! Pages of a merchant's list, newest first. A page is one statement, along indexes that cover the filters: skipping costs
+//! an entry of an index, so a late page of a long list, or one with few matches, takes a while.
 
 use std::ops::RangeInclusive;
 
 use super::rows::CorruptRow;
-use super::rows::operation::{StoredRow, select_operations};
+use super::rows::operation::{StoredRow, in_operations_by_merchant, in_pending_v1, select_operations};
 use super::rows::{direction_number, status_number};
 use super::sql::{Columns, Parameter, Sql, Transaction, params, sql};
 use crate::domain::{Currency, HistoryQuery, Page, ShopCode};
 
-/// A page of the operations of a list, and its order. `IS TRUE` makes the contexts be looked up once.
-macro_rules! v1_page {
-    ($list:literal, $order:literal) => {
-        select_operations!(concat!(
-            "FROM (SELECT transaction_id AS listed_id FROM operations ",
-            $list,
-            " AND (status = ?7 OR ?7 IS NULL) \
+/// The operations of the merchant's list in one of its two indexes that match the filters. `IS TRUE` makes the contexts be looked
+/// up once.
+macro_rules! matching {
+    ($columns:literal, $from:literal, $condition:expr, $range:literal, $status:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM ",
+            $from,
+            " WHERE ",
+            $condition,
+            " AND ",
+            $range,
+            " AND (",
+            $status,
+            " = ?7 OR ?7 IS NULL) \
              AND (context IN (SELECT id FROM contexts WHERE merchant = ?1 AND (direction = ?4 OR ?4 IS NULL) \
-             AND (shop = ?5 OR ?5 IS NULL) AND (currency = ?6 OR ?6 IS NULL))) IS TRUE ORDER BY ",
+             AND (shop = ?5 OR ?5 IS NULL) AND (currency = ?6 OR ?6 IS NULL))) IS TRUE"
+        )
+    };
+}
+
+/// A page of the operations of both indexes, which are read side by side. PostgreSQL does that if each has an order.
+macro_rules! v1_page {
+    ($columns:literal, $by_merchant:literal, $pending:literal, $range:literal, $order:literal, $of_each:literal) => {
+        select_operations!(concat!(
+            "FROM (SELECT listed_id FROM (SELECT * FROM (",
+            matching!($columns, $by_merchant, in_operations_by_merchant!(), $range, "status"),
+            $of_each,
+            ") AS its UNION ALL SELECT * FROM (",
+            matching!($columns, $pending, in_pending_v1!(), $range, "0"),
+            $of_each,
+            ") AS pending) AS its ORDER BY ",
             $order,
             " LIMIT ?8 OFFSET ?9) AS page \
              CROSS JOIN operations CROSS JOIN contexts WHERE transaction_id = listed_id AND id = context \
@@ -29,13 +53,21 @@ macro_rules! v1_page {
 /// A page of the operations that were created through v1. Parameters: see [`page`]; 10 is the merchant's number.
 pub(super) const V1_PAGE: Sql = sql!(
     sqlite: v1_page!(
-        "INDEXED BY operations_by_merchant WHERE listed = ?10 AND transaction_id BETWEEN ?2 AND ?3",
-        "transaction_id DESC"
+        "transaction_id AS listed_id",
+        "operations INDEXED BY operations_by_merchant",
+        "operations INDEXED BY pending_v1",
+        "listed = ?10 AND transaction_id BETWEEN ?2 AND ?3",
+        "listed_id DESC",
+        ""
     ),
     // The primary key, along which other merchants' operations would have to be skipped, is no way to read these rows.
     postgres: v1_page!(
-        "WHERE (listed, transaction_id) >= (?10, ?2) AND (listed, transaction_id) <= (?10, ?3)",
-        "listed DESC, transaction_id DESC"
+        "listed, transaction_id AS listed_id",
+        "operations",
+        "operations",
+        "(listed, transaction_id) >= (?10, ?2) AND (listed, transaction_id) <= (?10, ?3)",
+        "listed DESC, listed_id DESC",
+        " ORDER BY listed DESC, transaction_id DESC"
     ),
 );
 

@@ -73,6 +73,10 @@ pub(in crate::store) async fn operations_are_listed_by_each_filter(backend: &dyn
     refused.failure = Some(FailureCause::RefusedAddress);
     let fourth = created(&*store, refused).await;
     let fifth = created(&*store, payout("acme", "five")).await;
+    let mut through_v1 = payout("acme", "six");
+    through_v1.v1 = Some(CallbackSender::Directly);
+    let sixth = created(&*store, through_v1).await;
+    let seventh = created(&*store, deposit("acme", "seven")).await;
     store.complete(second, SUCCESS, ResultSource::PROVIDER, at(1)).await.unwrap();
     store.end_provider_job(fifth, JobEnd::GivenUp, at(1)).await.unwrap();
     assert_eq!(
@@ -81,31 +85,33 @@ pub(in crate::store) async fn operations_are_listed_by_each_filter(backend: &dyn
         "it was made without a job, and has one now"
     );
 
-    let mut all = [first, second, third, fourth, fifth];
+    let mut all = [first, second, third, fourth, fifth, sixth, seventh];
     all.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
     let among = |wanted: &[TransactionId]| all.iter().copied().filter(|id| wanted.contains(id)).collect::<Vec<_>>();
     let acme = || Some(merchant("acme"));
     let through = |is_v1| OperationQuery { is_v1: Some(is_v1), ..any() };
     for (query, expected) in [
-        (any(), &[first, second, third, fourth, fifth][..]),
-        (OperationQuery { merchant: acme(), ..any() }, &[first, second, fifth]),
+        (any(), &all[..]),
+        (OperationQuery { merchant: acme(), ..any() }, &[first, second, fifth, sixth, seventh]),
         (OperationQuery { merchant: Some(merchant("unknown")), ..any() }, &[]),
         (OperationQuery { shop: ShopCode::new("other").ok(), ..any() }, &[third]),
-        (OperationQuery { direction: Some(Direction::Payout), ..any() }, &[second, fifth]),
-        (OperationQuery { status: Some(Status::Pending), ..any() }, &[first, third, fifth]),
+        (OperationQuery { direction: Some(Direction::Payout), ..any() }, &[second, fifth, sixth]),
+        (OperationQuery { status: Some(Status::Pending), ..any() }, &[first, third, fifth, sixth, seventh]),
+        (OperationQuery { status: Some(Status::Pending), ..through(true) }, &[first, sixth]),
+        (OperationQuery { status: Some(Status::Pending), ..through(false) }, &[third, fifth, seventh]),
         (OperationQuery { status: Some(Status::Success), ..any() }, &[second]),
         (OperationQuery { status: Some(Status::Failed), ..any() }, &[fourth]),
-        (through(true), &[first]),
-        (through(false), &[second, third, fourth, fifth]),
-        (OperationQuery { merchant: acme(), ..through(true) }, &[first]),
-        (OperationQuery { merchant: acme(), ..through(false) }, &[second, fifth]),
-        (OperationQuery { merchant: acme(), status: Some(Status::Pending), ..any() }, &[first, fifth]),
+        (through(true), &[first, sixth]),
+        (through(false), &[second, third, fourth, fifth, seventh]),
+        (OperationQuery { merchant: acme(), ..through(true) }, &[first, sixth]),
+        (OperationQuery { merchant: acme(), ..through(false) }, &[second, fifth, seventh]),
+        (OperationQuery { merchant: acme(), status: Some(Status::Pending), ..any() }, &[first, fifth, sixth, seventh]),
         (OperationQuery { merchant: acme(), status: Some(Status::Success), ..any() }, &[second]),
         (OperationQuery { merchant: acme(), status: Some(Status::Failed), ..any() }, &[]),
-        (OperationQuery { created_from: Some(NOW), ..any() }, &[first, second, third, fourth, fifth]),
+        (OperationQuery { created_from: Some(NOW), ..any() }, &all),
         (OperationQuery { created_from: Some(at(3600)), ..any() }, &[]),
         (OperationQuery { created_to: Some(NOW), ..any() }, &[]),
-        (OperationQuery { created_to: Some(at(3600)), ..any() }, &[first, second, third, fourth, fifth]),
+        (OperationQuery { created_to: Some(at(3600)), ..any() }, &all),
     ] {
         assert_eq!(ids(&*store, query.clone()).await, among(expected), "{query:?}");
         let mut paged = Vec::new();

@@ -37,7 +37,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
 /// How long a statement of a list may take, including a wait for a lock on the whole table. It is read along an index, in its
 /// order: with a bitmap, the planner would gather and sort all that match for the few rows of a page.
-const LIST: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = '2s'; SET LOCAL enable_bitmapscan = off";
+pub(super) const LIST: &str =
+    "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = '2s'; SET LOCAL enable_bitmapscan = off";
 
 type Work = Box<dyn FnOnce(Rc<PgNode>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 

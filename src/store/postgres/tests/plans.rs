@@ -1,11 +1,14 @@
 //! Statements of requests and workers go by indexes, and the most frequent ones by the right index.
 
 use super::*;
+use crate::store::attention::NUMBERS_WITH_PENDING;
 use crate::store::conformance::recorded;
 use crate::store::journal::entries;
+use crate::store::list::{ALONG_FAILED, ALONG_MERCHANT, ALONG_PENDING_V1, ALONG_PENDING_V2};
 use crate::store::outbox::pending::WAITING_BEHIND;
 use crate::store::pages::V1_PAGE;
 use crate::store::postgres::ledger::fold;
+use crate::store::postgres::node::LIST;
 use crate::store::postgres::tasks;
 use crate::store::{lookups, trail};
 
@@ -16,8 +19,8 @@ pub(super) fn fill(place: &Place) {
         "INSERT INTO contexts SELECT 10 * n + direction, direction, 0, 1, 'merchant-' || n, 'key', 'shop-' || n, 'EUR' \
          FROM generate_series(0, 6) AS n, generate_series(0, 1) AS direction; \
          INSERT INTO operations (transaction_id, context, listed, created_at, finished_at, amount, status, order_id, \
-         fingerprint, sealed, cause, has_job) SELECT n, 10 * (n % 7) + n % 2, n % 7, n, nullif(n % 3, 0), 1050, n % 3, n, '', \
-         '', CASE n % 3 WHEN 2 THEN 0 END, n % 2 \
+         fingerprint, sealed, cause, has_job) SELECT n, 10 * (n % 7) + n % 2, CASE n % 5 WHEN 0 THEN -1 - n % 7 ELSE n % 7 END, \
+         n, nullif(n % 3, 0), 1050, n % 3, n, '', '', CASE n % 3 WHEN 2 THEN 0 END, n % 2 \
          FROM generate_series(1, 20000) AS n; \
          INSERT INTO homes SELECT transaction_id, 0, decode(md5(transaction_id::text), 'hex') FROM operations; \
          INSERT INTO tasks SELECT transaction_id, created_at, created_at, 0, 0, 0, 'shop-' || transaction_id % 7 \
@@ -40,6 +43,11 @@ pub(super) fn fill(place: &Place) {
 
 /// Returns the generic plan of a statement, in a session with the settings of the store.
 pub(super) fn plan(place: &Place, statement: &str) -> String {
+    plan_with(place, "", statement)
+}
+
+/// Returns the generic plan of a statement, after statements that set more.
+fn plan_with(place: &Place, settings: &str, statement: &str) -> String {
     let count = (1..20).take_while(|number| statement.contains(&format!("${number}"))).count();
     let is_array = |number| {
         let types = ["text", "smallint", "bigint", "bytea", "new_operation"];
@@ -48,7 +56,7 @@ pub(super) fn plan(place: &Place, statement: &str) -> String {
     let arguments: Vec<_> = (1..=count).map(|number| if is_array(number) { "NULL" } else { "'1'" }).collect();
     let arguments = if count == 0 { String::new() } else { format!("({})", arguments.join(", ")) };
     place.0.sql(&format!(
-        "SET enable_seqscan = off; SET random_page_cost = 1.1; SET plan_cache_mode = force_generic_plan; \
+        "SET enable_seqscan = off; SET random_page_cost = 1.1; SET plan_cache_mode = force_generic_plan; {settings}; \
          PREPARE probe AS {statement}; EXPLAIN (COSTS OFF) EXECUTE probe{arguments}; DEALLOCATE probe"
     ))
 }
@@ -61,21 +69,30 @@ fn scanned(plan: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_page_of_a_list_is_read_along_one_index_alone() {
+fn a_page_of_a_list_is_read_along_its_indexes_alone() {
     let Some(place) = Place::new() else { return };
     fill(&place);
-    for (statement, index, range) in [
-        (
-            V1_PAGE,
-            "operations_by_merchant",
-            "(ROW(listed, transaction_id) >= ROW($10, $2)) AND (ROW(listed, transaction_id) <= ROW($10, $3))",
-        ),
-        (entries::PAGE, "journal_by_v1", "(merchant = $1) AND (created_at >= $2) AND (created_at <= $3)"),
+    let between = |column, of, first, last| {
+        let row = format!("ROW({column}, transaction_id)");
+        format!("({row} >= ROW({of}, {first})) AND ({row} <= ROW({of}, {last}))")
+    };
+    for (statement, indexes, range) in [
+        (V1_PAGE, &["operations_by_merchant", "pending_v1"][..], between("listed", "$10", "$2", "$3")),
+        (ALONG_MERCHANT, &["operations_by_merchant"], between("listed", "$9", "$1", "$2")),
+        (ALONG_PENDING_V1, &["pending_v1"], between("listed", "$9", "$1", "$2")),
+        (ALONG_PENDING_V2, &["pending_v2"], between("status", "0", "$1", "$2")),
+        (ALONG_FAILED, &["operations_failed"], between("status", "2", "$1", "$2")),
+        (entries::PAGE, &["journal_by_v1"], "(merchant = $1) AND (created_at >= $2) AND (created_at <= $3)".to_owned()),
     ] {
-        let plan = plan(&place, statement.postgres);
-        assert!(plan.contains(&format!("Index Only Scan Backward using {index}")), "{plan}");
-        assert!(plan.contains(range), "{plan}");
+        let plan = plan_with(&place, &LIST.replace("LOCAL ", ""), statement.postgres);
+        for index in indexes {
+            assert!(plan.contains(&format!("Index Only Scan Backward using {index}")), "{index}: {plan}");
+        }
+        assert_eq!(plan.matches(&format!("Index Cond: ({range})")).count(), indexes.len(), "{plan}");
+        assert!(!plan.contains("->  Sort"), "{plan}");
     }
+    let numbers = plan(&place, NUMBERS_WITH_PENDING.postgres);
+    assert!(numbers.contains("Index Only Scan using pending_v1"), "{numbers}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::domain::HistoryQuery;
 use crate::store::StoreError;
 use crate::store::conformance::first_page;
+use crate::store::list::{ALONG_FAILED, ALONG_MERCHANT, ALONG_PENDING_V1, ALONG_PENDING_V2};
 use crate::store::pages::V1_PAGE;
 use crate::store::sqlite::lists::{ListTurns, MAX_LIST_TIME};
 
@@ -46,20 +47,34 @@ async fn many_lists_wait_for_each_other() {
     }
 }
 
-/// A page is a search in one index, and nothing is sorted, regardless of SQLite's statistics.
+/// A page is a search in the indexes, and nothing is sorted, regardless of SQLite's statistics.
 #[tokio::test]
-async fn a_page_is_read_along_one_index() {
+async fn a_page_is_read_along_its_indexes() {
     let place = Place::new();
     drop(place.open_made().unwrap());
     let connection = rusqlite::Connection::open(place.path()).unwrap();
-    let search = "SEARCH operations USING COVERING INDEX operations_by_merchant (listed=? AND transaction_id>? AND transaction_id<?)\n";
+    let range = "(listed=? AND transaction_id>? AND transaction_id<?)";
     for rows in [0, 500, 5000] {
         if rows > 0 {
             connection.execute("DELETE FROM operations", []).unwrap();
             fill(&place, 7, rows);
             connection.execute_batch("ANALYZE").unwrap();
         }
-        let plan = plan(&connection, V1_PAGE);
-        assert!(plan.contains(search) && !plan.contains("TEMP B-TREE") && !plan.contains("SCAN o"), "{rows}: {plan}");
+        for (statement, indexes) in [
+            (V1_PAGE, &["operations_by_merchant", "pending_v1"][..]),
+            (ALONG_MERCHANT, &["operations_by_merchant"]),
+            (ALONG_PENDING_V1, &["pending_v1"]),
+        ] {
+            let plan = plan(&connection, statement);
+            assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN o"), "{rows}: {plan}");
+            for index in indexes {
+                assert!(plan.contains(&format!("COVERING INDEX {index} {range}\n")), "{rows}: {plan}");
+            }
+        }
+        for (statement, index) in [(ALONG_FAILED, "operations_failed"), (ALONG_PENDING_V2, "pending_v2")] {
+            let plan = plan(&connection, statement);
+            let search = format!("COVERING INDEX {index} (transaction_id>? AND transaction_id<?)\n");
+            assert!(plan.contains(&search) && !plan.contains("TEMP B-TREE"), "{rows}: {plan}");
+        }
     }
 }
