@@ -18,6 +18,10 @@ pub const STATEMENT: &str = "[reconcile]\nkey = \"transaction_id\"\n\
     statuses = { SUCCESS = [\"SUCCESS\"], FAILED = [\"FAILED\"] }\n\
     skip = { column = \"status\", values = [\"PENDING\"] }\n";
 
+/// What names an operation in [`STATEMENT`], and what names it by its order and merchant.
+const BY_ID: [&str; 2] = ["key = \"transaction_id\"\n", "{ key = \"transaction_id\","];
+const BY_ORDER: [&str; 2] = ["key = \"order_id\"\n", "{ key = \"order_id\", merchant = \"merchant\","];
+
 /// How often a command is looked after.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -43,14 +47,20 @@ pub fn export_all_the_time(root: PathBuf, finished: &Arc<AtomicU64>) -> JoinSet<
     exports
 }
 
-/// Prints what one whole export takes, and the comparison with a statement: its operations of `card-eur`.
+/// Prints what one whole export takes, and the comparisons with a statement by id and by order: its operations of `card-eur`.
 pub async fn whole(root: &Path) {
     let statement = root.join("statement.csv");
     let file = std::fs::File::create(&statement).unwrap();
     let exit = run(root, &["export", "operations", "--shop", "card-eur"], file.into()).await;
     assert!(exit.success(), "{exit}");
-    let exit = run(root, &["reconcile", "--shop", "card-eur", statement.to_str().unwrap()], Stdio::inherit()).await;
-    assert!(exit.success(), "{exit}");
+    let shop = root.join("rules/shops/card-eur.toml");
+    let by_id = std::fs::read_to_string(&shop).unwrap();
+    let by_order = BY_ID.iter().zip(BY_ORDER).fold(by_id.clone(), |text, (id, order)| text.replacen(id, order, 1));
+    for rules in [by_order, by_id] {
+        std::fs::write(&shop, rules).unwrap();
+        let exit = run(root, &["reconcile", "--shop", "card-eur", statement.to_str().unwrap()], Stdio::inherit()).await;
+        assert!(exit.success(), "{exit}");
+    }
 }
 
 /// Runs a command over the whole time, and prints its time, its memory, and how large SQLite's log was.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::list_indexes::{Newest, in_pending_v1, in_pending_v2, numbers_with_pending};
 use super::rows::direction_of;
-use super::rows::operation::{in_pending_v1, in_pending_v2};
 use super::rows::task::TaskKind;
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
 use crate::domain::{Direction, ShopCode, TransactionId, UnixMillis};
@@ -83,14 +83,6 @@ const COUNT_CONTRADICTED: Sql = sql!(
      AS found"
 );
 
-/// Returns the newest ones of ids that several sources found, the newest first, each once.
-pub(super) fn newest(mut ids: Vec<i64>, limit: usize) -> Vec<i64> {
-    ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
-    ids.dedup();
-    ids.truncate(limit);
-    ids
-}
-
 /// Returns the ids of operations that need attention between two ids, the newest first.
 pub(super) async fn ids<T: Transaction>(
     tx: &T,
@@ -100,10 +92,11 @@ pub(super) async fn ids<T: Transaction>(
 ) -> Result<Vec<i64>, T::Error> {
     let bounds = params![*within.start(), *within.end(), i64::try_from(limit).unwrap_or(i64::MAX)];
     let jobs: Vec<_> = bounds.iter().copied().chain([TaskKind::GivenUp.number().into()]).collect();
-    let mut ids = tx.query(JOBS, &jobs, |row| row.get(0)).await?;
-    ids.extend(tx.query(CONTRADICTED, &bounds, |row| row.get::<i64>(0)).await?);
-    ids.extend(late_ids(tx, late, within, limit).await?);
-    Ok(newest(ids, limit))
+    let mut newest = Newest::new(limit);
+    newest.add(tx.query(JOBS, &jobs, |row| row.get(0)).await?);
+    newest.add(tx.query(CONTRADICTED, &bounds, |row| row.get(0)).await?);
+    add_late(tx, late, within, &mut newest).await?;
+    Ok(newest.ids())
 }
 
 /// Counts the operations that need attention.
@@ -113,8 +106,9 @@ pub(super) async fn count<T: Transaction>(tx: &T, late: &LateRule) -> Result<Att
     counts.insert(AttentionReason::GivenUp, tx.query_value(COUNT_GIVEN_UP, &params![most]).await?);
     counts.insert(AttentionReason::Contradicted, tx.query_value(COUNT_CONTRADICTED, &params![most]).await?);
     let most = usize::try_from(AttentionCounts::MAX_COUNTED).unwrap_or(usize::MAX);
-    let found = late_ids(tx, late, 0..=i64::MAX, most).await?;
-    counts.insert(AttentionReason::Late, crate::domain::wide(found.len()));
+    let mut newest = Newest::new(most);
+    add_late(tx, late, 0..=i64::MAX, &mut newest).await?;
+    counts.insert(AttentionReason::Late, crate::domain::wide(newest.ids().len()));
     Ok(AttentionCounts { counts })
 }
 
@@ -169,42 +163,14 @@ pub(super) const PENDING_V2: Sql = sql!(
     ),
 );
 
-macro_rules! numbers_with_pending {
-    ($indexed:literal) => {
-        concat!(
-            "WITH RECURSIVE numbers (number) AS (SELECT min(listed) FROM operations",
-            $indexed,
-            " WHERE ",
-            in_pending_v1!(),
-            " UNION ALL SELECT (SELECT min(listed) FROM operations",
-            $indexed,
-            " WHERE ",
-            in_pending_v1!(),
-            " AND listed > number) FROM numbers WHERE number IS NOT NULL) \
-             SELECT number FROM numbers WHERE number IS NOT NULL"
-        )
-    };
-}
-
-/// The smallest number in `pending_v1`, the next one, and so on, each found by a leap.
-pub(super) const NUMBERS_WITH_PENDING: Sql = sql!(
-    sqlite: numbers_with_pending!(" INDEXED BY pending_v1"),
-    postgres: numbers_with_pending!(""),
-);
-
-/// Returns the numbers of the merchants that have operations in `pending_v1`.
-pub(super) async fn numbers_with_pending<T: Transaction>(tx: &T) -> Result<Vec<i64>, T::Error> {
-    tx.query(NUMBERS_WITH_PENDING, &[], |row| row.get(0)).await
-}
-
-/// Returns the ids of late operations, the newest first.
-async fn late_ids<T: Transaction>(
+/// Adds the ids of late operations.
+async fn add_late<T: Transaction>(
     tx: &T,
     late: &LateRule,
     within: RangeInclusive<i64>,
-    limit: usize,
-) -> Result<Vec<i64>, T::Error> {
-    let Some(until) = late.created_until.values().max() else { return Ok(Vec::new()) };
+    newest: &mut Newest,
+) -> Result<(), T::Error> {
+    let Some(until) = late.created_until.values().max() else { return Ok(()) };
     let end = TransactionId::last_of(*until).to_stored().min(*within.end());
     // Deposits that wait for their customers may be many, and are passed over where none of them is late.
     let passed_over = late.customers_too.is_empty().then_some(TaskKind::CustomerAwaited);
@@ -216,24 +182,21 @@ async fn late_ids<T: Transaction>(
         let numbers = numbers_with_pending(tx).await?;
         sources.extend(numbers.into_iter().map(|number| (PENDING_V1, number, true)));
     }
-    let mut ids = Vec::new();
     for (sql, number, waits_for_customer) in sources {
-        let (mut last, mut found) = (end, 0);
-        while found < limit && last >= *within.start() {
+        let mut last = end;
+        while newest.first(*within.start()) <= last {
             let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
-            let parameters = params![*within.start(), last, slice, number];
+            let parameters = params![newest.first(*within.start()), last, slice, number];
             let read = |row: &dyn Columns| Candidate::read(row, waits_for_customer);
             let candidates: Vec<Candidate> = tx.query(sql, &parameters, read).await?;
-            let before = ids.len();
-            ids.extend(candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id));
-            found += ids.len() - before;
+            newest.add(candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id));
             match candidates.last() {
                 Some(candidate) if candidates.len() == CANDIDATES => last = candidate.id - 1,
                 _ => break,
             }
         }
     }
-    Ok(newest(ids, limit))
+    Ok(())
 }
 
 impl Candidate {

@@ -1,7 +1,7 @@
 //! The operators' list of operations, newest first (contract section 14). A page is read along the indexes that have its operations:
-//! those that FAILED, those of a merchant, or the time. A create writes one entry of an index at most: PENDING operations of v1
-//! are found by the job of their provider, which may have ended, and have an index if they were made without one; those of v2
-//! have one in the order of their creation, and join their merchant's when they end.
+//! those that FAILED, those of a merchant, those that are PENDING, or the time. A create of a PENDING operation writes one entry of
+//! an index at most: one of v1 is in its merchant's and is found by the job of its provider, which may have ended, or is in the index of
+//! those without a job; one of v2 is in an index in the order of creation, and joins its merchant's when it ends.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,11 +10,10 @@ use tokio::time::timeout;
 
 use super::attention::{self, AttentionCounts, CANDIDATES, LateRule};
 use super::backend::{Backend, ReadKind};
+use super::list_indexes::{Newest, in_operations_by_merchant, in_pending_v1, in_pending_v2, numbers_with_pending};
 use super::resolve::read_failure;
 use super::rows::context::merchant_number;
-use super::rows::operation::{
-    STORED_COLUMNS, StoredRow, in_operations_by_merchant, in_pending_v1, in_pending_v2, listed_as, select_operations,
-};
+use super::rows::operation::{STORED_COLUMNS, StoredRow, listed_as, select_operations};
 use super::rows::task::TaskKind;
 use super::rows::{direction_number, status_number};
 use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
@@ -212,9 +211,17 @@ impl ListRow {
     }
 }
 
+/// The filters by an operation's context. Parameters: see [`page_where!`].
+macro_rules! in_context {
+    () => {
+        "(merchant = ?4 OR ?4 IS NULL) AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
+         AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL)"
+    };
+}
+
 /// The filters of a page of ids along an index. Parameters: 1 and 2 the first and the last id; 3 to 7 status, merchant, shop,
-/// direction and whether created through v1, each NULL for all; 8 the limit; 9 of the index. Contexts are few, and are looked
-/// up once.
+/// direction and whether created through v1, each NULL for all; 8 the limit; 9 of the index. `$status` is the column, or its value
+/// in all of the index. Contexts are few, and are looked up once.
 macro_rules! page_where {
     ($condition:expr, $status:literal, $order:literal) => {
         concat!(
@@ -222,9 +229,9 @@ macro_rules! page_where {
             $condition,
             " AND (",
             $status,
-            " = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE (merchant = ?4 OR ?4 IS NULL) \
-             AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
-             AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL))) IS TRUE ORDER BY ",
+            " = ?3 OR ?3 IS NULL) AND (context IN (SELECT id FROM contexts WHERE ",
+            in_context!(),
+            ")) IS TRUE ORDER BY ",
             $order,
             " LIMIT ?8"
         )
@@ -251,14 +258,23 @@ pub(super) const ALONG_FAILED: Sql = sql!(
     ),
 );
 
+/// Those of v2 that are PENDING, of the merchant of a number, or of all.
 pub(super) const ALONG_PENDING_V2: Sql = sql!(
     sqlite: concat!(
         "SELECT transaction_id FROM operations INDEXED BY pending_v2 ",
-        page_where!(in_pending_v2!(sqlite), "0", "transaction_id DESC")
+        page_where!(
+            concat!(in_pending_v2!(sqlite), " AND (listed = ?9 OR ?9 IS NULL)"),
+            "0",
+            "transaction_id DESC"
+        )
     ),
     postgres: concat!(
         "SELECT transaction_id FROM operations ",
-        page_where!(in_pending_v2!(postgres), "0", "status DESC, transaction_id DESC")
+        page_where!(
+            concat!(in_pending_v2!(postgres), " AND (listed = ?9 OR ?9 IS NULL)"),
+            "0",
+            "status DESC, transaction_id DESC"
+        )
     ),
 );
 
@@ -274,40 +290,48 @@ pub(super) const ALONG_JOBS: Sql = sql!(
     ),
 );
 
-/// The operations of a merchant in one of its indexes.
-macro_rules! along_merchant {
-    ($index:literal, $condition:expr, $status:literal) => {
-        sql!(
-            sqlite: concat!(
-                "SELECT transaction_id FROM operations INDEXED BY ",
-                $index,
-                " ",
-                page_where!(
-                    concat!($condition, " AND listed = ?9 AND transaction_id BETWEEN ?1 AND ?2"),
-                    $status,
-                    "transaction_id DESC"
-                )
-            ),
-            postgres: concat!(
-                "SELECT transaction_id FROM operations ",
-                page_where!(
-                    concat!(
-                        $condition,
-                        " AND (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)"
-                    ),
-                    $status,
-                    "listed DESC, transaction_id DESC"
-                )
-            ),
+/// The operations of a merchant.
+pub(super) const ALONG_MERCHANT: Sql = sql!(
+    sqlite: concat!(
+        "SELECT transaction_id FROM operations INDEXED BY operations_by_merchant ",
+        page_where!(
+            concat!(in_operations_by_merchant!(), " AND listed = ?9 AND transaction_id BETWEEN ?1 AND ?2"),
+            "status",
+            "transaction_id DESC"
         )
-    };
-}
+    ),
+    postgres: concat!(
+        "SELECT transaction_id FROM operations ",
+        page_where!(
+            concat!(
+                in_operations_by_merchant!(),
+                " AND (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)"
+            ),
+            "status",
+            "listed DESC, transaction_id DESC"
+        )
+    ),
+);
 
-pub(super) const ALONG_MERCHANT: Sql =
-    along_merchant!("operations_by_merchant", in_operations_by_merchant!(), "status");
-pub(super) const ALONG_PENDING_V1: Sql = along_merchant!("pending_v1", in_pending_v1!(), "0");
+/// Those of v1 that are PENDING and were made without a job, of a merchant. It is run for each merchant, so that looking up all
+/// contexts would cost too much.
+pub(super) const ALONG_PENDING_V1: Sql = sql!(
+    sqlite: concat!(
+        "SELECT transaction_id FROM operations INDEXED BY pending_v1 CROSS JOIN contexts WHERE ",
+        in_pending_v1!(),
+        " AND listed = ?9 AND transaction_id BETWEEN ?1 AND ?2 AND (0 = ?3 OR ?3 IS NULL) AND id = context AND ",
+        in_context!(),
+        " ORDER BY transaction_id DESC LIMIT ?8"
+    ),
+    postgres: concat!(
+        "SELECT transaction_id FROM operations, LATERAL (SELECT * FROM contexts WHERE id = context OFFSET 0) AS its WHERE ",
+        in_pending_v1!(),
+        " AND (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2) AND (0 = ?3 OR ?3 IS NULL) AND ",
+        in_context!(),
+        " ORDER BY listed DESC, transaction_id DESC LIMIT ?8"
+    ),
+);
 
-/// Reads a page: the newest ids of each index that has some of its operations, and the newest ones of these.
 async fn page<T: Transaction>(
     tx: &T,
     query: &OperationQuery,
@@ -325,67 +349,75 @@ async fn page<T: Transaction>(
         query.is_v1.map(i64::from),
         i64::try_from(query.limit).unwrap_or(i64::MAX),
     ];
-    let mut ids = Vec::new();
     let read = |row: &dyn Columns| row.get::<i64>(0);
-    for Along(sql, numbers) in indexes(tx, query, merchant, &within).await? {
-        let [first, last, status, merchant, shop, direction, is_v1, limit] = filters;
-        let of = |number: &i64| [first, last, status, merchant, shop, direction, is_v1, limit, (*number).into()];
-        match numbers {
-            None => ids.extend(tx.query(sql, &filters, read).await?),
-            Some(numbers) => {
-                let sets: Vec<_> = numbers.iter().map(of).collect();
-                ids.extend(tx.query_each(sql, &sets, read).await?.into_iter().flatten());
+    let mut newest = Newest::new(query.limit);
+    match (query.status, merchant) {
+        (Some(Status::Failed), _) => newest.add(tx.query(ALONG_FAILED, &filters, read).await?),
+        (None | Some(Status::Success), None) => newest.add(tx.query(ALONG_TIME, &filters, read).await?),
+        _ => {
+            let [_, last, status, of, shop, direction, is_v1, limit] = filters;
+            for (sql, numbers) in indexes(tx, query, merchant, &within).await? {
+                for numbers in numbers.chunks(NUMBERS_AT_ONCE) {
+                    let first = newest.first(*within.start()).into();
+                    let set = |number: &Option<i64>| {
+                        [first, last, status, of, shop, direction, is_v1, limit, (*number).into()]
+                    };
+                    let sets: Vec<_> = numbers.iter().map(set).collect();
+                    newest.add(tx.query_each(sql, &sets, read).await?.into_iter().flatten());
+                }
             }
         }
     }
-    // One may be in two indexes: it is of v2 and has a job, or had a job after an operator had its provider called.
-    by_ids(tx, &attention::newest(ids, query.limit), lapsed).await
+    by_ids(tx, &newest.ids(), lapsed).await
 }
 
-/// A statement along an index, and the numbers in the index for each of which it is run; `None`: it takes none.
-struct Along(Sql, Option<Vec<i64>>);
+/// For how many numbers of an index a statement is run before what it found bounds the next ones.
+const NUMBERS_AT_ONCE: usize = 16;
 
-/// Returns the indexes along which a query's operations are found.
+/// Returns the statements by which all PENDING operations, or a merchant's, are found, each with the numbers of its index. Some
+/// are found by two: those of v2 with a job, and those that had a job only after an operator had their provider called.
 async fn indexes<T: Transaction>(
     tx: &T,
     query: &OperationQuery,
     merchant: Option<i64>,
     within: &RangeInclusive<i64>,
-) -> Result<Vec<Along>, T::Error> {
-    let (status, of_v1, of_v2) = (query.status, query.is_v1 != Some(false), query.is_v1 != Some(true));
-    let jobs = || Along(ALONG_JOBS, Some(TaskKind::JOBS.map(TaskKind::number).to_vec()));
+) -> Result<Vec<(Sql, Vec<Option<i64>>)>, T::Error> {
+    let (of_v1, mut of_v2) = (query.is_v1 != Some(false), query.is_v1 != Some(true));
+    let (pending, ended) = (query.status != Some(Status::Success), query.status != Some(Status::Pending));
+    let jobs = (ALONG_JOBS, TaskKind::JOBS.map(|kind| Some(kind.number())).to_vec());
     let mut found = Vec::new();
-    match (status, merchant) {
-        (Some(Status::Failed), _) => found.push(Along(ALONG_FAILED, None)),
-        (None | Some(Status::Success), None) => found.push(Along(ALONG_TIME, None)),
-        (Some(Status::Pending), None) if of_v1 => {
-            found.extend([jobs(), Along(ALONG_PENDING_V1, Some(attention::numbers_with_pending(tx).await?))]);
-        }
-        (_, None) => {}
-        (_, Some(merchant)) => {
-            let mut numbers = Vec::new();
-            if of_v1 && status == Some(Status::Pending) && has_many(tx, merchant, within).await? {
-                found.push(jobs());
-            } else if of_v1 {
-                numbers.push(listed_as(merchant, true));
+    match (merchant, &query.merchant) {
+        (Some(number), Some(merchant)) => {
+            of_v2 = of_v2 && tx.query_value::<bool>(HAS_V2, &params![merchant]).await?;
+            let of_merchant = |is_v1| (ALONG_MERCHANT, vec![Some(listed_as(number, is_v1))]);
+            if of_v1 {
+                let has_many = !ended && has_many(tx, number, within).await?;
+                found.push(if has_many { jobs } else { of_merchant(true) });
             }
-            if of_v2 && status != Some(Status::Pending) {
-                numbers.push(listed_as(merchant, false));
+            if of_v2 && ended {
+                found.push(of_merchant(false));
             }
-            found.push(Along(ALONG_MERCHANT, Some(numbers)));
-            if of_v1 && status != Some(Status::Success) {
-                found.push(Along(ALONG_PENDING_V1, Some(vec![merchant])));
+            if of_v1 && pending {
+                found.push((ALONG_PENDING_V1, vec![Some(number)]));
             }
         }
+        _ if of_v1 => {
+            let numbers = numbers_with_pending(tx).await?;
+            found.extend([jobs, (ALONG_PENDING_V1, numbers.into_iter().map(Some).collect())]);
+        }
+        _ => {}
     }
-    let has_pending = status == Some(Status::Pending) || (status.is_none() && merchant.is_some());
-    if of_v2 && has_pending {
-        found.push(Along(ALONG_PENDING_V2, None));
+    // Last, since it passes over those of other merchants, down to the oldest that a page has room for.
+    if of_v2 && pending {
+        found.push((ALONG_PENDING_V2, vec![merchant.map(|number| listed_as(number, false))]));
     }
     Ok(found)
 }
 
-/// A merchant with no more operations than this has few: its index is read faster than the jobs of all merchants.
+/// Reports whether a merchant has ever had operations of v2.
+const HAS_V2: Sql = sql!("SELECT EXISTS (SELECT 1 FROM contexts WHERE merchant = ?1 AND origin = 0)");
+
+/// A merchant with fewer operations of v1 than this has few: its index is read faster than the jobs of all merchants.
 const FEW: i64 = 20_000;
 
 const COUNT_OF_MERCHANT: Sql = sql!(

@@ -53,7 +53,7 @@ pub trait OrderLookups: Send + Sync + 'static {
     fn balances<'a>(&'a self, merchant: &'a MerchantId) -> StoreFuture<'a, Vec<(Currency, Balance)>>;
 
     /// Returns a page of a merchant's operations created through v1, newest first, from one snapshot. The query scans
-    /// one index, which covers all filters, and then reads the matching rows; skipped index entries cost some 0.1 us
+    /// two indexes, which cover all filters, and then reads the matching rows; skipped index entries cost some 0.1 us
     /// each. Two lists are read at a time, on threads that serve no requests. A query that takes over two seconds, or
     /// waits as long for its turn, fails with [`StoreError::Unavailable`](super::StoreError::Unavailable).
     ///

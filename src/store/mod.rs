@@ -40,6 +40,7 @@ mod homes;
 mod jobs;
 mod journal;
 mod list;
+mod list_indexes;
 mod lookups;
 mod open;
 mod opened;

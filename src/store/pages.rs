@@ -3,8 +3,9 @@
 
 use std::ops::RangeInclusive;
 
+use super::list_indexes::{in_operations_by_merchant, in_pending_v1};
 use super::rows::CorruptRow;
-use super::rows::operation::{StoredRow, in_operations_by_merchant, in_pending_v1, select_operations};
+use super::rows::operation::{StoredRow, select_operations};
 use super::rows::{direction_number, status_number};
 use super::sql::{Columns, Parameter, Sql, Transaction, params, sql};
 use crate::domain::{Currency, HistoryQuery, Page, ShopCode};

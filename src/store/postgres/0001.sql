@@ -124,9 +124,9 @@ CREATE INDEX operations_by_merchant ON operations (listed, transaction_id, conte
 -- The PENDING ones that were created through v1 without a job, which tasks may lack.
 CREATE INDEX pending_v1 ON operations (listed, transaction_id, context, status, has_job)
   WHERE status = 0 AND has_job = 0 AND listed >= 0;
--- The PENDING ones that were created through v2: few enough to pass over those of other merchants.
+-- The PENDING ones that were created through v2. Those of one merchant are found by passing over the others. An equal sign in
+-- this condition or the next one would let the planner pass over all operations by their key instead.
 CREATE INDEX pending_v2 ON operations (status, transaction_id, context, listed, has_job) WHERE status < 1 AND listed < 0;
--- An equal sign in the condition of these two would let the planner pass over all operations by their key instead.
 CREATE INDEX operations_failed ON operations (status, transaction_id, context) WHERE status > 1;
 
 -- The double-entry ledger: two entries for each posting, which sum to zero. The key makes a second posting of a kind for the

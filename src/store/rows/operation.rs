@@ -62,33 +62,6 @@ pub(in crate::store) const fn listed_as(merchant: i64, through_v1: bool) -> i64 
     if through_v1 { merchant } else { !merchant }
 }
 
-/// The condition of the index `operations_by_merchant`.
-macro_rules! in_operations_by_merchant {
-    () => {
-        "(status <> 0 OR (listed >= 0 AND has_job = 1))"
-    };
-}
-pub(in crate::store) use in_operations_by_merchant;
-
-/// The condition of the index `pending_v1`.
-macro_rules! in_pending_v1 {
-    () => {
-        "status = 0 AND has_job = 0 AND listed >= 0"
-    };
-}
-pub(in crate::store) use in_pending_v1;
-
-/// The condition of the index `pending_v2`, between the ids ?1 and ?2.
-macro_rules! in_pending_v2 {
-    (sqlite) => {
-        "status = 0 AND listed < 0 AND transaction_id BETWEEN ?1 AND ?2"
-    };
-    (postgres) => {
-        "status < 1 AND listed < 0 AND (status, transaction_id) >= (0, ?1) AND (status, transaction_id) <= (0, ?2)"
-    };
-}
-pub(in crate::store) use in_pending_v2;
-
 /// The columns of an operation, in the order of [`StoredRow::read`].
 macro_rules! operation_columns {
     () => {

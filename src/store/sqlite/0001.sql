@@ -92,7 +92,7 @@ CREATE INDEX operations_by_merchant ON operations (listed, transaction_id, conte
 -- The PENDING ones that were created through v1 without a job, which tasks may lack.
 CREATE INDEX pending_v1 ON operations (listed, transaction_id, context, status, has_job)
   WHERE status = 0 AND has_job = 0 AND listed >= 0;
--- The PENDING ones that were created through v2: few enough to pass over those of other merchants.
+-- The PENDING ones that were created through v2. Those of one merchant are found by passing over the others.
 CREATE INDEX pending_v2 ON operations (transaction_id, context, listed, has_job) WHERE status = 0 AND listed < 0;
 CREATE INDEX operations_failed ON operations (transaction_id, context) WHERE status = 2;
 

@@ -1,10 +1,13 @@
 //! Time limits and query plans of lists.
 
+use rusqlite::StatementStatus;
+
 use super::*;
 use crate::domain::HistoryQuery;
 use crate::store::StoreError;
 use crate::store::conformance::first_page;
 use crate::store::list::{ALONG_FAILED, ALONG_MERCHANT, ALONG_PENDING_V1, ALONG_PENDING_V2};
+use crate::store::list_indexes::NUMBERS_WITH_PENDING;
 use crate::store::pages::V1_PAGE;
 use crate::store::sqlite::lists::{ListTurns, MAX_LIST_TIME};
 
@@ -77,4 +80,21 @@ async fn a_page_is_read_along_its_indexes() {
             assert!(plan.contains(&search) && !plan.contains("TEMP B-TREE"), "{rows}: {plan}");
         }
     }
+}
+
+/// The numbers of merchants with PENDING operations are found by leaps, not by passing over the operations.
+#[tokio::test]
+async fn numbers_with_pending_operations_are_leapt_to() {
+    let place = Place::new();
+    drop(place.open_made().unwrap());
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let sql = "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 9999) \
+        INSERT INTO operations (transaction_id, context, listed, status, has_job, created_at, amount, order_id, \
+        fingerprint, sealed) SELECT n, 1, n / 50 - 1, 0, 0, 0, 1, '', zeroblob(16), x'00' FROM n";
+    connection.execute(sql, []).unwrap();
+    let mut statement = connection.prepare(NUMBERS_WITH_PENDING.sqlite).unwrap();
+    let numbers: Vec<i64> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(numbers, (0..199).collect::<Vec<_>>(), "those of v2 are not among them");
+    let steps = statement.get_status(StatementStatus::VmStep);
+    assert!(steps < 199 * 100, "{steps} steps for 199 merchants with 50 operations each");
 }
