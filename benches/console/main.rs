@@ -9,7 +9,8 @@
 //! ```
 //!
 //! CPU is that of all threads of the gateway, and of all processes of PostgreSQL. Latencies are compared within a round.
-//! `CONSOLE_ROUNDS` sets the number of rounds, `CONSOLE_CREATES` the creates of a round. No time is asserted.
+//! `CONSOLE_ROUNDS` sets the number of rounds, `CONSOLE_CREATES` the creates of a round, `CONSOLE_CALLERS` how many callers send
+//! them, one after the other each. No time is asserted.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
 #![allow(clippy::print_stdout, reason = "its output is the figures")]
 
@@ -41,8 +42,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// The callers of creates, and the open consoles.
-const CALLERS: usize = 4;
+/// The open consoles.
 const CONSOLES: u32 = 10;
 
 /// What goes on beside creates: nothing, consoles that are refreshed as their script does it, and ten times as often, and
@@ -79,7 +79,8 @@ const PAGES: &str = "/ /rules /merchants /merchants?text=m1 /merchants?text=noth
 fn main() {
     let [rows, shops, merchants] =
         [("CONSOLE_ROWS", 100_000), ("CONSOLE_SHOPS", 1000), ("CONSOLE_MERCHANTS", 1000)].map(size);
-    let [rounds, creates] = [("CONSOLE_ROUNDS", 6), ("CONSOLE_CREATES", 10_000)].map(size);
+    let [rounds, creates, callers] =
+        [("CONSOLE_ROUNDS", 6), ("CONSOLE_CREATES", 10_000), ("CONSOLE_CALLERS", 4)].map(size);
     let server = on_postgres().then(|| Server::start(&["fsync=on"]).expect("PostgreSQL is installed"));
     let database = server.as_ref().map(Server::database);
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -95,7 +96,7 @@ fn main() {
     runtime.block_on(async {
         pages(&gateway, database.as_ref(), &format!("order-{}", rows / 2 / merchants * merchants + 1)).await;
         commands::whole(&gateway.root).await;
-        latencies(&gateway, rounds, creates).await;
+        latencies(&gateway, rounds, creates, callers).await;
     });
 }
 
@@ -161,8 +162,8 @@ async fn fetch(admin: SocketAddr, target: &str, form: &str) -> String {
 }
 
 /// Prints the latencies of creates alone and beside others.
-async fn latencies(gateway: &Gateway, rounds: u64, creates: u64) {
-    let mut connections = gateway.target().connect(CALLERS).await;
+async fn latencies(gateway: &Gateway, rounds: u64, creates: u64, callers: u64) {
+    let mut connections = gateway.target().connect(usize::try_from(callers).unwrap()).await;
     let check: Arc<Check> = Arc::new(|_, reply| reply.status == 200);
     let mut figures = [const { [Vec::new(), Vec::new()] }; WORLDS.len()];
     for round in 0..=rounds {
