@@ -86,14 +86,15 @@ pub async fn fill(root: &Path, database: Option<&Database>, rows: u64, merchants
                 let drafts = Drafts::new(&merchant, "card-eur", store.fingerprint_key().clone());
                 let at = UnixMillis(begin + i64::try_from(number).unwrap() * APART_MILLIS);
                 let mut draft = drafts.deposit(&format!("order-{number}"), at, number);
-                if number < rows / ONE_IN {
-                    // PENDING: with a job, without one, and of v2, a third each.
-                    draft.provider_job = (number % 3 != 1).then_some(at);
-                    draft.v1 = draft.v1.filter(|_| number % 3 != 2);
+                // PENDING: with a job, without one, and of v2, a third each. Those with a result are made without one.
+                let is_pending = number < rows / ONE_IN;
+                draft.provider_job = (is_pending && number % 3 != 1).then_some(at);
+                if is_pending && number % 3 == 2 {
+                    draft.v1 = None;
                 }
                 let id = draft.operation.id;
                 store.create(draft).await.unwrap();
-                if number < rows / ONE_IN {
+                if is_pending {
                     continue;
                 }
                 let is_failed = number % ONE_IN == 0;
