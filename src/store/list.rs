@@ -223,7 +223,7 @@ macro_rules! in_context {
 /// direction and whether created through v1, each NULL for all; 8 the limit; 9 of the index. `$status` is the column, or its value
 /// in all of the index. Contexts are few, and are looked up once.
 macro_rules! page_where {
-    ($condition:expr, $status:literal, $order:literal) => {
+    ($condition:expr, $status:literal, $order:expr) => {
         concat!(
             "WHERE ",
             $condition,
@@ -243,39 +243,45 @@ pub(super) const ALONG_TIME: Sql = sql!(concat!(
     page_where!("transaction_id BETWEEN ?1 AND ?2", "status", "transaction_id DESC")
 ));
 
-pub(super) const ALONG_FAILED: Sql = sql!(
-    sqlite: concat!(
-        "SELECT transaction_id FROM operations INDEXED BY operations_failed ",
-        page_where!("status = 2 AND transaction_id BETWEEN ?1 AND ?2", "2", "transaction_id DESC")
-    ),
-    postgres: concat!(
-        "SELECT transaction_id FROM operations ",
-        page_where!(
-            "status > 1 AND (status, transaction_id) >= (2, ?1) AND (status, transaction_id) <= (2, ?2)",
-            "2",
-            "status DESC, transaction_id DESC"
+/// The operations of an index. The condition and the order of PostgreSQL begin with a column before the id.
+macro_rules! along_index {
+    ($index:literal, $status:literal, sqlite: $sqlite:expr, postgres: $postgres:expr, by $first:literal) => {
+        sql!(
+            sqlite: concat!(
+                "SELECT transaction_id FROM operations INDEXED BY ",
+                $index,
+                " ",
+                page_where!($sqlite, $status, "transaction_id DESC")
+            ),
+            postgres: concat!(
+                "SELECT transaction_id FROM operations ",
+                page_where!($postgres, $status, concat!($first, " DESC, transaction_id DESC"))
+            ),
         )
-    ),
+    };
+}
+
+pub(super) const ALONG_FAILED: Sql = along_index!(
+    "operations_failed", "2",
+    sqlite: "status = 2 AND transaction_id BETWEEN ?1 AND ?2",
+    postgres: "status > 1 AND (status, transaction_id) >= (2, ?1) AND (status, transaction_id) <= (2, ?2)", by "status"
 );
 
 /// Those of v2 that are PENDING, of the merchant of a number, or of all.
-pub(super) const ALONG_PENDING_V2: Sql = sql!(
-    sqlite: concat!(
-        "SELECT transaction_id FROM operations INDEXED BY pending_v2 ",
-        page_where!(
-            concat!(in_pending_v2!(sqlite), " AND (listed = ?9 OR ?9 IS NULL)"),
-            "0",
-            "transaction_id DESC"
-        )
-    ),
+pub(super) const ALONG_PENDING_V2: Sql = along_index!(
+    "pending_v2", "0",
+    sqlite: concat!(in_pending_v2!(sqlite), " AND (listed = ?9 OR ?9 IS NULL)"),
+    postgres: concat!(in_pending_v2!(postgres), " AND (listed = ?9 OR ?9 IS NULL)"), by "status"
+);
+
+/// The operations of a merchant.
+pub(super) const ALONG_MERCHANT: Sql = along_index!(
+    "operations_by_merchant", "status",
+    sqlite: concat!(in_operations_by_merchant!(), " AND listed = ?9 AND transaction_id BETWEEN ?1 AND ?2"),
     postgres: concat!(
-        "SELECT transaction_id FROM operations ",
-        page_where!(
-            concat!(in_pending_v2!(postgres), " AND (listed = ?9 OR ?9 IS NULL)"),
-            "0",
-            "status DESC, transaction_id DESC"
-        )
-    ),
+        in_operations_by_merchant!(),
+        " AND (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)"
+    ), by "listed"
 );
 
 /// The operations with a job of a kind. The one order of the tables that needs no sort is prescribed.
@@ -287,29 +293,6 @@ pub(super) const ALONG_JOBS: Sql = sql!(
     postgres: concat!(
         "SELECT transaction_id FROM tasks, LATERAL (SELECT * FROM operations WHERE transaction_id = key OFFSET 0) AS found ",
         page_where!("kind = ?9 AND key BETWEEN ?1 AND ?2", "status", "key DESC")
-    ),
-);
-
-/// The operations of a merchant.
-pub(super) const ALONG_MERCHANT: Sql = sql!(
-    sqlite: concat!(
-        "SELECT transaction_id FROM operations INDEXED BY operations_by_merchant ",
-        page_where!(
-            concat!(in_operations_by_merchant!(), " AND listed = ?9 AND transaction_id BETWEEN ?1 AND ?2"),
-            "status",
-            "transaction_id DESC"
-        )
-    ),
-    postgres: concat!(
-        "SELECT transaction_id FROM operations ",
-        page_where!(
-            concat!(
-                in_operations_by_merchant!(),
-                " AND (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2)"
-            ),
-            "status",
-            "listed DESC, transaction_id DESC"
-        )
     ),
 );
 
