@@ -108,10 +108,13 @@ impl Rules {
     }
 }
 
-/// Writes a file and the directories above it.
+/// Writes a file and the directories above it as most editors do: beside it, then in its place, so that a gateway that
+/// reads at the same time finds the old text or the new one.
 pub fn write_file(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, text).unwrap();
+    let beside = path.with_file_name(".save.tmp");
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, path).unwrap();
 }
 
 fn api_key(key: &Key, rest: &str) -> String {

@@ -53,10 +53,7 @@ fn write(gateway: &Gateway, rules: &Rules) {
     rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
 }
 
-/// Saves one file as most editors do: beside it, then in its place.
+/// Saves one file of the rules.
 fn save(gateway: &Gateway, path: &str, text: &str) {
-    let path = gateway.rules_dir().join(path);
-    let beside = path.with_file_name(".save.tmp");
-    support::rules::write_file(&beside, text);
-    std::fs::rename(beside, path).unwrap();
+    support::rules::write_file(&gateway.rules_dir().join(path), text);
 }
