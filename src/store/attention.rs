@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::list_indexes::{Newest, in_pending_v1, in_pending_v2, numbers_with_pending};
+use super::list_indexes::{Newest, PENDING_V1, in_pending_v2};
 use super::rows::direction_of;
 use super::rows::task::TaskKind;
-use super::sql::{Columns, CorruptRow, Sql, Transaction, params, sql};
+use super::sql::{Columns, CorruptRow, Parameter, Sql, Transaction, params, sql};
 use crate::domain::{Direction, ShopCode, TransactionId, UnixMillis};
 
 /// Why an operation needs attention.
@@ -131,23 +131,6 @@ pub(super) const PENDING_WITH_JOB: Sql = sql!(
         WHERE kind = ?4 AND key BETWEEN ?1 AND ?2 ORDER BY key DESC LIMIT ?3",
 );
 
-/// The pending operations of v1 that were made without a job, of the merchant of a number. Parameters: the first and the last id,
-/// the limit, the number.
-pub(super) const PENDING_V1: Sql = sql!(
-    sqlite: concat!(
-        "SELECT transaction_id, shop, direction FROM operations INDEXED BY pending_v1 CROSS JOIN contexts WHERE ",
-        in_pending_v1!(),
-        " AND listed = ?4 AND transaction_id BETWEEN ?1 AND ?2 AND id = context ORDER BY transaction_id DESC LIMIT ?3"
-    ),
-    postgres: concat!(
-        "SELECT transaction_id, shop, direction FROM operations, \
-         LATERAL (SELECT shop, direction FROM contexts WHERE id = context OFFSET 0) AS its WHERE ",
-        in_pending_v1!(),
-        " AND (listed, transaction_id) >= (?4, ?1) AND (listed, transaction_id) <= (?4, ?2) \
-         ORDER BY listed DESC, transaction_id DESC LIMIT ?3"
-    ),
-);
-
 /// The pending operations of v2 that were made without a job. Parameters: the first and the last id, the limit, 0.
 pub(super) const PENDING_V2: Sql = sql!(
     sqlite: concat!(
@@ -176,17 +159,19 @@ async fn add_late<T: Transaction>(
     let passed_over = late.customers_too.is_empty().then_some(TaskKind::CustomerAwaited);
     let kinds = TaskKind::JOBS.into_iter().filter(|kind| Some(*kind) != passed_over);
     let mut sources: Vec<_> =
-        kinds.map(|kind| (PENDING_WITH_JOB, kind.number(), kind == TaskKind::CustomerAwaited)).collect();
+        kinds.map(|kind| (PENDING_WITH_JOB, Some(kind.number()), kind == TaskKind::CustomerAwaited)).collect();
     if passed_over.is_none() {
-        sources.push((PENDING_V2, 0, true));
-        let numbers = numbers_with_pending(tx).await?;
-        sources.extend(numbers.into_iter().map(|number| (PENDING_V1, number, true)));
+        sources.extend([(PENDING_V2, Some(0), true), (PENDING_V1, None, true)]);
     }
+    let (slice, all) = (i64::try_from(CANDIDATES).unwrap_or(i64::MAX).into(), Parameter::Integer(None));
     for (sql, number, waits_for_customer) in sources {
         let mut last = end;
         while newest.first(*within.start()) <= last {
-            let slice = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
-            let parameters = params![newest.first(*within.start()), last, slice, number];
+            let (from, to) = (newest.first(*within.start()).into(), last.into());
+            let parameters = match number {
+                Some(number) => vec![from, to, slice, Parameter::from(number)],
+                None => vec![from, to, all, all, all, all, all, slice, all],
+            };
             let read = |row: &dyn Columns| Candidate::read(row, waits_for_customer);
             let candidates: Vec<Candidate> = tx.query(sql, &parameters, read).await?;
             newest.add(candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id));

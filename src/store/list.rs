@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::attention::{self, AttentionCounts, CANDIDATES, LateRule};
 use super::backend::{Backend, ReadKind};
-use super::list_indexes::{Newest, in_operations_by_merchant, in_pending_v1, in_pending_v2, numbers_with_pending};
+use super::list_indexes::{Newest, PENDING_V1, in_context, in_operations_by_merchant, in_pending_v2};
 use super::resolve::read_failure;
 use super::rows::context::merchant_number;
 use super::rows::operation::{STORED_COLUMNS, StoredRow, listed_as, select_operations};
@@ -211,14 +211,6 @@ impl ListRow {
     }
 }
 
-/// The filters by an operation's context. Parameters: see [`page_where!`].
-macro_rules! in_context {
-    () => {
-        "(merchant = ?4 OR ?4 IS NULL) AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
-         AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL)"
-    };
-}
-
 /// The filters of a page of ids along an index. Parameters: 1 and 2 the first and the last id; 3 to 7 status, merchant, shop,
 /// direction and whether created through v1, each NULL for all; 8 the limit; 9 of the index. `$status` is the column, or its value
 /// in all of the index. Contexts are few, and are looked up once.
@@ -296,25 +288,6 @@ pub(super) const ALONG_JOBS: Sql = sql!(
     ),
 );
 
-/// Those of v1 that are PENDING and were made without a job, of a merchant. It is run for each merchant, so that looking up all
-/// contexts would cost too much.
-pub(super) const ALONG_PENDING_V1: Sql = sql!(
-    sqlite: concat!(
-        "SELECT transaction_id FROM operations INDEXED BY pending_v1 CROSS JOIN contexts WHERE ",
-        in_pending_v1!(),
-        " AND listed = ?9 AND transaction_id BETWEEN ?1 AND ?2 AND (0 = ?3 OR ?3 IS NULL) AND id = context AND ",
-        in_context!(),
-        " ORDER BY transaction_id DESC LIMIT ?8"
-    ),
-    postgres: concat!(
-        "SELECT transaction_id FROM operations, LATERAL (SELECT * FROM contexts WHERE id = context OFFSET 0) AS its WHERE ",
-        in_pending_v1!(),
-        " AND (listed, transaction_id) >= (?9, ?1) AND (listed, transaction_id) <= (?9, ?2) AND (0 = ?3 OR ?3 IS NULL) AND ",
-        in_context!(),
-        " ORDER BY listed DESC, transaction_id DESC LIMIT ?8"
-    ),
-);
-
 async fn page<T: Transaction>(
     tx: &T,
     query: &OperationQuery,
@@ -339,60 +312,48 @@ async fn page<T: Transaction>(
         (None | Some(Status::Success), None) => newest.add(tx.query(ALONG_TIME, &filters, read).await?),
         _ => {
             let [_, last, status, of, shop, direction, is_v1, limit] = filters;
-            for (sql, numbers) in indexes(tx, query, merchant, &within).await? {
-                for numbers in numbers.chunks(NUMBERS_AT_ONCE) {
-                    let first = newest.first(*within.start()).into();
-                    let set = |number: &Option<i64>| {
-                        [first, last, status, of, shop, direction, is_v1, limit, (*number).into()]
-                    };
-                    let sets: Vec<_> = numbers.iter().map(set).collect();
-                    newest.add(tx.query_each(sql, &sets, read).await?.into_iter().flatten());
-                }
+            for (sql, number) in indexes(tx, query, merchant, &within).await? {
+                let first = newest.first(*within.start()).into();
+                let parameters = [first, last, status, of, shop, direction, is_v1, limit, number.into()];
+                newest.add(tx.query(sql, &parameters, read).await?);
             }
         }
     }
     by_ids(tx, &newest.ids(), lapsed).await
 }
 
-/// For how many numbers of an index a statement is run before what it found bounds the next ones.
-const NUMBERS_AT_ONCE: usize = 16;
-
-/// Returns the statements by which all PENDING operations, or a merchant's, are found, each with the numbers of its index. Some
-/// are found by two: those of v2 with a job, and those that had a job only after an operator had their provider called.
+/// Returns the statements by which all PENDING operations, or a merchant's, are found, each with the number in its index. Some are
+/// found by two: those of v2 with a job, and those that had a job only after an operator had their provider called.
 async fn indexes<T: Transaction>(
     tx: &T,
     query: &OperationQuery,
     merchant: Option<i64>,
     within: &RangeInclusive<i64>,
-) -> Result<Vec<(Sql, Vec<Option<i64>>)>, T::Error> {
+) -> Result<Vec<(Sql, Option<i64>)>, T::Error> {
     let (of_v1, mut of_v2) = (query.is_v1 != Some(false), query.is_v1 != Some(true));
     let (pending, ended) = (query.status != Some(Status::Success), query.status != Some(Status::Pending));
-    let jobs = (ALONG_JOBS, TaskKind::JOBS.map(|kind| Some(kind.number())).to_vec());
+    let jobs = TaskKind::JOBS.map(|kind| (ALONG_JOBS, Some(kind.number())));
     let mut found = Vec::new();
-    match (merchant, &query.merchant) {
-        (Some(number), Some(merchant)) => {
-            of_v2 = of_v2 && tx.query_value::<bool>(HAS_V2, &params![merchant]).await?;
-            let of_merchant = |is_v1| (ALONG_MERCHANT, vec![Some(listed_as(number, is_v1))]);
-            if of_v1 {
-                let has_many = !ended && has_many(tx, number, within).await?;
-                found.push(if has_many { jobs } else { of_merchant(true) });
-            }
-            if of_v2 && ended {
-                found.push(of_merchant(false));
-            }
-            if of_v1 && pending {
-                found.push((ALONG_PENDING_V1, vec![Some(number)]));
-            }
+    if let (Some(number), Some(merchant)) = (merchant, &query.merchant) {
+        of_v2 = of_v2 && tx.query_value::<bool>(HAS_V2, &params![merchant]).await?;
+        let of_merchant = |is_v1| (ALONG_MERCHANT, Some(listed_as(number, is_v1)));
+        if of_v1 && !ended && has_many(tx, number, within).await? {
+            found.extend(jobs);
+        } else if of_v1 {
+            found.push(of_merchant(true));
         }
-        _ if of_v1 => {
-            let numbers = numbers_with_pending(tx).await?;
-            found.extend([jobs, (ALONG_PENDING_V1, numbers.into_iter().map(Some).collect())]);
+        if of_v2 && ended {
+            found.push(of_merchant(false));
         }
-        _ => {}
+    } else if of_v1 {
+        found.extend(jobs);
+    }
+    if of_v1 && pending {
+        found.push((PENDING_V1, merchant));
     }
     // Last, since it passes over those of other merchants, down to the oldest that a page has room for.
     if of_v2 && pending {
-        found.push((ALONG_PENDING_V2, vec![merchant.map(|number| listed_as(number, false))]));
+        found.push((ALONG_PENDING_V2, merchant.map(|number| listed_as(number, false))));
     }
     Ok(found)
 }

@@ -1,6 +1,6 @@
 //! What the lists of operations know of their indexes: which operations each has, and how to read the newest ones of several.
 
-use super::sql::{Sql, Transaction, sql};
+use super::sql::{Sql, sql};
 
 /// The condition of the index `operations_by_merchant`.
 macro_rules! in_operations_by_merchant {
@@ -29,33 +29,101 @@ macro_rules! in_pending_v2 {
 }
 pub(super) use in_pending_v2;
 
-macro_rules! numbers_with_pending {
-    ($from:literal) => {
+/// The filters by an operation's context. Parameters: 4 to 7 merchant, shop, direction and whether created through v1, each NULL for
+/// all.
+macro_rules! in_context {
+    () => {
+        "(merchant = ?4 OR ?4 IS NULL) AND (shop = ?5 OR ?5 IS NULL) AND (direction = ?6 OR ?6 IS NULL) \
+         AND ((origin <> 0) = (?7 = 1) OR ?7 IS NULL)"
+    };
+}
+pub(super) use in_context;
+
+/// The newest operations in `pending_v1` of the merchant of a `number`.
+macro_rules! newest_of_number {
+    (sqlite, from $first:literal, limit $limit:literal) => {
         concat!(
-            "WITH RECURSIVE numbers (number) AS (SELECT min(listed) FROM ",
-            $from,
-            " WHERE ",
+            "SELECT transaction_id FROM operations INDEXED BY pending_v1 CROSS JOIN contexts WHERE ",
             in_pending_v1!(),
-            " UNION ALL SELECT (SELECT min(listed) FROM ",
-            $from,
-            " WHERE listed > number AND ",
+            " AND listed = number AND transaction_id BETWEEN ",
+            $first,
+            " AND ?2 AND (0 = ?3 OR ?3 IS NULL) AND id = context AND ",
+            in_context!(),
+            " ORDER BY transaction_id DESC LIMIT ",
+            $limit
+        )
+    };
+    (postgres, from $first:literal, limit $limit:literal) => {
+        concat!(
+            "SELECT transaction_id, shop, direction FROM operations, \
+             LATERAL (SELECT * FROM contexts WHERE id = context OFFSET 0) AS its WHERE ",
             in_pending_v1!(),
-            ") FROM numbers WHERE number IS NOT NULL) SELECT number FROM numbers WHERE number IS NOT NULL"
+            " AND (listed, transaction_id) >= (number, ",
+            $first,
+            ") AND (listed, transaction_id) <= (number, ?2) AND (0 = ?3 OR ?3 IS NULL) AND ",
+            in_context!(),
+            " ORDER BY listed DESC, transaction_id DESC LIMIT ",
+            $limit
         )
     };
 }
 
-/// The smallest number in `pending_v1`, the next one, and so on, each found by a leap. SQLite leaps to the first of two equal
-/// bounds: the number's comes before that of the index.
-pub(super) const NUMBERS_WITH_PENDING: Sql = sql!(
-    sqlite: numbers_with_pending!("operations INDEXED BY pending_v1"),
-    postgres: numbers_with_pending!("operations"),
-);
-
-/// Returns the numbers of the merchants that have operations in `pending_v1`.
-pub(super) async fn numbers_with_pending<T: Transaction>(tx: &T) -> Result<Vec<i64>, T::Error> {
-    tx.query(NUMBERS_WITH_PENDING, &[], |row| row.get(0)).await
+/// Three steps: the numbers, each found by a leap from the one before; the oldest id that a page can have, by a few of each; a page.
+macro_rules! newest_pending_v1 {
+    ($from:literal, few: $few:expr, page: $page:expr) => {
+        concat!(
+            "WITH RECURSIVE leaps (number) AS (SELECT coalesce(?9, (SELECT min(listed) FROM ",
+            $from,
+            " WHERE ",
+            in_pending_v1!(),
+            ")) UNION ALL SELECT (SELECT min(listed) FROM ",
+            $from,
+            " WHERE listed > number AND ",
+            in_pending_v1!(),
+            ") FROM leaps WHERE number IS NOT NULL AND ?9 IS NULL), \
+             numbers (number) AS (SELECT number FROM leaps WHERE number IS NOT NULL), \
+             few (few_id) AS (",
+            $few,
+            " ORDER BY transaction_id DESC LIMIT ?8), \
+             oldest (oldest_id) AS (SELECT CASE WHEN count(*) < ?8 THEN ?1 ELSE min(few_id) END FROM few) ",
+            $page,
+            " ORDER BY transaction_id DESC LIMIT ?8"
+        )
+    };
 }
+
+/// The newest operations of v1 that are PENDING and were made without a job. Parameters: see [`in_context!`]; 1 and 2 the first and the
+/// last id, 3 the status, 8 the limit, 9 a merchant's number, or NULL for all. A few of each merchant are read first, so that not as
+/// many as a page has are read of each. SQLite leaps to the first of two equal bounds: the number's comes before that of the index.
+pub(super) const PENDING_V1: Sql = sql!(
+    sqlite: newest_pending_v1!(
+        "operations INDEXED BY pending_v1",
+        few: concat!(
+            "SELECT transaction_id FROM numbers CROSS JOIN operations AS found WHERE found.transaction_id IN (",
+            newest_of_number!(sqlite, from "?1", limit "8"),
+            ")"
+        ),
+        page: concat!(
+            "SELECT transaction_id, shop, direction FROM oldest CROSS JOIN numbers CROSS JOIN operations AS found \
+             CROSS JOIN contexts AS its WHERE found.transaction_id IN (",
+            newest_of_number!(sqlite, from "oldest_id", limit "?8"),
+            ") AND its.id = found.context"
+        )
+    ),
+    postgres: newest_pending_v1!(
+        "operations",
+        few: concat!(
+            "SELECT transaction_id FROM numbers, LATERAL (",
+            newest_of_number!(postgres, from "?1", limit "8"),
+            ") AS found"
+        ),
+        page: concat!(
+            "SELECT transaction_id, shop, direction FROM oldest, numbers, LATERAL (",
+            newest_of_number!(postgres, from "oldest_id", limit "?8"),
+            ") AS found"
+        )
+    ),
+);
 
 /// The newest ids that several sources find, the newest first, each once.
 pub(super) struct Newest {

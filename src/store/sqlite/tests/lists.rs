@@ -6,8 +6,8 @@ use super::*;
 use crate::domain::HistoryQuery;
 use crate::store::StoreError;
 use crate::store::conformance::first_page;
-use crate::store::list::{ALONG_FAILED, ALONG_MERCHANT, ALONG_PENDING_V1, ALONG_PENDING_V2};
-use crate::store::list_indexes::NUMBERS_WITH_PENDING;
+use crate::store::list::{ALONG_FAILED, ALONG_MERCHANT, ALONG_PENDING_V2};
+use crate::store::list_indexes::PENDING_V1;
 use crate::store::pages::V1_PAGE;
 use crate::store::sqlite::lists::{ListTurns, MAX_LIST_TIME};
 
@@ -63,11 +63,9 @@ async fn a_page_is_read_along_its_indexes() {
             fill(&place, 7, rows);
             connection.execute_batch("ANALYZE").unwrap();
         }
-        for (statement, indexes) in [
-            (V1_PAGE, &["operations_by_merchant", "pending_v1"][..]),
-            (ALONG_MERCHANT, &["operations_by_merchant"]),
-            (ALONG_PENDING_V1, &["pending_v1"]),
-        ] {
+        for (statement, indexes) in
+            [(V1_PAGE, &["operations_by_merchant", "pending_v1"][..]), (ALONG_MERCHANT, &["operations_by_merchant"])]
+        {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN o"), "{rows}: {plan}");
             for index in indexes {
@@ -82,19 +80,33 @@ async fn a_page_is_read_along_its_indexes() {
     }
 }
 
-/// The numbers of merchants with PENDING operations are found by leaps, not by passing over the operations.
+/// A page of the PENDING operations of v1 is found by leaps from merchant to merchant, and by a few operations of each.
 #[tokio::test]
-async fn numbers_with_pending_operations_are_leapt_to() {
+async fn a_page_of_many_merchants_reads_a_few_operations_of_each() {
     let place = Place::new();
     drop(place.open_made().unwrap());
     let connection = rusqlite::Connection::open(place.path()).unwrap();
-    let sql = "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 9999) \
+    let context = "INSERT INTO contexts (id, direction, provider, origin, merchant, api_key, shop, currency) \
+        VALUES (1, 0, 0, 1, 'acme', '', 'card', 'EUR')";
+    connection.execute(context, []).unwrap();
+    // Merchant 7 has the newest ones, which the others' begin to be among after the first 60.
+    let sql = "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 99999) \
         INSERT INTO operations (transaction_id, context, listed, status, has_job, created_at, amount, order_id, \
-        fingerprint, sealed) SELECT n, 1, n / 50 - 1, 0, 0, 0, 1, '', zeroblob(16), x'00' FROM n";
+        fingerprint, sealed) SELECT n, 1, CASE WHEN n >= 99940 THEN 7 ELSE n % 200 - 1 END, 0, 0, 0, 1, '', zeroblob(16), x'00' FROM n";
     connection.execute(sql, []).unwrap();
-    let mut statement = connection.prepare(NUMBERS_WITH_PENDING.sqlite).unwrap();
-    let numbers: Vec<i64> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-    assert_eq!(numbers, (0..199).collect::<Vec<_>>(), "those of v2 are not among them");
-    let steps = statement.get_status(StatementStatus::VmStep);
-    assert!(steps < 199 * 100, "{steps} steps for 199 merchants with 50 operations each");
+    let mut statement = connection.prepare(PENDING_V1.sqlite).unwrap();
+    let mut page = |first: i64, last: i64, limit: i64, number: Option<i64>| {
+        let nothing = None::<i64>;
+        let parameters = rusqlite::params![first, last, nothing, nothing, nothing, nothing, nothing, limit, number];
+        let ids: Vec<i64> = statement.query_map(parameters, |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        (ids, statement.reset_status(StatementStatus::VmStep))
+    };
+    let of_v1 = |id: &i64| *id >= 99_940 || id % 200 != 0;
+    let (ids, steps) = page(0, 99_999, 100, None);
+    assert_eq!(ids, (0..=99_999).rev().filter(of_v1).take(100).collect::<Vec<_>>(), "those of v2 are not among them");
+    assert!(steps < 199 * 400, "{steps} steps for 199 merchants with 500 operations each");
+    let within = |from: i64, to: i64| (from..=to).rev().filter(of_v1).collect::<Vec<_>>();
+    assert_eq!(page(99_900, 99_950, 100, None).0, within(99_900, 99_950), "all that there are");
+    assert_eq!(page(99_000, 99_999, 61, Some(7)).0, (99_940..=99_999).rev().chain([99_808]).collect::<Vec<_>>());
+    assert_eq!(page(0, 99_999, 100, Some(1_000)).0, [0_i64; 0]);
 }

@@ -2,11 +2,14 @@
 
 use super::*;
 use crate::store::conformance::recorded;
+use crate::store::list_indexes::PENDING_V1;
 
 /// Returns the steps of a plan that read a table or an index as a whole, or sort its rows. Partial indexes hold only what is
 /// looked for, and subqueries are bounded.
 fn wrong_steps(plan: &str) -> Vec<&str> {
-    let is_subquery = |name: &str| plan.lines().any(|step| step == format!("CO-ROUTINE {name}"));
+    let is_subquery = |name: &str| {
+        ["CO-ROUTINE", "MATERIALIZE"].iter().any(|way| plan.lines().any(|step| step == format!("{way} {name}")))
+    };
     let is_wrong = |step: &&str| {
         let Some(scanned) = step.strip_prefix("SCAN ") else { return step.contains("TEMP B-TREE") };
         let partial =
@@ -27,6 +30,8 @@ async fn no_statement_scans_a_table() {
     assert!(statements.len() > 80, "{} statements", statements.len());
     for text in statements {
         let plan = plan_of(&connection, text);
-        assert_eq!(wrong_steps(&plan), [""; 0], "{text}\n{plan}");
+        // Those of several merchants are sorted: a page, and a few of each.
+        let sorts = if text == PENDING_V1.sqlite { 2 } else { 0 };
+        assert_eq!(wrong_steps(&plan), vec!["USE TEMP B-TREE FOR ORDER BY"; sorts], "{text}\n{plan}");
     }
 }
