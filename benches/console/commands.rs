@@ -47,6 +47,17 @@ pub fn export_all_the_time(root: PathBuf, finished: &Arc<AtomicU64>) -> JoinSet<
     exports
 }
 
+/// Runs a program that touches nothing of the gateway until the value is dropped.
+pub fn compute() -> JoinSet<()> {
+    let mut programs = JoinSet::new();
+    programs.spawn(async {
+        let mut command = Command::new("sha256sum");
+        let _running = Running(command.arg("/dev/zero").stdout(Stdio::null()).spawn().unwrap());
+        std::future::pending().await
+    });
+    programs
+}
+
 /// Prints what one whole export takes, and the comparisons with a statement by id and by order: its operations of `card-eur`.
 pub async fn whole(root: &Path) {
     let statement = root.join("statement.csv");

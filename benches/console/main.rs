@@ -45,13 +45,14 @@ use tokio::task::JoinSet;
 /// The open consoles.
 const CONSOLES: u32 = 10;
 
-/// What goes on beside creates: nothing, consoles that are refreshed as their script does it, and ten times as often, and
-/// exports, one after the other.
-const WORLDS: [Beside; 4] = [
+/// What goes on beside creates: nothing, consoles that are refreshed as their script does it, and ten times as often,
+/// exports, one after the other, and a program that only computes, which shows what any program costs on such a machine.
+const WORLDS: [Beside; 5] = [
     Beside::Nothing,
     Beside::Consoles(Duration::from_secs(10)),
     Beside::Consoles(Duration::from_secs(1)),
     Beside::Exports,
+    Beside::Computation,
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +60,7 @@ enum Beside {
     Nothing,
     Consoles(Duration),
     Exports,
+    Computation,
 }
 
 /// How often a page is requested. The figure is the median of the batches: work that the gateway repeats every few seconds
@@ -179,6 +181,7 @@ async fn latencies(gateway: &Gateway, rounds: u64, creates: u64, callers: u64) {
                 Beside::Nothing => JoinSet::new(),
                 Beside::Consoles(pace) => open_consoles(gateway.admin, pace, &served),
                 Beside::Exports => commands::export_all_the_time(gateway.root.clone(), &served),
+                Beside::Computation => commands::compute(),
             };
             let latencies = load(&mut connections, requests, &check).await.latencies;
             drop(others);
