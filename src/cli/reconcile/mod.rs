@@ -2,6 +2,7 @@
 //! "Reconcile"). The statement is read twice, so that a line that cannot be read ends the command before any output. Of
 //! each line no more is kept than the id of its operation, or a hash.
 
+mod orders;
 mod report;
 mod statement;
 
@@ -19,11 +20,12 @@ use crate::clock::SystemRandomness;
 use crate::domain::{Direction, FailureCause, MerchantId, Operation, State, TransactionId};
 use crate::rules::{Shop, StatementKey, StatementRules};
 use crate::store::{ExportQuery, ExportTable, OrderName, Store, StoreAccess, Stored, open_beside};
+use orders::Orders;
 use report::{Difference, DifferenceKind, DifferenceReport};
 use statement::{LineKey, Statement, StatementLine};
 
-/// How many orders are looked up at once: a line without a merchant may be of any.
-const ORDERS_AT_ONCE: usize = 1000;
+/// How many ids and orders are looked up at once: a line without a merchant may be of any.
+const LOOKUPS_AT_ONCE: usize = 1000;
 
 /// Writes the differences between the statement and the operations.
 ///
@@ -41,13 +43,13 @@ pub(super) fn run(args: &ReconcileArgs, out: &mut dyn Write, err: &mut dyn Write
         let reason = format!("shops/{code}.toml has no [reconcile], which states how its provider's statement is read");
         return Err(CliError::Failed(reason));
     };
-    let lines = checked_lines(args, reading, err)?;
+    let (lines, orders) = checked_lines(args, reading, err)?;
     let mut report = DifferenceReport::start(args.format, out)?;
     on_runtime(async {
         let random = Arc::new(SystemRandomness::default());
         let store =
             open_beside(&rules.gateway.store, StoreAccess::Read, random, Arc::default()).map_err(CliError::failed)?;
-        let compared = match Comparison::start(&*store, shop, reading, &mut report).await {
+        let compared = match Comparison::start(&*store, shop, reading, orders, &mut report, err).await {
             Ok(mut comparison) => comparison.run(args, lines, err).await,
             Err(error) => Err(error),
         };
@@ -61,16 +63,22 @@ pub(super) fn run(args: &ReconcileArgs, out: &mut dyn Write, err: &mut dyn Write
     if differ { Err(CliError::NotReady) } else { Ok(()) }
 }
 
-/// Reads the whole statement, and returns how many of its lines are of operations.
-fn checked_lines(args: &ReconcileArgs, reading: &StatementRules, err: &mut dyn Write) -> Result<u64, CliError> {
+/// Reads the whole statement, and returns how many of its lines are of operations, and the orders that they name without their
+/// merchants.
+fn checked_lines(
+    args: &ReconcileArgs,
+    reading: &StatementRules,
+    err: &mut dyn Write,
+) -> Result<(u64, Orders), CliError> {
     let mut statement = Statement::open(&args.file, reading)?;
     let mut progress = Progress::start("reading", "lines", None);
-    let mut lines = 0;
-    while statement.read()?.is_some() {
+    let (mut lines, mut orders) = (0, Orders::default());
+    while let Some(line) = statement.read()? {
+        orders.add(&line);
         lines += 1;
         progress.at(lines, err);
     }
-    Ok(lines)
+    Ok((lines, orders))
 }
 
 /// A comparison that is under way.
@@ -80,6 +88,8 @@ struct Comparison<'a, 'w> {
     reading: &'a StatementRules,
     /// The merchants that a line without a merchant may be of. Not read where the key is no `order_id`.
     merchants: Vec<MerchantId>,
+    /// The orders of lines without a merchant. `None`: they are looked up at each merchant.
+    orders: Option<Orders>,
     report: &'a mut DifferenceReport<'w>,
     /// The operations that a line has.
     matched: HashSet<i64>,
@@ -94,14 +104,20 @@ impl<'a, 'w> Comparison<'a, 'w> {
         store: &'a dyn Store,
         shop: &'a Shop,
         reading: &'a StatementRules,
+        orders: Orders,
         report: &'a mut DifferenceReport<'w>,
+        err: &mut dyn Write,
     ) -> Result<Self, CliError> {
-        let merchants = match reading.key {
-            StatementKey::TransactionId => Vec::new(),
-            StatementKey::OrderId => store.merchants_of_shop(shop.code.clone()).await?,
+        let (merchants, orders) = match reading.key {
+            StatementKey::TransactionId => (Vec::new(), None),
+            StatementKey::OrderId => {
+                let merchants = store.merchants_of_shop(shop.code.clone()).await?;
+                let orders = orders.find(store, &shop.code, merchants.len(), err).await?;
+                (merchants, orders)
+            }
         };
         let (matched, ambiguous, unmatched) = (HashSet::new(), HashSet::new(), HashSet::new());
-        Ok(Self { store, shop, reading, merchants, report, matched, ambiguous, unmatched })
+        Ok(Self { store, shop, reading, merchants, orders, report, matched, ambiguous, unmatched })
     }
 
     /// Compares each line with its operation, then looks for the operations without a line.
@@ -110,11 +126,12 @@ impl<'a, 'w> Comparison<'a, 'w> {
         let mut progress = Progress::start("comparing", "lines", Some(total));
         let mut done = 0;
         loop {
-            let (mut lines, mut orders) = (Vec::new(), 0);
-            while orders < ORDERS_AT_ONCE
+            let (mut lines, mut lookups) = (Vec::new(), 0);
+            while lookups < LOOKUPS_AT_ONCE
                 && let Some(line) = statement.read()?
             {
-                orders += self.merchants_of(&line).len().max(1) * directions(&line).len();
+                let all = || self.merchants_of(&line).len() * directions(&line).len();
+                lookups += self.ids_of(&line).map_or_else(all, |ids| ids.len()).max(1);
                 lines.push(line);
             }
             if lines.is_empty() {
@@ -154,33 +171,38 @@ impl<'a, 'w> Comparison<'a, 'w> {
 
     /// Looks up the operations that each line may have, by its key as it is.
     async fn look_up(&self, lines: &[&StatementLine]) -> Result<Vec<Vec<Operation>>, CliError> {
-        let mut ids: Vec<TransactionId> = Vec::new();
-        let mut orders: Vec<OrderName> = Vec::new();
+        let (mut ids, mut orders) = (Vec::new(), Vec::<OrderName>::new());
         let mut counts = Vec::with_capacity(lines.len());
         for line in lines {
-            let before = ids.len() + orders.len();
-            match &line.key {
-                LineKey::Transaction(id) => ids.push(*id),
-                LineKey::Order(order_id) => {
+            let before = (ids.len(), orders.len());
+            match (&line.key, self.ids_of(line)) {
+                (_, Some(found)) => ids.extend(found),
+                (LineKey::Transaction(_), None) => {}
+                (LineKey::Order(order_id), None) => {
                     for merchant in self.merchants_of(line) {
-                        for direction in directions(line) {
-                            orders.push((merchant.clone(), *direction, order_id.clone()));
-                        }
+                        let names = directions(line).iter().map(|way| (merchant.clone(), *way, order_id.clone()));
+                        orders.extend(names);
                     }
                 }
             }
-            counts.push(ids.len() + orders.len() - before);
+            counts.push((ids.len() - before.0, orders.len() - before.1));
         }
-        let found = match self.reading.key {
-            StatementKey::TransactionId => self.store.operations_by_ids(ids).await?,
-            StatementKey::OrderId => self.store.operations_by_orders(orders).await?,
-        };
-        let mut found = found.into_iter();
-        let of_line = |(line, count): (&StatementLine, usize)| {
-            let operations = found.by_ref().take(count).flatten();
+        let mut by_id = self.store.operations_by_ids(ids).await?.into_iter();
+        let mut by_order = self.store.operations_by_orders(orders).await?.into_iter();
+        let of_line = |(line, (ids, orders)): (&StatementLine, (usize, usize))| {
+            let operations = by_id.by_ref().take(ids).chain(by_order.by_ref().take(orders)).flatten();
             operations.filter(|operation| self.may_have(line, operation)).collect()
         };
         Ok(lines.iter().copied().zip(counts).map(of_line).collect())
+    }
+
+    /// Returns the ids of the operations that a line may be of; `None`: its order is looked up.
+    fn ids_of(&self, line: &StatementLine) -> Option<Vec<TransactionId>> {
+        match &line.key {
+            LineKey::Transaction(id) => Some(vec![*id]),
+            LineKey::Order(_) if line.merchant.is_some() => None,
+            LineKey::Order(order_id) => self.orders.as_ref().map(|orders| orders.of(order_id).collect()),
+        }
     }
 
     /// Returns the merchants that a line may be of.
@@ -190,7 +212,12 @@ impl<'a, 'w> Comparison<'a, 'w> {
 
     /// Reports whether a line may be of an operation.
     fn may_have(&self, line: &StatementLine, operation: &Operation) -> bool {
-        operation.shop == self.shop.code
+        let has_key = match &line.key {
+            LineKey::Transaction(id) => *id == operation.id,
+            LineKey::Order(id) => *id == operation.order_id,
+        };
+        has_key
+            && operation.shop == self.shop.code
             && line.merchant.as_ref().is_none_or(|merchant| *merchant == operation.merchant)
             && line.direction.is_none_or(|direction| direction == operation.direction())
     }
@@ -223,7 +250,9 @@ impl<'a, 'w> Comparison<'a, 'w> {
             }
             several => {
                 self.ambiguous.extend(several.iter().map(|operation| operation.id.to_stored()));
-                let ids: Vec<_> = several.iter().map(|operation| operation.id.to_string()).collect();
+                let mut ids: Vec<_> = several.iter().map(|operation| operation.id).collect();
+                ids.sort_unstable();
+                let ids: Vec<_> = ids.iter().map(TransactionId::to_string).collect();
                 let ours = Some(ids.join(" ").into());
                 Ok(self.report.add(&Difference { kind: DifferenceKind::Ambiguous, ours, ..difference })?)
             }

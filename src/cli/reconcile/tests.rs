@@ -13,9 +13,10 @@ use crate::cli::args::{Period, ReportFormat, Rules};
 use crate::cli::outcome::exit_code;
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, FailureCause, Fields, Fingerprint, Kind,
-    OrderId, Outcome, ProviderKind, RedirectUrl, SchemaFields, ShopCode, UnixMillis, Withdrawal,
+    OrderId, Outcome, ProviderKind, RedirectUrl, SchemaFields, ShopCode, UnixMillis, Withdrawal, wide,
 };
 use crate::engine::tests::{START, World};
+use crate::rules::RuleSet;
 use crate::store::{NewOperation, RequestFingerprint, ResultSource};
 
 const SHOP: &str = r#"
@@ -185,6 +186,55 @@ async fn every_kind_of_difference_is_found() {
     let (code, out, err) = run_on(&world, &format!("{HEADER}{bad}Total,1\n"), ReportFormat::Csv).await;
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("statement.csv: line 11: has 2 fields instead of 4"), "{err}");
+}
+
+/// A statement with few lines has its orders looked up, one with many has them found by a walk over all operations.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orders_are_found_by_either_way() {
+    let world = World::with(&[("shops/card.toml", SHOP)]);
+    let names = ["acme", "other", "third"];
+    // Order `o0` is of each merchant, each other one of one.
+    let created = (0..450_u64).map(|number| {
+        let name = names[usize::try_from(number % 3).unwrap()];
+        stored(&world, draft(name, 2 * number, &format!("o{}", if number < 3 { 0 } else { number })), PAID)
+    });
+    futures_util::future::join_all(created).await;
+    let line = |number: u64| {
+        let amount = Amount::from_hundredths(1000 + 2 * number).unwrap();
+        format!("o{number} ,{amount},EUR,paid\n")
+    };
+    let ids = [0, 1, 2].map(|number| draft(names[number], 2 * wide(number), "x").operation.id.to_string()).join(" ");
+    let few = format!("{HEADER}{}{}o9999,1,EUR,paid\n", line(0), line(449));
+    let (_, json, err) = run_on(&world, &few, ReportFormat::Json).await;
+    let found = differences(&json);
+    assert_eq!(
+        found[..2],
+        [format!("ambiguous 2 o0 10.00 {ids}"), "missing_here 4 o9999 1.00 null".to_owned()],
+        "{err}"
+    );
+    assert_eq!(found.len(), 2 + 446, "all but the two of its lines are missing there");
+
+    let many = (3..450).map(line).collect::<String>();
+    let (_, json, _) =
+        run_on(&world, &format!("{HEADER}{}{many}o9999,1,EUR,paid\n", line(0)), ReportFormat::Json).await;
+    let expected = [format!("ambiguous 2 o0 10.00 {ids}"), "missing_here 450 o9999 1.00 null".to_owned()];
+    assert_eq!(differences(&json), expected);
+
+    let (mut way, mut progress) = ([false; 2], Vec::new());
+    for (way, statement) in way.iter_mut().zip([few, format!("{HEADER}{many}")]) {
+        let rules: RuleSet = load(&world.rules_directory(), &mut progress).unwrap();
+        let shop = &rules.shops["card"];
+        let reading = shop.reconcile.as_ref().unwrap();
+        let file = world.rules_directory().with_file_name("statement.csv");
+        std::fs::write(&file, statement).unwrap();
+        let mut orders = Orders::default();
+        let mut statement = Statement::open(&file, reading).unwrap();
+        while let Some(line) = statement.read().unwrap() {
+            orders.add(&line);
+        }
+        *way = orders.find(&*world.deps.store, &shop.code, 3, &mut progress).await.unwrap().is_some();
+    }
+    assert_eq!(way, [false, true]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
