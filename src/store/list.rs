@@ -126,9 +126,9 @@ impl<B: Backend> OperationList for B {
         Box::pin(within_bound(async move {
             let (mut query, mut found) = (query, Vec::new());
             let limit = query.limit;
-            // Candidates that another filter refuses are replaced by the next ones.
+            // Candidates that another filter refuses are replaced by the next ones, of which many may be refused, too.
             loop {
-                let (slice, late) = (OperationQuery { limit: CANDIDATES, ..query.clone() }, late.clone());
+                let (slice, late) = (query.clone(), late.clone());
                 let read = async move |tx: &B::Tx<'_>| {
                     let ids = attention::ids(tx, slice.within(), slice.limit, &late).await?;
                     by_ids(tx, &ids, lapsed).await
@@ -142,9 +142,10 @@ impl<B: Backend> OperationList for B {
                     }
                 }
                 query.after = last.and_then(TransactionId::from_stored);
-                if found.len() >= limit || count < CANDIDATES || query.after.is_none() {
+                if found.len() >= limit || count < query.limit || query.after.is_none() {
                     return Ok(found);
                 }
+                query.limit = CANDIDATES;
             }
         }))
     }
