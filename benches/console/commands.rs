@@ -18,9 +18,10 @@ pub const STATEMENT: &str = "[reconcile]\nkey = \"transaction_id\"\n\
     statuses = { SUCCESS = [\"SUCCESS\"], FAILED = [\"FAILED\"] }\n\
     skip = { column = \"status\", values = [\"PENDING\"] }\n";
 
-/// What names an operation in [`STATEMENT`], and what names it by its order and merchant.
+/// What names an operation in [`STATEMENT`], and what names it by its order, with its merchant and without.
 const BY_ID: [&str; 2] = ["key = \"transaction_id\"\n", "{ key = \"transaction_id\","];
 const BY_ORDER: [&str; 2] = ["key = \"order_id\"\n", "{ key = \"order_id\", merchant = \"merchant\","];
+const BY_ORDER_ALONE: [&str; 2] = ["key = \"order_id\"\n", "{ key = \"order_id\","];
 
 /// How often a command is looked after.
 const LOOK: Duration = Duration::from_millis(20);
@@ -53,12 +54,12 @@ pub fn compute() -> JoinSet<()> {
     programs.spawn(async {
         let mut command = Command::new("sha256sum");
         let _running = Running(command.arg("/dev/zero").stdout(Stdio::null()).spawn().unwrap());
-        std::future::pending().await
+        std::future::pending::<()>().await;
     });
     programs
 }
 
-/// Prints what one whole export takes, and the comparisons with a statement by id and by order: its operations of `card-eur`.
+/// Prints what one whole export takes, and the comparisons with a statement by order and by id: its operations of `card-eur`.
 pub async fn whole(root: &Path) {
     let statement = root.join("statement.csv");
     let file = std::fs::File::create(&statement).unwrap();
@@ -66,8 +67,8 @@ pub async fn whole(root: &Path) {
     assert!(exit.success(), "{exit}");
     let shop = root.join("rules/shops/card-eur.toml");
     let by_id = std::fs::read_to_string(&shop).unwrap();
-    let by_order = BY_ID.iter().zip(BY_ORDER).fold(by_id.clone(), |text, (id, order)| text.replacen(id, order, 1));
-    for rules in [by_order, by_id] {
+    for names in [BY_ORDER, BY_ORDER_ALONE, BY_ID] {
+        let rules = BY_ID.iter().zip(names).fold(by_id.clone(), |text, (id, name)| text.replacen(id, name, 1));
         std::fs::write(&shop, rules).unwrap();
         let exit = run(root, &["reconcile", "--shop", "card-eur", statement.to_str().unwrap()], Stdio::inherit()).await;
         assert!(exit.success(), "{exit}");
