@@ -66,8 +66,10 @@ impl LateRule {
     }
 }
 
-/// How many candidates are read at once.
+/// How many candidates are read at once, at first and at most: where most are passed over, each statement reads twice as many as
+/// the one before.
 pub(super) const CANDIDATES: usize = 500;
+const MAX_CANDIDATES: usize = 8_000;
 
 /// The ids of operations with a job of a kind. Parameters: the first and the last id, the limit, the kind.
 pub(super) const JOBS: Sql =
@@ -163,11 +165,12 @@ async fn add_late<T: Transaction>(
     if passed_over.is_none() {
         sources.extend([(PENDING_V2, Some(0), true), (PENDING_V1, None, true)]);
     }
-    let (slice, all) = (i64::try_from(CANDIDATES).unwrap_or(i64::MAX).into(), Parameter::Integer(None));
+    let all = Parameter::Integer(None);
     for (sql, number, waits_for_customer) in sources {
-        let mut last = end;
+        let (mut last, mut count) = (end, CANDIDATES);
         while newest.first(*within.start()) <= last {
             let (from, to) = (newest.first(*within.start()).into(), last.into());
+            let slice = i64::try_from(count).unwrap_or(i64::MAX).into();
             let parameters = match number {
                 Some(number) => vec![from, to, slice, Parameter::from(number)],
                 None => vec![from, to, all, all, all, all, all, slice, all],
@@ -176,9 +179,10 @@ async fn add_late<T: Transaction>(
             let candidates: Vec<Candidate> = tx.query(sql, &parameters, read).await?;
             newest.add(candidates.iter().filter(|candidate| late.is_late(candidate)).map(|candidate| candidate.id));
             match candidates.last() {
-                Some(candidate) if candidates.len() == CANDIDATES => last = candidate.id - 1,
+                Some(candidate) if candidates.len() == count => last = candidate.id - 1,
                 _ => break,
             }
+            count = MAX_CANDIDATES.min(2 * count);
         }
     }
     Ok(())

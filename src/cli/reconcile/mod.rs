@@ -130,8 +130,8 @@ impl<'a, 'w> Comparison<'a, 'w> {
             while lookups < LOOKUPS_AT_ONCE
                 && let Some(line) = statement.read()?
             {
-                let all = || self.merchants_of(&line).len() * directions(&line).len();
-                lookups += self.ids_of(&line).map_or_else(all, |ids| ids.len()).max(1);
+                lookups += self.lookups_of(&line, &line.key);
+                lookups += line.key.trimmed().map_or(0, |trimmed| self.lookups_of(&line, &trimmed));
                 lines.push(line);
             }
             if lines.is_empty() {
@@ -175,7 +175,7 @@ impl<'a, 'w> Comparison<'a, 'w> {
         let mut counts = Vec::with_capacity(lines.len());
         for line in lines {
             let before = (ids.len(), orders.len());
-            match (&line.key, self.ids_of(line)) {
+            match (&line.key, self.ids_of(line, &line.key)) {
                 (_, Some(found)) => ids.extend(found),
                 (LineKey::Transaction(_), None) => {}
                 (LineKey::Order(order_id), None) => {
@@ -196,13 +196,19 @@ impl<'a, 'w> Comparison<'a, 'w> {
         Ok(lines.iter().copied().zip(counts).map(of_line).collect())
     }
 
-    /// Returns the ids of the operations that a line may be of; `None`: its order is looked up.
-    fn ids_of(&self, line: &StatementLine) -> Option<Vec<TransactionId>> {
-        match &line.key {
+    /// Returns the ids of the operations that a line with a key may be of; `None`: its order is looked up.
+    fn ids_of(&self, line: &StatementLine, key: &LineKey) -> Option<Vec<TransactionId>> {
+        match key {
             LineKey::Transaction(id) => Some(vec![*id]),
             LineKey::Order(_) if line.merchant.is_some() => None,
-            LineKey::Order(order_id) => self.orders.as_ref().map(|orders| orders.of(order_id).collect()),
+            LineKey::Order(order_id) => self.orders.as_ref().and_then(|orders| orders.of(order_id)),
         }
+    }
+
+    /// Returns how many ids or orders are looked up for a line with a key.
+    fn lookups_of(&self, line: &StatementLine, key: &LineKey) -> usize {
+        let orders = || self.merchants_of(line).len() * directions(line).len();
+        self.ids_of(line, key).map_or_else(orders, |ids| ids.len()).max(1)
     }
 
     /// Returns the merchants that a line may be of.

@@ -1,5 +1,5 @@
-//! The orders of a statement that does not name their merchants. Each may be of any merchant of the shop; one walk over the shop's
-//! operations finds all of them, in a time that does not grow with the merchants.
+//! The orders of a statement that does not name their merchants. Each may be of any merchant of the shop; one walk over the operations
+//! finds those of the shop, in a time that does not grow with the merchants.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write;
@@ -35,8 +35,8 @@ impl Orders {
         }
     }
 
-    /// Walks over the operations of the shop; `merchants`: how many it has. Returns `None` where looking up each order at each
-    /// merchant takes less.
+    /// Walks over the operations; `merchants`: how many the shop has. Returns `None` where looking up each order at each merchant
+    /// takes less.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -47,6 +47,9 @@ impl Orders {
         merchants: usize,
         err: &mut dyn Write,
     ) -> Result<Option<Self>, CliError> {
+        if self.named.is_empty() {
+            return Ok(None);
+        }
         let mut left_to_read = wide(self.named.len() * merchants * 2) / LOOKUPS_A_PAGE + 1;
         self.named.sort_unstable();
         let (from, to) = (UnixMillis(0), UnixMillis(i64::MAX));
@@ -74,11 +77,13 @@ impl Orders {
         Ok(Some(self))
     }
 
-    /// Returns the operations that may be of an order: those of its hash.
-    pub(super) fn of(&self, order: &OrderId) -> impl Iterator<Item = TransactionId> {
+    /// Returns the operations that may be of an order: those of its hash. `None`: it was not added, since the statement was
+    /// changed meanwhile.
+    pub(super) fn of(&self, order: &OrderId) -> Option<Vec<TransactionId>> {
         let hash = self.hasher.hash_one(order.as_str());
+        self.named.binary_search(&hash).ok()?;
         let first = self.found.partition_point(|(other, _)| *other < hash);
-        let found = self.found.iter().skip(first).take_while(move |(other, _)| *other == hash);
-        found.filter_map(|(_, id)| TransactionId::from_stored(*id))
+        let found = self.found.iter().skip(first).take_while(|(other, _)| *other == hash);
+        Some(found.filter_map(|(_, id)| TransactionId::from_stored(*id)).collect())
     }
 }
