@@ -82,6 +82,7 @@ macro_rules! newest_pending_v1 {
             in_pending_v1!(),
             ") FROM leaps WHERE number IS NOT NULL AND ?9 IS NULL), \
              numbers (number) AS (SELECT number FROM leaps WHERE number IS NOT NULL), \
+             share (of_each) AS (SELECT 8 + ?8 / (count(*) + 1) * 2 FROM numbers), \
              few (few_id) AS (",
             $few,
             " ORDER BY transaction_id DESC LIMIT ?8), \
@@ -94,13 +95,14 @@ macro_rules! newest_pending_v1 {
 
 /// The newest operations of v1 that are PENDING and were made without a job. Parameters: see [`in_context!`]; 1 and 2 the first and the
 /// last id, 3 the status, 8 the limit, 9 a merchant's number, or NULL for all. A few of each merchant are read first, eight and
-/// twice its share of a page, so that not as many as a page has are read of each. SQLite leaps to the first of two equal bounds: the number's comes before that of the index.
+/// twice its share of a page, so that not as many as a page has are read of each. SQLite leaps to the first of two equal bounds: the
+/// number's comes before that of the index.
 pub(super) const PENDING_V1: Sql = sql!(
     sqlite: newest_pending_v1!(
         "operations INDEXED BY pending_v1",
         few: concat!(
             "SELECT transaction_id FROM numbers CROSS JOIN operations AS found WHERE found.transaction_id IN (",
-            newest_of_number!(sqlite, from "?1", limit "(SELECT 8 + ?8 / (count(*) + 1) * 2 FROM numbers)"),
+            newest_of_number!(sqlite, from "?1", limit "(SELECT of_each FROM share)"),
             ")"
         ),
         page: concat!(
@@ -114,7 +116,7 @@ pub(super) const PENDING_V1: Sql = sql!(
         "operations",
         few: concat!(
             "SELECT transaction_id FROM numbers, LATERAL (",
-            newest_of_number!(postgres, from "?1", limit "(SELECT 8 + ?8 / (count(*) + 1) * 2 FROM numbers)"),
+            newest_of_number!(postgres, from "?1", limit "(SELECT of_each FROM share)"),
             ") AS found"
         ),
         page: concat!(

@@ -72,6 +72,11 @@ async fn a_page_is_read_along_its_indexes() {
                 assert!(plan.contains(&format!("COVERING INDEX {index} {range}\n")), "{rows}: {plan}");
             }
         }
+        let plan_of_pending = plan(&connection, PENDING_V1);
+        let search = format!("COVERING INDEX pending_v1 {range}\n");
+        assert_eq!(plan_of_pending.matches(&search).count(), 2, "{rows}: {plan_of_pending}");
+        let scans = ["SCAN operations", "SCAN found"].map(|step| plan_of_pending.contains(step));
+        assert_eq!(scans, [false; 2], "{rows}: {plan_of_pending}");
         for (statement, index) in [(ALONG_FAILED, "operations_failed"), (ALONG_PENDING_V2, "pending_v2")] {
             let plan = plan(&connection, statement);
             let search = format!("COVERING INDEX {index} (transaction_id>? AND transaction_id<?)\n");
