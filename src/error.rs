@@ -178,8 +178,9 @@ pub enum AdmissionError {
     Unauthenticated(AuthenticationFailure),
     /// The key is known, the address is not on its list.
     AddressNotAllowed,
-    /// A signed link of a customer's page that was never issued like this, or is too late.
-    Link,
+    /// A signed link of a customer's page that was never issued like this, or is too late; the id of its operation in the latter
+    /// case.
+    Link(Option<Box<str>>),
     /// Too many requests for customers' pages from this address.
     PagesTooOften {
         /// When to try again.
@@ -223,7 +224,7 @@ impl AdmissionError {
             Self::QueryOnPost => "query_on_post",
             Self::Unauthenticated(failure) => failure.reason(),
             Self::AddressNotAllowed => "address",
-            Self::Link => "link",
+            Self::Link(_) => "link",
             Self::PagesTooOften { .. } => "pages_rate_limit",
             Self::RateLimited { .. } => "rate_limit",
             Self::FailedTooOften { .. } => "failed_authentications",
@@ -325,11 +326,12 @@ impl ApiError {
         error.path().map(|path| Nameable(path).shown())
     }
 
-    /// Returns the id of the operation that the request conflicts with, if it is known.
+    /// Returns the id of the operation that the request conflicts with, or whose link is too late, if it is known.
     #[must_use]
     pub fn transaction_id(&self) -> Option<&str> {
         match self {
             Self::Conflict(conflict) => conflict.transaction_id.as_deref(),
+            Self::Refused(AdmissionError::Link(id)) => id.as_deref(),
             Self::Refused(_)
             | Self::Invalid(_)
             | Self::Untranslatable { .. }

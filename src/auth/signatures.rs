@@ -317,10 +317,16 @@ pub fn sign_link(secret: &Secret, public_url: &str, kind: &str, id: TransactionI
     link
 }
 
-/// The link was not issued here, was altered, or has expired. Its user gets the same page for all of these.
+/// Why a link is refused. Its user gets the same page for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the link is not valid or no longer valid")]
-pub struct LinkRefused;
+pub enum LinkRefused {
+    /// It was not issued here, or was altered.
+    #[error("the link is not valid")]
+    NotIssued,
+    /// The link of this operation has expired.
+    #[error("the link is no longer valid")]
+    Expired(TransactionId),
+}
 
 /// Verifies a link and returns its content. `target` is the path and query exactly as received: anything added, left
 /// out, reordered or spelled differently is refused. Any of the secrets verifies.
@@ -333,19 +339,16 @@ pub fn verify_link<'a>(
     target: &str,
     now: UnixMillis,
 ) -> Result<Link, LinkRefused> {
-    let (signed, signature) = target.split_once("&signature=").ok_or(LinkRefused)?;
+    let (signed, signature) = target.split_once("&signature=").ok_or(LinkRefused::NotIssued)?;
     if !verifies_lower_hex(secrets, signed.as_bytes(), signature.as_bytes()) {
-        return Err(LinkRefused);
+        return Err(LinkRefused::NotIssued);
     }
     let rest =
         signed.strip_prefix('/').and_then(|rest| rest.strip_prefix(kind)).and_then(|rest| rest.strip_prefix('/'));
-    let (id, expires) = rest.and_then(|rest| rest.split_once("?expires=")).ok_or(LinkRefused)?;
-    let expires: i64 = expires.parse().map_err(|_| LinkRefused)?;
-    if now.seconds() >= expires {
-        return Err(LinkRefused);
-    }
-    let id = TransactionId::parse(id).map_err(|_| LinkRefused)?;
-    Ok(Link { id, expires })
+    let (id, expires) = rest.and_then(|rest| rest.split_once("?expires=")).ok_or(LinkRefused::NotIssued)?;
+    let expires: i64 = expires.parse().map_err(|_| LinkRefused::NotIssued)?;
+    let id = TransactionId::parse(id).map_err(|_| LinkRefused::NotIssued)?;
+    if now.seconds() >= expires { Err(LinkRefused::Expired(id)) } else { Ok(Link { id, expires }) }
 }
 
 /// The default secret of links, used when the rules have no `pages.secret`: 32 bytes in a file beside the store's key.
@@ -754,8 +757,8 @@ mod tests {
         let (old, new, other) = (Secret::new(b"old"), Secret::new(b"new"), Secret::new(b"other"));
         assert_eq!(verify_link([&new, &old], ENTRY, &target(&old), LINK_TIME), Ok(link()));
         assert_eq!(verify_link([&new, &old], ENTRY, &target(&new), LINK_TIME), Ok(link()));
-        assert_eq!(verify_link([&new, &old], ENTRY, &target(&other), LINK_TIME), Err(LinkRefused));
-        assert_eq!(verify_link([], ENTRY, &target(&new), LINK_TIME), Err(LinkRefused));
+        assert_eq!(verify_link([&new, &old], ENTRY, &target(&other), LINK_TIME), Err(LinkRefused::NotIssued));
+        assert_eq!(verify_link([], ENTRY, &target(&new), LINK_TIME), Err(LinkRefused::NotIssued));
     }
 
     #[test]

@@ -315,7 +315,7 @@ fn admission_error_reply(refusal: &AdmissionError, interface: Option<Interface>)
         AdmissionError::FailedTooOften { retry_after } => {
             ErrorReply::new(StatusCode::TOO_MANY_REQUESTS, "too many failed authentications").after(*retry_after)
         }
-        AdmissionError::Link => ErrorReply::new(StatusCode::FORBIDDEN, "the link is not valid, or no longer valid"),
+        AdmissionError::Link(_) => ErrorReply::new(StatusCode::FORBIDDEN, "the link is not valid, or no longer valid"),
         AdmissionError::PagesTooOften { retry_after } => {
             ErrorReply::new(StatusCode::TOO_MANY_REQUESTS, "too many requests from this address").after(*retry_after)
         }

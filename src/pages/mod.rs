@@ -26,8 +26,9 @@ impl PageRequest {
         let stored = engine.store().by_id(self.link.id).await?;
         let operation = stored.map(|stored| stored.operation);
         // An id that names no deposit is refused like a link that was never issued.
-        let opened =
-            operation.and_then(|operation| DepositPage::new(engine, &self, operation)).ok_or(AdmissionError::Link)?;
+        let opened = operation
+            .and_then(|operation| DepositPage::new(engine, &self, operation))
+            .ok_or(AdmissionError::Link(None))?;
         let merchant = opened.operation.merchant.clone();
         let step = match (self.kind, self.decision) {
             (LinkKind::Return, _) => opened.destination(opened.operation.state.status()),

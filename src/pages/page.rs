@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decision::Decision;
-use crate::auth::signatures::{self, Link};
+use crate::auth::signatures::{self, Link, LinkRefused};
 use crate::domain::{
     Amount, BrowserUrl, Currency, Deposit, Instructions, Kind, MerchantId, Operation, OrderId, RedirectUrl, Status,
     TransactionId, UnixMillis,
@@ -73,7 +73,11 @@ impl PageRequest {
         target: &str,
         now: UnixMillis,
     ) -> Result<Self, AdmissionError> {
-        let link = engine.verify_link(&rules.gateway, kind.segment(), target, now).map_err(|_| AdmissionError::Link)?;
+        let link =
+            engine.verify_link(&rules.gateway, kind.segment(), target, now).map_err(|refused| match refused {
+                LinkRefused::NotIssued => AdmissionError::Link(None),
+                LinkRefused::Expired(id) => AdmissionError::Link(Some(id.digits().as_str().into())),
+            })?;
         Ok(Self {
             kind,
             link,

@@ -47,7 +47,7 @@ pub(super) async fn decide(
             Reported::Taken | Reported::Repeated => (decision.status(), false),
             Reported::Contradicts(completed) => (completed, true),
             // The operation was created for another provider.
-            Reported::Unknown => return Err(AdmissionError::Link.into()),
+            Reported::Unknown => return Err(AdmissionError::Link(None).into()),
         };
     let state = if status == Status::Success { PageState::Success } else { PageState::Failed };
     let page = opened.page(state);

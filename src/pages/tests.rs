@@ -65,7 +65,8 @@ fn describe(step: Result<PageResponse, ApiError>) -> String {
         Ok(PageResponse::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
         Ok(PageResponse::Page(page)) if page.contradicts => format!("{:?}, contradicting", page.state),
         Ok(PageResponse::Page(page)) => format!("{:?}", page.state),
-        Err(ApiError::Refused(AdmissionError::Link)) => "refused".to_owned(),
+        Err(ApiError::Refused(AdmissionError::Link(None))) => "refused".to_owned(),
+        Err(ApiError::Refused(AdmissionError::Link(Some(id)))) => format!("expired: {id}"),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -104,12 +105,15 @@ async fn links_end_with_their_lifetimes_from_creation() {
     world.later(30 * MINUTE - 1);
     assert_eq!(world.entry(&reply).await, "Stopped");
     world.later(1);
-    assert_eq!(world.entry(&reply).await, "refused");
+    let refused = world.entry(&reply).await;
+    let id = refused.strip_prefix("expired: ").unwrap();
+    assert!(reply.contains(&format!("\"{id}\"")), "{refused}");
     assert_eq!(world.deposit("\"amount\":1.02").await.unwrap(), reply, "a repeat does not renew the window");
     world.later(7 * DAY - 30 * MINUTE - 1);
     assert_eq!(world.go_back(&back).await, "https://a.example/p");
     world.later(1);
-    assert_eq!(world.go_back(&back).await, "refused");
+    assert_eq!(world.go_back(&back).await, refused);
+    assert_eq!(world.go_back(&back.replacen("expires=", "expires=9", 1)).await, "refused");
 }
 
 #[tokio::test]

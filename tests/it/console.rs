@@ -137,6 +137,7 @@ async fn refused_requests_are_found() {
     assert_eq!(listed("?request_id=forged")[0]["order_id"], serde_json::Value::Null, "its body proves nothing");
     let html = page(&gateway, "/requests?request_id=refused");
     assert!(html.contains(CARD) && html.contains("shape") && html.contains("amount"), "{html}");
+    assert!(page(&gateway, "/operations?order_id=made").contains("href=\"/requests?request_id=made\""));
     assert!(page(&gateway, "/requests?request_id=made").contains("look in the log"));
     assert_eq!(gateway.admin_get("/api/requests?limit=0").unwrap().0, 400);
     assert_eq!(gateway.admin_get("/requests?merchant=%2F").unwrap().0, 400);

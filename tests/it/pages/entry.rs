@@ -209,6 +209,8 @@ async fn an_expired_entry_link_is_refused_and_fails_nothing() {
     assert_state(&page(&refused, 403), "refused");
     assert_eq!(Deposit::create(&gateway, "late", "10.50").await.url, deposit.url);
     page(&open(&gateway, &deposit.entry).await, 403);
+    let (_, requests) = gateway.admin_get("/api/requests?reason=link").unwrap();
+    assert!(requests.contains(&deposit.id), "the reference leads to the deposit: {requests}");
     page(&open(&gateway, &deposit.link("sandbox")).await, 403);
     page(&press(&gateway, &deposit.link("sandbox"), "pay").await, 403);
     deposit.assert_status(&gateway, "PENDING").await;
