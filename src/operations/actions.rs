@@ -29,7 +29,7 @@ impl ActionRefusal {
         match self {
             Self::Unknown => "there is no such operation",
             Self::Conflict(reason) => reason,
-            Self::TooSoon => "its provider was called less than ten seconds ago",
+            Self::TooSoon => "an operator had its provider called less than ten seconds ago",
             Self::Forbidden(reason) => reason,
             Self::Remote => "the engine is remote, and has the operations: this gateway cannot change them",
         }

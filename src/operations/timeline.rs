@@ -107,9 +107,12 @@ async fn of_operation(
             .with("The create was accepted, stored, and replied to.".to_owned()),
     ];
     let has_provider = actions::has_provider(rules, operation);
-    events.extend(detail.job.as_ref().map(|job| of_job(job, has_provider, now)));
+    for (at, ended) in &detail.queries {
+        events.extend(ended.as_ref().map(of_ended_job));
+        events.push(event(*at, "plain", "An operator had the provider called again"));
+    }
+    events.extend(detail.job.iter().flat_map(|job| of_job(job, has_provider, now)));
     events.extend(detail.ended_job.as_ref().map(of_ended_job));
-    events.extend(detail.queried_at.map(|at| event(at, "plain", "An operator had the provider called again")));
     let waits = |record: &ResolutionRecord| {
         let is_waiting = record.state == ResolutionState::Waits && is_pending;
         is_waiting && overdue.lapsed.is_none_or(|lapsed| record.made_at > lapsed)
@@ -184,19 +187,23 @@ impl TimelineEvent {
     }
 }
 
-fn of_job(job: &ProviderJobState, has_provider: bool, now: UnixMillis) -> TimelineEvent {
-    let attempts = format!("Attempts so far: {}.{}", job.attempts, without_result(job.failure.as_deref()));
-    match job.end {
+/// Returns the last call without a result of a job that has not ended, and its state.
+fn of_job(job: &ProviderJobState, has_provider: bool, now: UnixMillis) -> Vec<TimelineEvent> {
+    let state = match job.end {
         None if !has_provider => {
             let title = "The rules do not give its shop this provider any more: nothing is called until they do";
-            event(now, "warn", title).with(attempts)
+            event(now, "warn", title)
         }
-        None if job.is_claimed && job.due > now => event(now, "plain", "The provider is being called").with(attempts),
-        None => event(job.due, if job.attempts > 1 { "warn" } else { "plain" }, "The provider is called next")
-            .with(attempts),
-        Some(JobEnd::ReportAwaited) => event(job.due, "plain", "The provider has it, and is to report").with(attempts),
-        Some(JobEnd::CustomerAwaited) => event(job.due, "plain", "The customer is to pay").with(attempts),
-        Some(JobEnd::GivenUp) => event(job.due, "bad", "The provider was given up").with(attempts),
+        None if job.is_claimed && job.due > now => event(now, "plain", "The provider is being called"),
+        None => event(job.due, if job.attempts > 1 { "warn" } else { "plain" }, "The provider is called next"),
+        Some(JobEnd::ReportAwaited) => event(job.due, "plain", "The provider has it, and is to report"),
+        Some(JobEnd::CustomerAwaited) => event(job.due, "plain", "The customer is to pay"),
+        Some(JobEnd::GivenUp) => event(job.due, "bad", "The provider was given up"),
+    };
+    let attempts = format!("Attempts so far: {}.{}", job.attempts, without_result(job.failure.as_deref()));
+    match job.failed_at.filter(|_| job.end.is_none()) {
+        Some(at) => vec![event(at, "warn", "The provider was called").with(attempts), state],
+        None => vec![state.with(attempts)],
     }
 }
 

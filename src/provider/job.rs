@@ -151,7 +151,7 @@ impl JobContext {
         let wait =
             backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.deps.random.number());
         let due = backoff::due(now, wait, queued_at.plus(*give_up_after));
-        self.deps.store.postpone_provider_job(job, due, Some(cause)).await?;
+        self.deps.store.postpone_provider_job(job, due, Some((now, cause))).await?;
         Ok("retried")
     }
 

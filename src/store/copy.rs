@@ -114,6 +114,7 @@ pub(super) const TABLES: &[CopiedTable] = &[
     CopiedTable::new("check_counts", "merchant, rules, id"),
     CopiedTable::new("complete_ids", "merchant, direction"),
     CopiedTable::new("actions", "id"),
+    CopiedTable::new("provider_queries", "transaction_id, queried_at"),
     CopiedTable::new("resolutions", "id"),
     CopiedTable::new("contradictions", "transaction_id"),
 ];

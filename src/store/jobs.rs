@@ -19,13 +19,13 @@ pub trait ProviderJobs: Send + Sync + 'static {
     /// that the jobs of a process that died can be claimed again.
     fn claim_provider_jobs(&self, claim: Claim) -> StoreFuture<'_, Vec<ProviderJob>>;
 
-    /// Makes a claimed provider job due at another time, and keeps why there was no result; `None`: nothing was requested.
+    /// Makes a claimed provider job due at another time, and keeps when and why there was no result; `None`: nothing was requested.
     /// Does nothing if the job has ended, or this claim of it.
     fn postpone_provider_job<'a>(
         &'a self,
         job: &'a ProviderJob,
         due: UnixMillis,
-        failure: Option<&'a str>,
+        failed: Option<(UnixMillis, &'a str)>,
     ) -> StoreFuture<'a, ()>;
 
     /// Ends an operation's provider job without a result. What is known of it is kept until the operation has a result.
@@ -57,10 +57,12 @@ impl<B: Backend> ProviderJobs for B {
         &'a self,
         job: &'a ProviderJob,
         due: UnixMillis,
-        failure: Option<&'a str>,
+        failed: Option<(UnixMillis, &'a str)>,
     ) -> StoreFuture<'a, ()> {
-        let (job, failure) = (job.claimed(), failure.map(Box::<str>::from));
-        Box::pin(self.run_alone(async move |tx| tasks::postpone_job(tx, job, due, failure.as_deref()).await))
+        let (job, failed) = (job.claimed(), failed.map(|(at, failure)| (at, Box::<str>::from(failure))));
+        Box::pin(self.run_alone(async move |tx| {
+            tasks::postpone_job(tx, job, due, failed.as_ref().map(|(at, failure)| (*at, &**failure))).await
+        }))
     }
 
     fn end_provider_job(&self, id: TransactionId, end: JobEnd, at: UnixMillis) -> StoreFuture<'_, ()> {
@@ -123,28 +125,35 @@ impl ProviderJobState {
             due: due_at,
             is_claimed: is_leased,
             attempts,
+            failed_at: job.failed_at,
             failure: job.failure,
         }
     }
 }
 
 const ASKED: Sql = sql!(
-    "SELECT o.status, o.queried_at, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
+    "SELECT o.status, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
      WHERE o.transaction_id = ?1",
     postgres adds "FOR UPDATE OF o"
 );
 
-const SET_ASKED: Sql = sql!("UPDATE operations SET queried_at = ?2 WHERE transaction_id = ?1");
+const LAST_ASKED: Sql = sql!("SELECT max(queried_at) FROM provider_queries WHERE transaction_id = ?1");
+
+/// The row of an earlier attempt of the same transaction, whose confirmation was lost, stays.
+const PUT_ASKED: Sql = sql!(
+    "INSERT INTO provider_queries (transaction_id, queried_at, job_attempts, job_ended_at, job_kind, job_failure) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING"
+);
 
 async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Result<AskOutcome, T::Error> {
-    type Asked = (i64, Option<i64>, Box<str>);
-    let read = |row: &dyn Columns| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let found: Option<Asked> = tx.query_opt(ASKED, &params![id], read).await?;
-    let Some((status, queried_at, shop)) = found else { return Ok(AskOutcome::Unknown) };
+    let read = |row: &dyn Columns| Ok((row.get(0)?, row.get(1)?));
+    let found: Option<(i64, Box<str>)> = tx.query_opt(ASKED, &params![id], read).await?;
+    let Some((status, shop)) = found else { return Ok(AskOutcome::Unknown) };
     let status = status_of(status).ok_or(CorruptRow::new("status"))?;
     if status != Status::Pending {
         return Ok(AskOutcome::Finished(status));
     }
+    let queried_at: Option<i64> = tx.query_value(LAST_ASKED, &params![id]).await?;
     // The same time is that of an earlier attempt of this transaction, whose confirmation was lost.
     if queried_at.is_some_and(|queried_at| (1..AskOutcome::PAUSE_MILLIS).contains(&at.0.abs_diff(queried_at))) {
         return Ok(AskOutcome::TooSoon);
@@ -152,7 +161,9 @@ async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Res
     let (kind, key) = (TaskKind::ProviderJob, id.to_stored());
     // Locked, so that no node claims it meanwhile.
     tasks::locked(tx, kind, key).await?;
-    let outcome = match tasks::job(tx, id).await? {
+    let mut ended = JobState::NO_COLUMNS;
+    let job = tasks::job(tx, id).await?;
+    let outcome = match &job {
         Some(JobState { kind: TaskKind::ProviderJob, task, .. }) if task.is_leased && task.due_at > tx.due(at) => {
             AskOutcome::UnderWay
         }
@@ -161,12 +172,14 @@ async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Res
             AskOutcome::Due
         }
         Some(_) | None => {
+            ended = job.as_ref().map_or(ended, |job| job.ended_columns(at));
             tasks::remove_job(tx, id).await?;
             tasks::put(tx, NewTask { kind, key, queue: &shop, queued_at: at, due_at: at }).await?;
             AskOutcome::Due
         }
     };
-    tx.execute(SET_ASKED, &params![id, at]).await?;
+    let columns: Vec<_> = params![id, at].into_iter().chain(ended).collect();
+    tx.execute(PUT_ASKED, &columns).await?;
     Ok(outcome)
 }
 
@@ -261,18 +274,20 @@ pub struct ProviderJobState {
     pub is_claimed: bool,
     /// How often it was claimed.
     pub attempts: u32,
-    /// Why an attempt last gave no result.
+    /// When an attempt last gave no result.
+    pub failed_at: Option<UnixMillis>,
+    /// Why it gave none.
     pub failure: Option<Box<str>>,
 }
 
-/// A provider job of an operation that has its result.
+/// A provider job that was removed: its operation has its result, or an operator had the provider called anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedJob {
-    /// How it ended before the result; `None`: it had not.
+    /// How it ended before; `None`: it had not.
     pub end: Option<JobEnd>,
     /// How often it was claimed.
     pub attempts: u32,
-    /// When it ended.
+    /// When it ended; when the provider was last called, if it had not.
     pub at: UnixMillis,
     /// Why an attempt last gave no result.
     pub failure: Option<Box<str>>,

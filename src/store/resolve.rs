@@ -138,8 +138,9 @@ pub struct OperationDetail {
     pub job: Option<ProviderJobState>,
     /// The provider's job once the operation has its result, if the provider was called.
     pub ended_job: Option<EndedJob>,
-    /// When an operator last had the provider called anew.
-    pub queried_at: Option<UnixMillis>,
+    /// When operators had the provider called anew, the last first, each with the ended job whose place a new one took. At most
+    /// [`Self::MAX_QUERIES`].
+    pub queries: Vec<(UnixMillis, Option<EndedJob>)>,
     /// Its resolutions, the first first.
     pub resolutions: Vec<ResolutionRecord>,
     /// The report that contradicts its result.
@@ -346,13 +347,20 @@ const CONTRADICTION: Sql =
     sql!("SELECT status, reported_at, acknowledged_by, acknowledged_at FROM contradictions WHERE transaction_id = ?1");
 
 const DETAIL: Sql = sql!(
-    "SELECT cause, cause_code, cause_text, queried_at, job_attempts, job_ended_at, job_kind, job_failure FROM operations \
+    "SELECT cause, cause_code, cause_text, job_attempts, job_ended_at, job_kind, job_failure FROM operations \
      WHERE transaction_id = ?1"
+);
+
+const QUERIES: Sql = sql!(
+    "SELECT queried_at, job_attempts, job_ended_at, job_kind, job_failure FROM provider_queries \
+     WHERE transaction_id = ?1 ORDER BY queried_at DESC LIMIT ?2"
 );
 
 async fn detail<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<OperationDetail>, T::Error> {
     let Some(mut detail) = tx.query_opt(DETAIL, &params![id], OperationDetail::read).await? else { return Ok(None) };
     detail.job = tasks::job(tx, id).await?.map(ProviderJobState::of);
+    let queries = params![id, OperationDetail::MAX_QUERIES];
+    detail.queries = tx.query(QUERIES, &queries, |row| Ok((row.get(0)?, read_ended_job(row, 1)?))).await?;
     detail.resolutions = records(tx, id).await?;
     detail.contradiction = tx
         .query_opt(CONTRADICTION, &params![id], |row| {
@@ -367,16 +375,19 @@ async fn detail<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<Oper
 }
 
 impl OperationDetail {
+    /// How often operators had the provider called anew, as far as it is read.
+    pub const MAX_QUERIES: i64 = 100;
+
     fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
-        let ended_job = match row.get(4)? {
-            None => None,
-            Some(attempts) => {
-                let kind = TaskKind::of_job(row.get(6)?).ok_or(CorruptRow::new("job_kind"))?;
-                Some(EndedJob { attempts, at: row.get(5)?, end: JobEnd::of(kind), failure: row.get(7)? })
-            }
-        };
-        Ok(Self { failure: read_failure(row, 0)?, queried_at: row.get(3)?, ended_job, ..Self::default() })
+        Ok(Self { failure: read_failure(row, 0)?, ended_job: read_ended_job(row, 3)?, ..Self::default() })
     }
+}
+
+/// Reads `job_attempts`, `job_ended_at`, `job_kind` and `job_failure` from a column on.
+fn read_ended_job(row: &dyn Columns, first: usize) -> Result<Option<EndedJob>, CorruptRow> {
+    let Some(attempts) = row.get(first)? else { return Ok(None) };
+    let kind = TaskKind::of_job(row.get(first + 2)?).ok_or(CorruptRow::new("job_kind"))?;
+    Ok(Some(EndedJob { attempts, at: row.get(first + 1)?, end: JobEnd::of(kind), failure: row.get(first + 3)? }))
 }
 
 /// Reads `cause`, `cause_code` and `cause_text` from a column on.

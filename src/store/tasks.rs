@@ -134,19 +134,22 @@ macro_rules! claimed_job {
     };
 }
 
-const POSTPONE_JOB: Sql =
-    sql!(concat!("UPDATE tasks SET due_at = ?4, state = 0, failure = coalesce(?5, failure) ", claimed_job!()));
+const POSTPONE_JOB: Sql = sql!(concat!(
+    "UPDATE tasks SET due_at = ?4, state = 0, failed_at = coalesce(?5, failed_at), failure = coalesce(?6, failure) ",
+    claimed_job!()
+));
 
-/// Ends the lease of a claimed provider job and makes it due at another time. `failure`: why there was no result; `None`:
+/// Ends the lease of a claimed provider job and makes it due at another time. `failed`: when and why there was no result; `None`:
 /// nothing was requested.
 pub(super) async fn postpone_job<T: OwnStatements>(
     tx: &T,
     job: ClaimedJob,
     due: UnixMillis,
-    failure: Option<&str>,
+    failed: Option<(UnixMillis, &str)>,
 ) -> Result<(), T::Error> {
     let ClaimedJob { id, queued_at, attempts } = job;
-    tx.execute(POSTPONE_JOB, &params![id, queued_at, attempts, tx.due(due), failure]).await.map(drop)
+    let (failed_at, failure) = failed.map(|(at, failure)| (at.0, failure)).unzip();
+    tx.execute(POSTPONE_JOB, &params![id, queued_at, attempts, tx.due(due), failed_at, failure]).await.map(drop)
 }
 
 const END: Sql = sql!("DELETE FROM tasks WHERE kind = ?1 AND key = ?2");
@@ -163,22 +166,40 @@ pub(super) struct JobState {
     pub(super) task: TaskState,
     /// Why an attempt last gave no result.
     pub(super) failure: Option<Box<str>>,
+    /// When it did.
+    pub(super) failed_at: Option<UnixMillis>,
 }
 
 impl JobState {
-    /// Returns when the job ended, at the latest with the result.
-    pub(super) fn ended_at(&self, completed_at: UnixMillis) -> UnixMillis {
-        if self.kind == TaskKind::ProviderJob { completed_at } else { self.task.due_at }
+    /// Returns `job_attempts`, `job_ended_at`, `job_kind` and `job_failure` of a job that is removed; all are NULL if the provider
+    /// was not called.
+    pub(super) fn ended_columns(&self, removed_at: UnixMillis) -> [Parameter<'_>; 4] {
+        let ended_at = match self.kind {
+            // The call that is under way may be the one that was answered.
+            TaskKind::ProviderJob if self.task.is_leased => Some(removed_at.min(self.task.due_at)),
+            TaskKind::ProviderJob => self.failed_at,
+            TaskKind::ReportAwaited | TaskKind::GivenUp | TaskKind::CustomerAwaited | TaskKind::Callback => {
+                Some(self.task.due_at)
+            }
+        };
+        match ended_at.filter(|_| self.task.attempts > 0) {
+            Some(at) => params![self.task.attempts, at, self.kind.number(), self.failure.as_deref()],
+            None => Self::NO_COLUMNS,
+        }
     }
+
+    /// The columns where there was no job.
+    pub(super) const NO_COLUMNS: [Parameter<'static>; 4] =
+        [Parameter::Integer(None), Parameter::Integer(None), Parameter::Integer(None), Parameter::Text(None)];
 
     fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
         let kind = TaskKind::of_job(row.get(4)?).ok_or(CorruptRow::new("kind"))?;
-        Ok(Self { kind, task: TaskState::read(row)?, failure: row.get(5)? })
+        Ok(Self { kind, task: TaskState::read(row)?, failure: row.get(5)?, failed_at: row.get(6)? })
     }
 }
 
 pub(super) const JOB: Sql =
-    sql!(concat!(state_columns!(), ", kind, failure FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1"));
+    sql!(concat!(state_columns!(), ", kind, failure, failed_at FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1"));
 
 /// Reads an operation's provider job, also one that has ended.
 pub(super) async fn job<T: Transaction>(tx: &T, id: TransactionId) -> Result<Option<JobState>, T::Error> {
@@ -187,7 +208,7 @@ pub(super) async fn job<T: Transaction>(tx: &T, id: TransactionId) -> Result<Opt
 
 const REMOVE_JOB: Sql = sql!(
     "DELETE FROM tasks WHERE kind IN (0, 2, 3, 4) AND key = ?1 \
-     RETURNING queued_at, due_at, state, attempts, kind, failure"
+     RETURNING queued_at, due_at, state, attempts, kind, failure, failed_at"
 );
 
 /// Deletes an operation's provider job, also one that has ended; returns its last state.

@@ -37,7 +37,7 @@ Examples:
 
 const ASK_EXAMPLES: &str = "\
 A running gateway calls the provider within a second, under the same id. Exits with 1 if the operation has its result, or \
-its provider was called less than ten seconds ago.
+an operator had its provider called less than ten seconds ago.
 
 Examples:
   paybridge operations ask 4823916530237440";

@@ -232,19 +232,19 @@ pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn TestBackend) 
     let first = store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap();
     assert_eq!(summary(&first), [(id, 0)]);
     for _ in 0..2 {
-        store.postpone_provider_job(&first[0], at(77), Some(NO_ANSWER)).await.unwrap();
+        store.postpone_provider_job(&first[0], at(77), Some((at(1), NO_ANSWER))).await.unwrap();
     }
     assert_eq!(next(&*store).await, Some(at(77)));
     assert!(store.claim_provider_jobs(claim(at(76), at(200), 10)).await.unwrap().is_empty());
     let second = store.claim_provider_jobs(claim(at(77), at(200), 10)).await.unwrap();
     assert_eq!(summary(&second), [(id, 1)]);
-    store.postpone_provider_job(&first[0], at(90), Some("late")).await.unwrap();
+    store.postpone_provider_job(&first[0], at(90), Some((at(78), "late"))).await.unwrap();
     assert!(!store.give_up_provider_job(&first[0], "late", at(79)).await.unwrap());
     assert_eq!(next(&*store).await, Some(at(200)), "a claim that was replaced changes nothing");
     let failure = store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure;
     assert_eq!(failure.as_deref(), Some(NO_ANSWER));
     store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(80)).await.unwrap();
-    store.postpone_provider_job(&second[0], at(90), Some(NO_ANSWER)).await.unwrap();
+    store.postpone_provider_job(&second[0], at(90), Some((at(81), NO_ANSWER))).await.unwrap();
     assert_eq!(next(&*store).await, None, "a task that has ended does not return");
 }
 

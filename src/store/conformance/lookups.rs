@@ -55,8 +55,15 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     draft.provider_job = Some(at(10));
     let id = created(&*store, draft).await;
     let other = created(&*store, withdrawal("acme", "nothing to do")).await;
-    let queued =
-        ProviderJobState { end: None, queued_at: at(0), due: at(10), is_claimed: false, attempts: 0, failure: None };
+    let queued = ProviderJobState {
+        end: None,
+        queued_at: at(0),
+        due: at(10),
+        is_claimed: false,
+        attempts: 0,
+        failed_at: None,
+        failure: None,
+    };
     assert_eq!(job(&*store, id).await, Some(queued.clone()));
     assert_eq!(job(&*store, other).await, None);
     let shop = ShopCode::new("card-eur").unwrap();
@@ -67,7 +74,7 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     assert_eq!(store.unanswered(9).await.unwrap().jobs, Backlog::default());
     let mut jobs = jobs;
     for attempt in 0..2 {
-        store.postpone_provider_job(&jobs[0], at(20), Some(NO_ANSWER)).await.unwrap();
+        store.postpone_provider_job(&jobs[0], at(20), Some((at(12), NO_ANSWER))).await.unwrap();
         let shop = ShopCode::new("card-eur").unwrap();
         let again = Claim { shop, now: at(20), lease_until: at(50), limit: 9 };
         jobs = store.claim_provider_jobs(again).await.unwrap();
@@ -75,10 +82,11 @@ pub(in crate::store) async fn the_state_of_a_job_is_read(backend: &dyn TestBacke
     }
     let waiting = Backlog { count: 1, oldest: Some(at(0)) };
     assert_eq!(store.unanswered(9).await.unwrap().jobs, waiting, "it is requested for the third time");
-    // Nothing was requested: the reason of before stays.
+    // Nothing was requested: the time and the reason of before stay.
     store.postpone_provider_job(&jobs[0], at(70), None).await.unwrap();
     let failure = Some(NO_ANSWER.into());
-    let postponed = ProviderJobState { due: at(70), is_claimed: false, attempts: 3, failure, ..claimed };
+    let postponed =
+        ProviderJobState { due: at(70), is_claimed: false, attempts: 3, failed_at: Some(at(12)), failure, ..claimed };
     assert_eq!(job(&*store, id).await, Some(postponed));
     store.end_provider_job(id, JobEnd::ReportAwaited, NOW).await.unwrap();
     assert_eq!(job(&*store, id).await.map(|job| job.end), Some(Some(JobEnd::ReportAwaited)));

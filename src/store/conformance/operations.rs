@@ -221,19 +221,28 @@ pub(in crate::store) async fn a_pending_operation_says_what_it_waits_for(backend
 
 pub(in crate::store) async fn what_a_provider_did_not_answer_is_kept(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let ids = [created(&*store, payout("acme", "given up")).await, created(&*store, payout("acme", "retried")).await];
+    let orders =
+        ["given up", "retried", "being called", "postponed"].map(|order| created(&*store, payout("acme", order)));
+    let ids = futures_util::future::join_all(orders).await;
     let jobs = claim(&*store, at(1)).await;
-    let [given_up, retried] = ids.map(|id| jobs.iter().find(|job| job.operation.id == id).unwrap());
-    store.postpone_provider_job(retried, at(9), Some("it answered HTTP 500")).await.unwrap();
+    let [given_up, retried, called, postponed] =
+        [0, 1, 2, 3].map(|n| jobs.iter().find(|job| job.operation.id == ids[n]).unwrap());
+    store.postpone_provider_job(retried, at(9), Some((at(3), "it answered HTTP 500"))).await.unwrap();
+    store.postpone_provider_job(postponed, at(9), None).await.unwrap();
     assert!(store.give_up_provider_job(given_up, NO_ANSWER, at(2)).await.unwrap());
-    for (id, end, ended_at, failure) in
-        [(ids[0], Some(JobEnd::GivenUp), at(2), NO_ANSWER), (ids[1], None, at(5), "it answered HTTP 500")]
-    {
-        let failure = Some(Box::from(failure));
-        assert_eq!(store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure, failure);
+    let ended =
+        |end, at, failure: Option<&str>| Some(EndedJob { end, attempts: 1, at, failure: failure.map(Box::from) });
+    for (job, expected) in [
+        (given_up, ended(Some(JobEnd::GivenUp), at(2), Some(NO_ANSWER))),
+        (retried, ended(None, at(3), Some("it answered HTTP 500"))),
+        (called, ended(None, at(5), None)),
+        (postponed, None),
+    ] {
+        let id = job.operation.id;
+        let failure = store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure;
+        assert_eq!(failure, expected.as_ref().and_then(|job| job.failure.clone()));
         store.resolve(NewResolution { at: at(5), ..resolution(id, Outcome::Failed, "ada", false) }).await.unwrap();
-        let detail = store.operation_detail(id).await.unwrap().unwrap();
-        assert_eq!(detail.ended_job, Some(EndedJob { end, attempts: 1, at: ended_at, failure }));
+        assert_eq!(store.operation_detail(id).await.unwrap().unwrap().ended_job, expected);
     }
     assert!(audited(&*store).await.problems.is_empty());
 }
@@ -244,7 +253,7 @@ pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBacke
     let id = created(&*store, payout("acme", "order")).await;
     let jobs = claim(&*store, at(1)).await;
     assert_eq!(jobs[0].attempts, 0);
-    store.postpone_provider_job(&jobs[0], at(500), Some(NO_ANSWER)).await.unwrap();
+    store.postpone_provider_job(&jobs[0], at(500), Some((at(1), NO_ANSWER))).await.unwrap();
     assert_eq!(store.ask_again(id, at(2)).await.unwrap(), AskOutcome::Due);
     assert_eq!(store.ask_again(id, at(11)).await.unwrap(), AskOutcome::TooSoon);
     let jobs = claim(&*store, at(2)).await;
@@ -252,13 +261,18 @@ pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBacke
     assert_eq!(store.ask_again(id, at(13)).await.unwrap(), AskOutcome::UnderWay);
     assert!(claim(&*store, at(13)).await.is_empty());
     store.end_provider_job(id, JobEnd::GivenUp, at(14)).await.unwrap();
+    let given_up = EndedJob { end: Some(JobEnd::GivenUp), attempts: 2, at: at(14), failure: Some(NO_ANSWER.into()) };
     let failure = async || store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure;
     assert_eq!(failure().await.as_deref(), Some(NO_ANSWER), "it stays while the job is the same");
     assert_eq!(store.ask_again(id, at(30)).await.unwrap(), AskOutcome::Due);
     assert_eq!(failure().await, None, "a new job has had no attempt");
+    assert_eq!(store.ask_again(id, at(30)).await.unwrap(), AskOutcome::Due, "its confirmation was lost");
     let jobs = claim(&*store, at(30)).await;
     assert_eq!((jobs[0].attempts, jobs[0].queued_at), (0, at(30)), "one given up gets as many as a new one");
     store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(31)).await.unwrap();
+    let detail = store.operation_detail(id).await.unwrap().unwrap();
+    assert_eq!(detail.queries, [(at(30), Some(given_up)), (at(13), None), (at(2), None)], "what was before stays");
+    assert_eq!(detail.ended_job, Some(EndedJob { end: None, attempts: 1, at: at(31), failure: None }));
     assert_eq!(store.ask_again(id, at(60)).await.unwrap(), AskOutcome::Finished(Status::Failed));
     assert!(claim(&*store, at(90)).await.is_empty());
 }

@@ -85,10 +85,9 @@ CREATE TABLE operations (
   cause_code          text COLLATE "C",       -- the provider's own words
   cause_text          text COLLATE "C",
   job_attempts        integer,                -- how often its provider was called; NULL: never, or PENDING
-  job_ended_at        bigint,                 -- when the provider last answered, or was given up
+  job_ended_at        bigint,                 -- when the provider last answered, was last called or was given up
   job_kind            smallint,               -- tasks.kind then
   job_failure         text COLLATE "C",       -- tasks.failure then
-  queried_at          bigint,                 -- when an operator last had its provider called anew
   CONSTRAINT operations_state CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
     WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
     WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL AND cause IS NOT NULL ELSE false END),
@@ -191,6 +190,7 @@ CREATE TABLE tasks (
   state     smallint NOT NULL,                -- 0 waiting until due_at, 1 leased until due_at
   queue     text COLLATE "C" NOT NULL,        -- the shop; callbacks.merchant, a space, callbacks.target
   failure   text COLLATE "C",                 -- why an attempt of a provider's job last gave no result
+  failed_at bigint,                           -- when it did
   PRIMARY KEY (kind, key),
   CONSTRAINT tasks_state CHECK (CASE state WHEN 0 THEN attempts >= 0 WHEN 1 THEN attempts > 0 ELSE false END)
 );
@@ -202,6 +202,18 @@ CREATE INDEX tasks_retried ON tasks (queued_at) WHERE kind = 0 AND attempts > 2;
 CREATE TABLE preparations (
   transaction_id bigint PRIMARY KEY,
   sealed         bytea NOT NULL
+);
+
+-- The times when operators had the provider of a PENDING operation called anew.
+CREATE TABLE provider_queries (
+  transaction_id bigint NOT NULL,
+  queried_at     bigint NOT NULL,
+  job_attempts   integer,                     -- of the ended job whose place a new one took, as operations.job_attempts;
+                                              -- NULL: none had ended
+  job_ended_at   bigint,
+  job_kind       smallint,
+  job_failure    text COLLATE "C",
+  PRIMARY KEY (transaction_id, queried_at)
 );
 
 -- The results that operators set by hand. One that waits takes effect when another operator confirms it; it is void when the

@@ -75,10 +75,9 @@ CREATE TABLE operations (
   cause_code          TEXT,                   -- the provider's own words
   cause_text          TEXT,
   job_attempts        INTEGER,                -- how often its provider was called; NULL: never, or PENDING
-  job_ended_at        INTEGER,                -- when the provider last answered, or was given up
+  job_ended_at        INTEGER,                -- when the provider last answered, was last called or was given up
   job_kind            INTEGER,                -- tasks.kind then
   job_failure         TEXT,                   -- tasks.failure then
-  queried_at          INTEGER,                -- when an operator last had its provider called anew
   CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
     WHEN 1 THEN finished_at IS NOT NULL AND cause IS NULL
     WHEN 2 THEN finished_at IS NOT NULL AND payer IS NULL AND cause IS NOT NULL ELSE 0 END),
@@ -146,6 +145,7 @@ CREATE TABLE tasks (
   due_at    INTEGER NOT NULL,                 -- 2 to 4: when the job ended
   attempts  INTEGER NOT NULL,                 -- claims since queued_at
   failure   TEXT,                             -- why an attempt of a provider's job last gave no result
+  failed_at INTEGER,                          -- when it did
   PRIMARY KEY (kind, key),
   CHECK (CASE state WHEN 0 THEN attempts >= 0 WHEN 1 THEN attempts > 0 ELSE 0 END)
 ) STRICT, WITHOUT ROWID;
@@ -158,6 +158,18 @@ CREATE TABLE preparations (
   transaction_id INTEGER PRIMARY KEY REFERENCES operations,
   sealed         BLOB NOT NULL
 ) STRICT;
+
+-- The times when operators had the provider of a PENDING operation called anew.
+CREATE TABLE provider_queries (
+  transaction_id INTEGER NOT NULL,
+  queried_at     INTEGER NOT NULL,
+  job_attempts   INTEGER,                     -- of the ended job whose place a new one took, as operations.job_attempts;
+                                              -- NULL: none had ended
+  job_ended_at   INTEGER,
+  job_kind       INTEGER,
+  job_failure    TEXT,
+  PRIMARY KEY (transaction_id, queried_at)
+) STRICT, WITHOUT ROWID;
 
 -- The results that operators set by hand. One that waits takes effect when another operator confirms it; it is void when the
 -- operation got its result otherwise.

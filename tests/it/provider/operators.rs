@@ -59,8 +59,7 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
     assert_eq!(attention, BTreeSet::from([id.clone(), other.clone()]));
     assert_eq!(shown(&gateway, &id, "")["waits_for"], "operator");
     let given_up = |id: &str| {
-        let found = shown(&gateway, id, "");
-        let events = found["timeline"].as_array().unwrap();
+        let events = events(&gateway, id);
         let event = events.iter().find(|event| event["title"] == "The provider was given up").expect("the event");
         text(event, "detail").to_owned()
     };
@@ -79,6 +78,9 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
     assert_eq!(api(&gateway, &ask, "", "").0, 429, "a moment ago");
     counted(&gateway, GIVEN_UP, 3).await;
     assert!(provider.asked(&id).len() > before, "it was called anew");
+    let titles = events(&gateway, &id).into_iter().map(|event| text(&event, "title").to_owned()).collect::<Vec<_>>();
+    let (end, again) = ("The provider was given up", "An operator had the provider called again");
+    assert_eq!(titles[1..], [end, again, end], "what was before stays");
 
     assert_eq!(resolve(&gateway, &id, "", "SUCCESS").0, 200);
     assert_eq!(status(&gateway, &id).await, "SUCCESS");
@@ -104,6 +106,26 @@ async fn an_operation_given_up_is_found_asked_again_and_resolved() {
     for action in ["operations.ask", "operations.resolve", "operations.acknowledge"] {
         assert!(trail.contains(action), "{action}");
     }
+}
+
+/// Returns the timeline of an operation.
+fn events(gateway: &Gateway, id: &str) -> Vec<Value> {
+    shown(gateway, id, "")["timeline"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn the_timeline_says_when_a_provider_was_called() {
+    let provider = Scripted::start(|_, _| Play::Bytes(Vec::new())).await;
+    let gateway = Gateway::start(&rules(&provider.url(), "").edit("shops/card-eur.toml", "0ms\"", "0m\""));
+    let id = payout(&gateway, "o-1", "5.10").await;
+    let called = async || events(&gateway, &id).into_iter().find(|event| event["title"] == "The provider was called");
+    let before = eventually("it was called", called).await;
+    let next = events(&gateway, &id).into_iter().find(|event| event["title"] == "The provider is called next").unwrap();
+    assert!(text(&next, "at") > text(&before, "at"), "{before} {next}");
+    assert_eq!(resolve(&gateway, &id, "", "FAILED").0, 200);
+    let after = called().await.unwrap();
+    assert_eq!(after["at"], before["at"], "not when the result was set");
+    assert!(text(&after, "detail").starts_with("Attempts: 1. The last one without a result: "), "{after}");
 }
 
 #[tokio::test]
