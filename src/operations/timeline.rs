@@ -107,12 +107,16 @@ async fn of_operation(
             .with("The create was accepted, stored, and replied to.".to_owned()),
     ];
     let has_provider = actions::has_provider(rules, operation);
-    for (at, ended) in &detail.queries {
-        events.extend(ended.as_ref().map(of_ended_job));
+    for (at, replaced) in &detail.queries {
+        events.extend(replaced.as_ref().map(|job| of_ended_job(job, *at)));
         events.push(event(*at, "plain", "An operator had the provider called again"));
     }
     events.extend(detail.job.iter().flat_map(|job| of_job(job, has_provider, now)));
-    events.extend(detail.ended_job.as_ref().map(of_ended_job));
+    let finished_at = match &operation.state {
+        State::Finished { at, .. } => Some(*at),
+        State::Pending => None,
+    };
+    events.extend(detail.ended_job.iter().zip(finished_at).map(|(job, at)| of_ended_job(job, at)));
     let waits = |record: &ResolutionRecord| {
         let is_waiting = record.state == ResolutionState::Waits && is_pending;
         is_waiting && overdue.lapsed.is_none_or(|lapsed| record.made_at > lapsed)
@@ -123,10 +127,6 @@ async fn of_operation(
         reason: record.reason.clone(),
         made_by: record.made_by.clone(),
     });
-    let finished_at = match &operation.state {
-        State::Finished { at, .. } => Some(*at),
-        State::Pending => None,
-    };
     events.extend(detail.resolutions.iter().map(|record| of_resolution(record, waits(record), finished_at)));
     if let State::Finished { at, .. } = &operation.state {
         let status = operation.state.status();
@@ -200,21 +200,33 @@ fn of_job(job: &ProviderJobState, has_provider: bool, now: UnixMillis) -> Vec<Ti
         Some(JobEnd::CustomerAwaited) => event(job.due, "plain", "The customer is to pay"),
         Some(JobEnd::GivenUp) => event(job.due, "bad", "The provider was given up"),
     };
-    let attempts = format!("Attempts so far: {}.{}", job.attempts, without_result(job.failure.as_deref()));
-    match job.failed_at.filter(|_| job.end.is_none()) {
-        Some(at) => vec![event(at, "warn", "The provider was called").with(attempts), state],
+    let failed_at = job.failed_at.filter(|_| job.end.is_none());
+    // The attempt that is under way has not failed.
+    let attempts = job.attempts - u32::from(failed_at.is_some() && job.is_claimed);
+    let attempts = format!("Attempts so far: {attempts}.{}", without_result(job.failure.as_deref()));
+    match failed_at {
+        Some(at) => vec![event(at, "warn", NO_RESULT).with(attempts), state],
         None => vec![state.with(attempts)],
     }
 }
 
-fn of_ended_job(job: &EndedJob) -> TimelineEvent {
+const NO_RESULT: &str = "The provider was called, without a result";
+
+/// `removed_at`: when the operation had its result, or an operator had the provider called anew.
+fn of_ended_job(job: &EndedJob, removed_at: UnixMillis) -> TimelineEvent {
     let (tone, title) = match job.end {
+        None if job.at.is_none() => ("warn", "The provider may have been called before: a process died"),
+        None if job.at.is_some_and(|at| at < removed_at) => ("warn", NO_RESULT),
         None => ("plain", "The provider was called"),
         Some(JobEnd::ReportAwaited) => ("plain", "The provider had it, and was to report"),
         Some(JobEnd::CustomerAwaited) => ("plain", "The customer was to pay"),
         Some(JobEnd::GivenUp) => ("bad", "The provider was given up"),
     };
-    event(job.at, tone, title).with(format!("Attempts: {}.{}", job.attempts, without_result(job.failure.as_deref())))
+    event(job.at.unwrap_or(removed_at), tone, title).with(format!(
+        "Attempts: {}.{}",
+        job.attempts,
+        without_result(job.failure.as_deref())
+    ))
 }
 
 fn without_result(failure: Option<&str>) -> String {

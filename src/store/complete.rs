@@ -106,8 +106,8 @@ pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) 
         let (cause, code, text) = source.cause_columns(finished.status());
         let [attempts, ended_at, kind, failure] =
             job.as_ref().map_or(JobState::NO_COLUMNS, |job| job.ended_columns(*at));
-        let result = params![*id, status, finished_at, payer, counted_day, cause, code, text];
-        let result: Vec<_> = result.into_iter().chain([attempts, ended_at, kind, failure]).collect();
+        let result =
+            params![*id, status, finished_at, payer, counted_day, cause, code, text, attempts, ended_at, kind, failure];
         tx.execute(FINISH, &result).await?;
     }
     Ok(outcome)

@@ -118,3 +118,19 @@ pub(super) const TABLES: &[CopiedTable] = &[
     CopiedTable::new("resolutions", "id"),
     CopiedTable::new("contradictions", "transaction_id"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::TABLES;
+
+    #[test]
+    fn every_table_is_copied_but_for_those_of_the_file() {
+        let script = include_str!("sqlite/0001.sql");
+        let made = script.lines().filter_map(|line| line.strip_prefix("CREATE TABLE ")?.split(' ').next());
+        let of_the_file = ["data_keys", "moved", "paybridge_formats", "probe", "probe_room"];
+        let copied: BTreeSet<_> = TABLES.iter().map(|table| table.name).chain(of_the_file).collect();
+        assert_eq!(made.collect::<BTreeSet<_>>(), copied);
+    }
+}

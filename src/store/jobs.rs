@@ -137,12 +137,12 @@ const ASKED: Sql = sql!(
     postgres adds "FOR UPDATE OF o"
 );
 
-const LAST_ASKED: Sql = sql!("SELECT max(queried_at) FROM provider_queries WHERE transaction_id = ?1");
+const LATELY: Sql =
+    sql!("SELECT queried_at FROM provider_queries WHERE transaction_id = ?1 AND queried_at > ?2 AND queried_at < ?3");
 
-/// The row of an earlier attempt of the same transaction, whose confirmation was lost, stays.
-const PUT_ASKED: Sql = sql!(
+const INSERT_QUERY: Sql = sql!(
     "INSERT INTO provider_queries (transaction_id, queried_at, job_attempts, job_ended_at, job_kind, job_failure) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING"
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
 );
 
 async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Result<AskOutcome, T::Error> {
@@ -153,17 +153,22 @@ async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Res
     if status != Status::Pending {
         return Ok(AskOutcome::Finished(status));
     }
-    let queried_at: Option<i64> = tx.query_value(LAST_ASKED, &params![id]).await?;
-    // The same time is that of an earlier attempt of this transaction, whose confirmation was lost.
-    if queried_at.is_some_and(|queried_at| (1..AskOutcome::PAUSE_MILLIS).contains(&at.0.abs_diff(queried_at))) {
+    // Also those of a node whose clock is ahead.
+    let pause = AskOutcome::PAUSE_MILLIS;
+    let bounds = params![id, at.0.saturating_sub(pause), at.0.saturating_add(pause)];
+    let lately: Vec<UnixMillis> = tx.query(LATELY, &bounds, |row| row.get(0)).await?;
+    if lately.contains(&at) {
+        // An earlier attempt of this transaction was committed, but its confirmation was lost.
+        return Ok(AskOutcome::Due);
+    }
+    if !lately.is_empty() {
         return Ok(AskOutcome::TooSoon);
     }
     let (kind, key) = (TaskKind::ProviderJob, id.to_stored());
     // Locked, so that no node claims it meanwhile.
     tasks::locked(tx, kind, key).await?;
-    let mut ended = JobState::NO_COLUMNS;
-    let job = tasks::job(tx, id).await?;
-    let outcome = match &job {
+    let mut replaced = None;
+    let outcome = match tasks::job(tx, id).await? {
         Some(JobState { kind: TaskKind::ProviderJob, task, .. }) if task.is_leased && task.due_at > tx.due(at) => {
             AskOutcome::UnderWay
         }
@@ -172,14 +177,14 @@ async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Res
             AskOutcome::Due
         }
         Some(_) | None => {
-            ended = job.as_ref().map_or(ended, |job| job.ended_columns(at));
-            tasks::remove_job(tx, id).await?;
+            replaced = tasks::remove_job(tx, id).await?;
             tasks::put(tx, NewTask { kind, key, queue: &shop, queued_at: at, due_at: at }).await?;
             AskOutcome::Due
         }
     };
-    let columns: Vec<_> = params![id, at].into_iter().chain(ended).collect();
-    tx.execute(PUT_ASKED, &columns).await?;
+    let [attempts, ended_at, kind, failure] =
+        replaced.as_ref().map_or(JobState::NO_COLUMNS, |job| job.ended_columns(at));
+    tx.execute(INSERT_QUERY, &params![id, at, attempts, ended_at, kind, failure]).await?;
     Ok(outcome)
 }
 
@@ -258,7 +263,7 @@ pub enum AskOutcome {
 
 impl AskOutcome {
     /// The least time between two requests for one operation.
-    pub const PAUSE_MILLIS: u64 = 10_000;
+    pub const PAUSE_MILLIS: i64 = 10_000;
 }
 
 /// The state of a provider job, which may have ended.
@@ -287,8 +292,8 @@ pub struct EndedJob {
     pub end: Option<JobEnd>,
     /// How often it was claimed.
     pub attempts: u32,
-    /// When it ended; when the provider was last called, if it had not.
-    pub at: UnixMillis,
+    /// When it ended; when its last call did, if it had not. `None`: not known, since a process died.
+    pub at: Option<UnixMillis>,
     /// Why an attempt last gave no result.
     pub failure: Option<Box<str>>,
 }

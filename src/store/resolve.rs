@@ -216,7 +216,7 @@ impl<B: Backend> Resolutions for B {
     }
 
     fn operation_detail(&self, id: TransactionId) -> StoreFuture<'_, Option<OperationDetail>> {
-        Box::pin(self.read(ReadKind::Rows, async move |tx| detail(tx, id).await))
+        Box::pin(self.read(ReadKind::Page, async move |tx| detail(tx, id).await))
     }
 }
 

@@ -171,21 +171,20 @@ pub(super) struct JobState {
 }
 
 impl JobState {
-    /// Returns `job_attempts`, `job_ended_at`, `job_kind` and `job_failure` of a job that is removed; all are NULL if the provider
-    /// was not called.
+    /// Returns `job_attempts`, `job_ended_at`, `job_kind` and `job_failure` of a job that is removed.
     pub(super) fn ended_columns(&self, removed_at: UnixMillis) -> [Parameter<'_>; 4] {
+        let TaskState { due_at, is_leased, attempts, .. } = self.task;
         let ended_at = match self.kind {
+            TaskKind::ProviderJob if attempts == 0 => return Self::NO_COLUMNS,
             // The call that is under way may be the one that was answered.
-            TaskKind::ProviderJob if self.task.is_leased => Some(removed_at.min(self.task.due_at)),
-            TaskKind::ProviderJob => self.failed_at,
+            TaskKind::ProviderJob if is_leased && removed_at <= due_at => Some(removed_at.0),
+            // Of a claim whose process died it is not known whether it called.
+            TaskKind::ProviderJob => self.failed_at.map(|at| at.0),
             TaskKind::ReportAwaited | TaskKind::GivenUp | TaskKind::CustomerAwaited | TaskKind::Callback => {
-                Some(self.task.due_at)
+                Some(due_at.0)
             }
         };
-        match ended_at.filter(|_| self.task.attempts > 0) {
-            Some(at) => params![self.task.attempts, at, self.kind.number(), self.failure.as_deref()],
-            None => Self::NO_COLUMNS,
-        }
+        params![attempts, ended_at, self.kind.number(), self.failure.as_deref()]
     }
 
     /// The columns where there was no job.

@@ -206,7 +206,7 @@ const ORPHANS: Sql = sql!(
 );
 
 /// References to rows that do not exist.
-const MISSING: [(&str, &str, Sql); 7] = [
+const MISSING: [(&str, &str, Sql); 8] = [
     (
         "the context of operation",
         "is named",
@@ -237,6 +237,14 @@ const MISSING: [(&str, &str, Sql); 7] = [
         sql!(
             "SELECT key FROM tasks t WHERE kind IN (0, 2, 3, 4) AND NOT EXISTS \
              (SELECT 1 FROM operations o WHERE o.transaction_id = t.key) LIMIT 100"
+        ),
+    ),
+    (
+        "operation",
+        "was to be called again",
+        sql!(
+            "SELECT transaction_id FROM provider_queries q WHERE NOT EXISTS \
+             (SELECT 1 FROM operations o WHERE o.transaction_id = q.transaction_id) LIMIT 100"
         ),
     ),
     (

@@ -156,6 +156,10 @@ pub(in crate::store) const DAMAGES: &[(&str, &str)] = &[
     ("UPDATE preparations SET sealed = {01}", "its preparation is invalid"),
     ("UPDATE preparations SET transaction_id = $held", "only a pending deposit has a preparation"),
     ("UPDATE preparations SET transaction_id = 7", "operation 7: is in preparations but does not exist"),
+    (
+        "INSERT INTO provider_queries (transaction_id, queried_at) VALUES (7, 1)",
+        "operation 7: was to be called again but does not exist",
+    ),
     ("DELETE FROM contexts WHERE kept IS NOT NULL", "the context of operation"),
     ("DELETE FROM callbacks WHERE key = $paid", "its result has no callback"),
     ("DELETE FROM callbacks WHERE key = $taken", "its result has no callback"),

@@ -214,7 +214,7 @@ pub(in crate::store) async fn a_pending_operation_says_what_it_waits_for(backend
     store.complete(id, SUCCESS, ResultSource::PROVIDER, at(9)).await.unwrap();
     assert_eq!(waits_for(&*store, id).await, None);
     let detail = store.operation_detail(id).await.unwrap().unwrap();
-    let ended = EndedJob { end: Some(JobEnd::CustomerAwaited), attempts: 1, at: at(2), failure: None };
+    let ended = EndedJob { end: Some(JobEnd::CustomerAwaited), attempts: 1, at: Some(at(2)), failure: None };
     assert_eq!((detail.job, detail.ended_job), (None, Some(ended)), "the job's last state is kept");
     assert!(audited(&*store).await.problems.is_empty());
 }
@@ -233,10 +233,10 @@ pub(in crate::store) async fn what_a_provider_did_not_answer_is_kept(backend: &d
     let ended =
         |end, at, failure: Option<&str>| Some(EndedJob { end, attempts: 1, at, failure: failure.map(Box::from) });
     for (job, expected) in [
-        (given_up, ended(Some(JobEnd::GivenUp), at(2), Some(NO_ANSWER))),
-        (retried, ended(None, at(3), Some("it answered HTTP 500"))),
-        (called, ended(None, at(5), None)),
-        (postponed, None),
+        (given_up, ended(Some(JobEnd::GivenUp), Some(at(2)), Some(NO_ANSWER))),
+        (retried, ended(None, Some(at(3)), Some("it answered HTTP 500"))),
+        (called, ended(None, Some(at(5)), None)),
+        (postponed, ended(None, None, None)),
     ] {
         let id = job.operation.id;
         let failure = store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure;
@@ -256,12 +256,14 @@ pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBacke
     store.postpone_provider_job(&jobs[0], at(500), Some((at(1), NO_ANSWER))).await.unwrap();
     assert_eq!(store.ask_again(id, at(2)).await.unwrap(), AskOutcome::Due);
     assert_eq!(store.ask_again(id, at(11)).await.unwrap(), AskOutcome::TooSoon);
+    assert_eq!(store.ask_again(id, NOW).await.unwrap(), AskOutcome::TooSoon, "a clock stepped back");
     let jobs = claim(&*store, at(2)).await;
     assert_eq!((jobs[0].attempts, jobs[0].queued_at), (1, NOW), "a job that waits keeps its attempts");
     assert_eq!(store.ask_again(id, at(13)).await.unwrap(), AskOutcome::UnderWay);
     assert!(claim(&*store, at(13)).await.is_empty());
     store.end_provider_job(id, JobEnd::GivenUp, at(14)).await.unwrap();
-    let given_up = EndedJob { end: Some(JobEnd::GivenUp), attempts: 2, at: at(14), failure: Some(NO_ANSWER.into()) };
+    let given_up =
+        EndedJob { end: Some(JobEnd::GivenUp), attempts: 2, at: Some(at(14)), failure: Some(NO_ANSWER.into()) };
     let failure = async || store.operation_detail(id).await.unwrap().unwrap().job.unwrap().failure;
     assert_eq!(failure().await.as_deref(), Some(NO_ANSWER), "it stays while the job is the same");
     assert_eq!(store.ask_again(id, at(30)).await.unwrap(), AskOutcome::Due);
@@ -272,7 +274,7 @@ pub(in crate::store) async fn a_provider_is_called_again(backend: &dyn TestBacke
     store.complete(id, Outcome::Failed, ResultSource::PROVIDER, at(31)).await.unwrap();
     let detail = store.operation_detail(id).await.unwrap().unwrap();
     assert_eq!(detail.queries, [(at(30), Some(given_up)), (at(13), None), (at(2), None)], "what was before stays");
-    assert_eq!(detail.ended_job, Some(EndedJob { end: None, attempts: 1, at: at(31), failure: None }));
+    assert_eq!(detail.ended_job, Some(EndedJob { end: None, attempts: 1, at: Some(at(31)), failure: None }));
     assert_eq!(store.ask_again(id, at(60)).await.unwrap(), AskOutcome::Finished(Status::Failed));
     assert!(claim(&*store, at(90)).await.is_empty());
 }

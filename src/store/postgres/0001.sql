@@ -84,8 +84,8 @@ CREATE TABLE operations (
                                               -- 3 the daily limit, 4 the balance, 5 an operator
   cause_code          text COLLATE "C",       -- the provider's own words
   cause_text          text COLLATE "C",
-  job_attempts        integer,                -- how often its provider was called; NULL: never, or PENDING
-  job_ended_at        bigint,                 -- when the provider last answered, was last called or was given up
+  job_attempts        integer,                -- tasks.attempts when its result came; NULL: its provider was not called, or PENDING
+  job_ended_at        bigint,                 -- when its provider answered, was given up, or last gave no result; NULL: not known
   job_kind            smallint,               -- tasks.kind then
   job_failure         text COLLATE "C",       -- tasks.failure then
   CONSTRAINT operations_state CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
@@ -208,8 +208,7 @@ CREATE TABLE preparations (
 CREATE TABLE provider_queries (
   transaction_id bigint NOT NULL,
   queried_at     bigint NOT NULL,
-  job_attempts   integer,                     -- of the ended job whose place a new one took, as operations.job_attempts;
-                                              -- NULL: none had ended
+  job_attempts   integer,                     -- of the ended job whose place a new one took, as of operations; NULL: none had ended
   job_ended_at   bigint,
   job_kind       smallint,
   job_failure    text COLLATE "C",

@@ -74,8 +74,8 @@ CREATE TABLE operations (
                                               -- 3 the daily limit, 4 the balance, 5 an operator
   cause_code          TEXT,                   -- the provider's own words
   cause_text          TEXT,
-  job_attempts        INTEGER,                -- how often its provider was called; NULL: never, or PENDING
-  job_ended_at        INTEGER,                -- when the provider last answered, was last called or was given up
+  job_attempts        INTEGER,                -- tasks.attempts when its result came; NULL: its provider was not called, or PENDING
+  job_ended_at        INTEGER,                -- when its provider answered, was given up, or last gave no result; NULL: not known
   job_kind            INTEGER,                -- tasks.kind then
   job_failure         TEXT,                   -- tasks.failure then
   CHECK (CASE status WHEN 0 THEN finished_at IS NULL AND payer IS NULL AND cause IS NULL
@@ -163,8 +163,7 @@ CREATE TABLE preparations (
 CREATE TABLE provider_queries (
   transaction_id INTEGER NOT NULL,
   queried_at     INTEGER NOT NULL,
-  job_attempts   INTEGER,                     -- of the ended job whose place a new one took, as operations.job_attempts;
-                                              -- NULL: none had ended
+  job_attempts   INTEGER,                     -- of the ended job whose place a new one took, as of operations; NULL: none had ended
   job_ended_at   INTEGER,
   job_kind       INTEGER,
   job_failure    TEXT,

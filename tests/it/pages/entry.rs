@@ -8,7 +8,7 @@ use crate::pages::{
 };
 use crate::support::bodies::with;
 use crate::support::request::{ACME, BETA, PROTOCOLS, hmac_hex, unix_now};
-use crate::support::{self, Gateway, Request, Rules, text};
+use crate::support::{self, Gateway, Reply, Request, Rules, text};
 
 /// What v1 calls the entry link of a payin.
 async fn payin_link(gateway: &Gateway, order_id: &str) -> String {
@@ -211,6 +211,12 @@ async fn an_expired_entry_link_is_refused_and_fails_nothing() {
     page(&open(&gateway, &deposit.entry).await, 403);
     let (_, requests) = gateway.admin_get("/api/requests?reason=link").unwrap();
     assert!(requests.contains(&deposit.id), "the reference leads to the deposit: {requests}");
+    let altered = deposit.entry.replacen("expires=", "expires=9", 1);
+    let other = open(&gateway, &altered).await;
+    let body = |reply: &Reply| (reply.status, reply.text().replace(reply.header("x-request-id"), ""));
+    assert_eq!(body(&other), body(&refused), "the customer is told the same");
+    let (_, requests) = gateway.admin_get("/api/requests?reason=link&limit=1").unwrap();
+    assert!(!requests.contains(&deposit.id), "it proves nothing: {requests}");
     page(&open(&gateway, &deposit.link("sandbox")).await, 403);
     page(&press(&gateway, &deposit.link("sandbox"), "pay").await, 403);
     deposit.assert_status(&gateway, "PENDING").await;

@@ -17,12 +17,16 @@ const GIVEN_UP: &str = r#"paybridge_provider_jobs_total{outcome="given_up"}"#;
 
 /// Asks the API, as a user or without one.
 fn api(gateway: &Gateway, line: &str, token: &str, body: &str) -> (u16, Value) {
+    let (status, body) = admin(gateway, line, token, body);
+    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+}
+
+fn admin(gateway: &Gateway, line: &str, token: &str, body: &str) -> (u16, String) {
     let (host, length) = (gateway.admin, body.len());
     let user = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
     let request =
         format!("{line} HTTP/1.1\r\nHost: {host}\r\n{user}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}");
-    let (status, body) = gateway.admin_request(&request).expect("a reply");
-    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    gateway.admin_request(&request).expect("a reply")
 }
 
 fn listed(gateway: &Gateway, query: &str) -> Vec<Value> {
@@ -118,7 +122,9 @@ async fn the_timeline_says_when_a_provider_was_called() {
     let provider = Scripted::start(|_, _| Play::Bytes(Vec::new())).await;
     let gateway = Gateway::start(&rules(&provider.url(), "").edit("shops/card-eur.toml", "0ms\"", "0m\""));
     let id = payout(&gateway, "o-1", "5.10").await;
-    let called = async || events(&gateway, &id).into_iter().find(|event| event["title"] == "The provider was called");
+    let called = async || {
+        events(&gateway, &id).into_iter().find(|event| event["title"] == "The provider was called, without a result")
+    };
     let before = eventually("it was called", called).await;
     let next = events(&gateway, &id).into_iter().find(|event| event["title"] == "The provider is called next").unwrap();
     assert!(text(&next, "at") > text(&before, "at"), "{before} {next}");
@@ -157,6 +163,8 @@ async fn another_operator_confirms_a_resolution() {
         (shown(&gateway, &id, ADA)["waits_for"] == "provider_report").then_some(())
     })
     .await;
+    let (_, page) = admin(&gateway, &format!("GET /operations/{id}"), ADA, "");
+    assert!(page.contains("Propose this result to another operator?"), "{page}");
     assert_eq!(resolve(&gateway, &id, "token-of-the-process", "FAILED").0, 403, "that is no user of its own");
     let (code, waits) = resolve(&gateway, &id, ADA, "FAILED");
     assert_eq!(code, 202, "{waits}");
