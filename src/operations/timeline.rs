@@ -214,13 +214,13 @@ const NO_RESULT: &str = "The provider was called, without a result";
 
 /// `removed_at`: when the operation had its result, or an operator had the provider called anew.
 fn of_ended_job(job: &EndedJob, removed_at: UnixMillis) -> TimelineEvent {
-    let (tone, title) = match job.end {
-        None if job.at.is_none() => ("warn", "The provider may have been called before: a process died"),
-        None if job.at.is_some_and(|at| at < removed_at) => ("warn", NO_RESULT),
-        None => ("plain", "The provider was called"),
-        Some(JobEnd::ReportAwaited) => ("plain", "The provider had it, and was to report"),
-        Some(JobEnd::CustomerAwaited) => ("plain", "The customer was to pay"),
-        Some(JobEnd::GivenUp) => ("bad", "The provider was given up"),
+    let (tone, title) = match (job.end, job.at) {
+        (None, None) => ("warn", "The provider may have been called before: a process died"),
+        (None, Some(at)) if at < removed_at => ("warn", NO_RESULT),
+        (None, Some(_)) => ("plain", "The provider was called"),
+        (Some(JobEnd::ReportAwaited), _) => ("plain", "The provider had it, and was to report"),
+        (Some(JobEnd::CustomerAwaited), _) => ("plain", "The customer was to pay"),
+        (Some(JobEnd::GivenUp), _) => ("bad", "The provider was given up"),
     };
     event(job.at.unwrap_or(removed_at), tone, title).with(format!(
         "Attempts: {}.{}",

@@ -8,7 +8,7 @@ use super::rows::ledger::{LedgerEntry, PostingSource};
 use super::rows::operation::{cause_number, sealed_payer};
 use super::rows::{CorruptRow, bare_state, direction_of, finished_at, status_number, status_of};
 use super::sql::{Sql, Transaction, params, sql};
-use super::tasks::{self, ClaimedJob, JobState};
+use super::tasks::{self, ClaimedJob};
 use super::transaction::OwnStatements;
 use super::usage::{self, Customer};
 use super::{CallbackId, CallbackSubject, CallbackTarget, CompletionOutcome, JobEnd};
@@ -104,8 +104,7 @@ pub(super) async fn complete<T: OwnStatements>(tx: &T, completion: &Completion) 
         let (status, finished_at) = (status_number(finished.status()), finished_at(finished));
         let counted_day = counts.map(|day| i64::from(day.0));
         let (cause, code, text) = source.cause_columns(finished.status());
-        let [attempts, ended_at, kind, failure] =
-            job.as_ref().map_or(JobState::NO_COLUMNS, |job| job.ended_columns(*at));
+        let [attempts, ended_at, kind, failure] = tasks::ended_columns(job.as_ref(), *at);
         let result =
             params![*id, status, finished_at, payer, counted_day, cause, code, text, attempts, ended_at, kind, failure];
         tx.execute(FINISH, &result).await?;

@@ -182,8 +182,7 @@ async fn ask<T: OwnStatements>(tx: &T, id: TransactionId, at: UnixMillis) -> Res
             AskOutcome::Due
         }
     };
-    let [attempts, ended_at, kind, failure] =
-        replaced.as_ref().map_or(JobState::NO_COLUMNS, |job| job.ended_columns(at));
+    let [attempts, ended_at, kind, failure] = tasks::ended_columns(replaced.as_ref(), at);
     tx.execute(INSERT_QUERY, &params![id, at, attempts, ended_at, kind, failure]).await?;
     Ok(outcome)
 }

@@ -171,30 +171,27 @@ pub(super) struct JobState {
 }
 
 impl JobState {
-    /// Returns `job_attempts`, `job_ended_at`, `job_kind` and `job_failure` of a job that is removed.
-    pub(super) fn ended_columns(&self, removed_at: UnixMillis) -> [Parameter<'_>; 4] {
-        let TaskState { due_at, is_leased, attempts, .. } = self.task;
-        let ended_at = match self.kind {
-            TaskKind::ProviderJob if attempts == 0 => return Self::NO_COLUMNS,
-            // The call that is under way may be the one that was answered.
-            TaskKind::ProviderJob if is_leased && removed_at <= due_at => Some(removed_at.0),
-            // Of a claim whose process died it is not known whether it called.
-            TaskKind::ProviderJob => self.failed_at.map(|at| at.0),
-            TaskKind::ReportAwaited | TaskKind::GivenUp | TaskKind::CustomerAwaited | TaskKind::Callback => {
-                Some(due_at.0)
-            }
-        };
-        params![attempts, ended_at, self.kind.number(), self.failure.as_deref()]
-    }
-
-    /// The columns where there was no job.
-    pub(super) const NO_COLUMNS: [Parameter<'static>; 4] =
-        [Parameter::Integer(None), Parameter::Integer(None), Parameter::Integer(None), Parameter::Text(None)];
-
     fn read(row: &dyn Columns) -> Result<Self, CorruptRow> {
         let kind = TaskKind::of_job(row.get(4)?).ok_or(CorruptRow::new("kind"))?;
         Ok(Self { kind, task: TaskState::read(row)?, failure: row.get(5)?, failed_at: row.get(6)? })
     }
+}
+
+/// Returns `job_attempts`, `job_ended_at`, `job_kind` and `job_failure` of a job that is removed, if there is one and it has called.
+pub(super) fn ended_columns(job: Option<&JobState>, removed_at: UnixMillis) -> [Parameter<'_>; 4] {
+    let has_called = |job: &&JobState| job.kind != TaskKind::ProviderJob || job.task.attempts > 0;
+    let Some(JobState { kind, task, failure, failed_at }) = job.filter(has_called) else {
+        return params![None::<i64>, None::<i64>, None::<i64>, None::<&str>];
+    };
+    let TaskState { due_at, is_leased, attempts, .. } = *task;
+    let ended_at = match kind {
+        // The call that is under way may be the one that was answered.
+        TaskKind::ProviderJob if is_leased && removed_at <= due_at => Some(removed_at.0),
+        // Of a claim whose process died it is not known whether it called.
+        TaskKind::ProviderJob => failed_at.map(|at| at.0),
+        TaskKind::ReportAwaited | TaskKind::GivenUp | TaskKind::CustomerAwaited | TaskKind::Callback => Some(due_at.0),
+    };
+    params![attempts, ended_at, kind.number(), failure.as_deref()]
 }
 
 pub(super) const JOB: Sql =
