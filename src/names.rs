@@ -14,21 +14,15 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// Returns "did you mean `x`?" if one of the known names is similar.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let near = within(name, known, (name.chars().count() / 3).clamp(1, 3));
-    near.map(|meant| format!("did you mean `{meant}`?"))
+    meant(name, known).map(|meant| format!("did you mean `{meant}`?"))
 }
 
-/// Returns the most similar known name, if at least half of it is the same.
-pub(crate) fn most_like<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let known = known.iter().copied();
-    let nearest = within(name, known, MAX_NAME_LENGTH)?;
-    (strsim::osa_distance(name, nearest) <= name.len().max(nearest.len()) / 2).then_some(nearest)
-}
-
-fn within<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, allowed: usize) -> Option<&'a str> {
+/// Returns the known name that was probably meant.
+pub(crate) fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > MAX_NAME_LENGTH {
         return None;
     }
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
     let known = known.into_iter().filter(|candidate| candidate.len() <= MAX_NAME_LENGTH);
     let near = known.map(|candidate| (strsim::osa_distance(name, candidate), candidate));
     near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, candidate)| candidate)

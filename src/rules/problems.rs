@@ -14,9 +14,9 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::DeValue;
 
-#[cfg(test)]
-pub(super) use self::source::NO_SECRETS;
 use self::source::{Excerpt, Source, hide_all};
+#[cfg(test)]
+pub(super) use self::source::{NO_SECRETS, TABLES_WITH_SECRETS};
 pub(super) use self::source::{Span, names_a_secret};
 
 /// The most problems reported of one file, and of all files together; of the others only the number is reported.

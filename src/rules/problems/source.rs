@@ -9,6 +9,8 @@ use regex::Regex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::names::meant;
+
 /// Bytes of a file.
 pub(in crate::rules) type Span = Range<usize>;
 
@@ -23,7 +25,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Matches the user and password of a URL, and the values of query parameters that are named for secrets.
 static URL_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"://([^\s"']*)@|(?i)[?&][^=&\s"']*(?:secret|token|key|password)[^=&\s"']*=([^&\s"']*)"#).ok()
+    Regex::new(r#"//([^\s"']*)@|(?i)[?&][^=&\s"']*(?:secret|token|key|password)[^=&\s"']*=([^&\s"']*)"#).ok()
 });
 
 /// Matches the beginning of the URL of a database.
@@ -36,6 +38,11 @@ pub(in crate::rules) const NO_SECRETS: [(&str, &str); 4] =
 
 /// The tables with API keys, not all of whose keys are hidden.
 const KEYS_TABLE: &str = "api_keys";
+
+/// The tables with keys that hold secrets: of a line in one of them that is not valid TOML by itself or in its file, only the key
+/// is shown. The name of a key may be misspelt so far that it resembles none.
+pub(in crate::rules) const TABLES_WITH_SECRETS: [&str; 6] =
+    ["admin", "admin.users", KEYS_TABLE, "pages", "provider", "store"];
 
 /// Stands for a table whose name is not known.
 const SOME_TABLE: &str = "?";
@@ -138,9 +145,9 @@ impl Source {
         self.text[last..line.end].find('#').map(|comment| last + comment)
     }
 
-    /// Returns the parts of a line that must not be shown, in a file that is not valid TOML. If the line is valid by
-    /// itself, its keys decide. Otherwise everything after a secret's key is hidden, and so are lines that continue a
-    /// secret's value.
+    /// Returns the parts of a line that must not be shown, in a file that is not valid TOML. In a table with secrets they are
+    /// everything but the first key. Elsewhere, if the line is valid by itself, its keys decide; otherwise everything after a
+    /// secret's key is hidden, and so are lines that continue a secret's value.
     fn hidden_in_unread(&self, line: &str, start: usize) -> Vec<Span> {
         if !self.is_toml() || self.continues_secret(line, start) || self.ends_secret_key(line, start) {
             return std::iter::once(0..line.len()).collect();
@@ -148,26 +155,27 @@ impl Source {
         if is_header(line) {
             return Vec::new();
         }
-        if let Ok(table) = DeTable::parse(line)
+        let table = self.table_of(start);
+        if table == SOME_TABLE || meant(table, TABLES_WITH_SECRETS).is_some() {
+            let value =
+                line.split_once('=').filter(|_| begins_with_key(line)).map_or(line, |(_, value)| value.trim_start());
+            return std::iter::once(line.len() - value.len()..line.len()).collect();
+        }
+        if let Ok(values) = DeTable::parse(line)
             && !line.trim_start().starts_with('[')
         {
             let mut hidden = Vec::new();
-            hide_named(table.get_ref(), self.table_of(start), &mut hidden);
+            hide_named(values.get_ref(), table, &mut hidden);
             return hidden;
         }
         let database = DATABASE_URL.iter().find_map(|url| url.find(line)).map(|url| url.start());
-        secret_value(line, self.table_of(start))
-            .into_iter()
-            .chain(database)
-            .min()
-            .map(|from| from..line.len())
-            .into_iter()
-            .collect()
+        secret_value(line, table).into_iter().chain(database).min().map(|from| from..line.len()).into_iter().collect()
     }
 
     /// Returns the table of a line by the last header above it, of which the whole must be known.
     fn table_of(&self, start: usize) -> &str {
-        let header = self.text[..start].lines().rev().find(|line| line.trim_start().starts_with('['));
+        let begins_table = |line: &&str| line.split('=').next().is_some_and(|key| key.contains('['));
+        let header = self.text[..start].lines().rev().find(begins_table);
         header.map_or("", |line| if is_whole_header(line) { line.trim().trim_matches(['[', ']']) } else { SOME_TABLE })
     }
 
@@ -264,8 +272,13 @@ fn begins_with_key(line: &str) -> bool {
 }
 
 /// Returns where a line's first secret value begins. A key holds a secret if its name in this table, or its probable
-/// correct spelling, is one of a secret; also if a bracket or comma was typed into it.
+/// correct spelling, is one of a secret; also if a bracket or comma was typed into it, or the `=` was left out.
 fn secret_value(line: &str, table: &str) -> Option<usize> {
+    if !line.contains('=') {
+        let indent = line.len() - line.trim_start().len();
+        let (key, _) = line.trim_start().split_once([' ', '\t', '"', '\''])?;
+        return (names_a_secret(key) || is_misspelt_key(key)).then_some(indent + key.len());
+    }
     let separators = [',', '{', '}', '['];
     let (mut key_start, mut last_value) = (0, 0);
     line.char_indices().find_map(|(at, c)| {

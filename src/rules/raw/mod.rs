@@ -36,7 +36,7 @@ pub(super) use words::{from_words, word};
 
 use super::problems::{Diagnostics, FileId, Span, names_a_secret};
 use super::setting::{DeclaredKey, OnChange, SettingEntry, SettingPlace, Settings};
-use crate::names::{did_you_mean, most_like, quoted};
+use crate::names::{did_you_mean, meant, quoted};
 
 /// Top-level keys of merchants' and shops' files, which are easily added below a table by mistake.
 const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];
@@ -270,10 +270,15 @@ impl RawReader<'_> {
         parsed
     }
 
-    /// Notes an unknown key. Its value is not shown when the key may be the misspelt name of a secret.
+    /// Notes an unknown key. Its value is not shown when the key may be the misspelt name of a secret: in a table with secrets,
+    /// each one that does not resemble the key of something else.
     pub(super) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
-        if names_a_secret(name) || most_like(name, known).is_some_and(names_a_secret) {
+        let may_be_secret = || {
+            meant(name, known.iter().copied())
+                .map_or_else(|| known.iter().any(|key| names_a_secret(key)), names_a_secret)
+        };
+        if names_a_secret(name) || may_be_secret() {
             self.diagnostics.hide_value(self.file, value);
         }
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };

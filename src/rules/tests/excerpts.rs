@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::rules::problems::{NO_SECRETS, names_a_secret};
+use crate::rules::problems::{NO_SECRETS, TABLES_WITH_SECRETS, names_a_secret};
 use crate::rules::{FileKind, Place};
 
 /// Returns the lines that the problems of these files show, without repeats.
@@ -87,6 +87,14 @@ fn keys_that_are_named_like_secrets_and_hold_none_are_shown() {
 }
 
 #[test]
+fn the_tables_with_secrets_are_those_that_declare_one() {
+    let keys = FileKind::ALL.into_iter().flat_map(described::keys);
+    let secrets = keys.filter(|(_, schema)| schema["pattern"].as_str().is_some_and(|it| it.starts_with("^(env:")));
+    let tables = secrets.filter_map(|(path, _)| Some(path.rsplit_once('.')?.0.trim_end_matches(".*").to_owned()));
+    assert_eq!(tables.collect::<BTreeSet<_>>(), TABLES_WITH_SECRETS.map(str::to_owned).into());
+}
+
+#[test]
 fn a_comment_after_a_secret_is_left_out() {
     assert_shown(&[
         ("gateway.toml", "[admin]\ntoken = 5 # was hush\n", &["token = ***"]),
@@ -125,7 +133,7 @@ fn values_of_keys_named_for_secrets_are_hidden() {
         (
             "merchants/m.toml",
             "api_keys = [{\n  key = \"k\", v2_secret = \"hush\", x = 1,\n}]\n",
-            &["  key = ***, v2_secret = ***, x = 1,"],
+            &["  key = ***, v2_secret = ***, x = ***,"],
         ),
         (
             "merchants/m.toml",
@@ -150,7 +158,9 @@ fn values_of_misspelt_secret_keys_are_hidden() {
         ("v2_sec = \"hush\"", "v2_sec = ***"),
         ("v2_scr = \"hush\"", "v2_scr = ***"),
         ("shps = [\"shown\"]", "shps = [\"shown\"]"),
-        ("x = \"shown\"", "x = \"shown\""),
+        // It resembles no key.
+        ("x = \"hush\"", "x = ***"),
+        ("vsret = [\"hush\", \"hush\"]", "vsret = [***, ***]"),
         ("kye = \"hush\"", "kye = ***"),
     ] {
         assert_eq!(lines(&[("merchants/m.toml", &key(line))]), [expected]);
@@ -178,7 +188,7 @@ fn the_urls_of_databases_are_hidden() {
         (
             "gateway.toml",
             "store = { url = [\n\"postgres://u:'hush@h/db\"], x = 1 }\n",
-            &["store = { url = [", "***], x = 1 }"],
+            &["store = { url = [", "***], x = *** }"],
         ),
         ("gateway.toml", "x = \"postgres://u:hush@h/db\"\n", &["x = ***"]),
     ]);
@@ -209,7 +219,13 @@ fn only_secrets_of_lines_that_are_no_toml_are_hidden() {
         ("gateway.toml", "[server]\nx = [\n\"a\"\n\"b\"\n]\n", &["\"b\""]),
         ("dialects/d.toml", "[replies]\npayin = '''\n{ \"id\": 1 }\n''' x\n", &["''' x"]),
         ("gateway.toml", "[admin]\ntoken = hush\n", &["token = ***"]),
-        ("gateway.toml", "[admin]\nlisten = 1 2, token = hush\n", &["listen = 1 2, token = ***"]),
+        ("gateway.toml", "[admin]\nlisten = 1 2, token = hush\n", &["listen = ***"]),
+        ("gateway.toml", "[server]\nlisten = 1 2, token = hush\n", &["listen = 1 2, token = ***"]),
+        ("gateway.toml", "[admin]\nten = \"hush\n", &["ten = ***"]),
+        ("merchants/m.toml", "[[api_keys]]\nv2_secret \"hush\"\n", &["***"]),
+        ("merchants/m.toml", "[[api_keys]]\n=v2_secret \n= [\"hush\", \"hush\"]\n", &["=***", "= ***"]),
+        ("merchants/m.toml", "[[api_keys]]\nname =\n", &["***"]),
+        ("shops/s.toml", "provider]\nsecret \"hush\"\n", &["provider]", "***"]),
         ("gateway.toml", "[pages]\nsecret = \"hush\n", &["secret = ***"]),
         ("gateway.toml", "[pages]\nsecret = 'hush' hush\n", &["secret = ***"]),
         ("gateway.toml", "[pages]\n\"my secret\" = hush\n", &["\"my secret\" = ***"]),
@@ -249,5 +265,5 @@ fn marks_have_the_right_place_beside_hidden_values() {
         panic!("the rules load")
     };
     assert_eq!((start, end), ((1, 28), (1, 29)));
-    assert!(refused.rendered().contains("1 | store = { keys = [***], x = 1 }\n  |                         ^\n"));
+    assert!(refused.rendered().contains("1 | store = { keys = [***], x = *** }\n  |                         ^\n"));
 }
