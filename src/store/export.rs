@@ -5,11 +5,13 @@
 //! The keys of operations and of the audit trail hold their time. A ledger entry has the key of its operation and may be
 //! posted long after it, and a callback may be resent: an export of these reads all keys.
 
+use std::array;
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::thread::yield_now;
 
 use super::backend::{Backend, ReadKind};
-use super::lookups::{BY_ID, ORDER_ROW, OrderRow};
+use super::lookups::{OrderRow, select_orders};
 use super::outbox::list::{SHOP_OF_CALLBACK, record, select_callbacks};
 use super::resolve::read_failure;
 use super::rows::ledger::{account_of, posting_of};
@@ -19,8 +21,8 @@ use super::sql::{Columns, Parameter, Sql, Transaction as _, params, sql};
 use super::trail::select_actions;
 use super::{ActionRecord, CallbackRecord, StoreError, StoreFuture, Stored};
 use crate::domain::{
-    Currency, Direction, FailureCause, LedgerAccount, MerchantId, Operation, OrderId, Posting, ProviderReason,
-    ShopCode, TransactionId, UnixMillis,
+    Currency, Direction, FailureCause, Fingerprint, LedgerAccount, MerchantId, Operation, OrderId, Posting,
+    ProviderReason, ShopCode, TransactionId, UnixMillis,
 };
 
 /// What an export reads.
@@ -207,12 +209,14 @@ impl<B: Backend> Exports for B {
 
     fn operations_by_ids(&self, ids: Vec<TransactionId>) -> StoreFuture<'_, Vec<Option<Operation>>> {
         Box::pin(async move {
-            let found = self.read(ReadKind::Rows, async move |tx| {
-                let sets: Vec<_> = ids.iter().map(|id| params![*id]).collect();
-                tx.query_each(BY_ID, &sets, StoredRow::read).await
+            let wanted = ids.clone();
+            let read = self.read(ReadKind::Rows, async move |tx| {
+                let names: Vec<_> = wanted.iter().map(|id| Parameter::from(*id)).collect();
+                tx.query_each(BY_IDS, &sets_of(&names), StoredRow::read).await
             });
-            let found = found.await?.into_iter().map(|rows| decoded(self, rows.into_iter().next()));
-            found.collect()
+            let rows = read.await?.into_iter().flatten().map(|row| Ok((row.id, decoded(self, row)?)));
+            let found = rows.collect::<Result<HashMap<_, _>, StoreError>>()?;
+            Ok(ids.iter().map(|id| found.get(&id.to_stored()).cloned()).collect())
         })
     }
 
@@ -221,22 +225,49 @@ impl<B: Backend> Exports for B {
             let key = self.vault().fingerprint_key();
             let orders: Vec<_> =
                 orders.iter().map(|(merchant, direction, id)| key.order_key(merchant, *direction, id)).collect();
-            let found = self.read(ReadKind::Rows, async move |tx| {
-                let sets: Vec<_> = orders.iter().map(|order| params![order]).collect();
-                tx.query_each(ORDER_ROW, &sets, OrderRow::read).await
+            let wanted = orders.clone();
+            let read = self.read(ReadKind::Rows, async move |tx| {
+                let names: Vec<_> = wanted.iter().map(Parameter::from).collect();
+                let row = |row: &dyn Columns| Ok((Fingerprint(row.get(STORED_COLUMNS + 2)?), OrderRow::read(row)?));
+                tx.query_each(BY_ORDERS, &sets_of(&names), row).await
             });
-            let operation = |rows: Vec<OrderRow>| match rows.into_iter().next() {
-                Some(OrderRow::Operation(row)) => decoded(self, Some(*row)),
-                Some(OrderRow::Free | OrderRow::Elsewhere) | None => Ok(None),
-            };
-            found.await?.into_iter().map(operation).collect()
+            let rows = read.await?.into_iter().flatten().filter_map(|(order, row)| match row {
+                OrderRow::Operation(row) => Some(decoded(self, *row).map(|operation| (order, operation))),
+                OrderRow::Free | OrderRow::Elsewhere => None,
+            });
+            let found = rows.collect::<Result<HashMap<_, _>, _>>()?;
+            Ok(orders.iter().map(|order| found.get(order).cloned()).collect())
         })
     }
 }
 
-fn decoded<B: Backend>(backend: &B, row: Option<StoredRow>) -> Result<Option<Operation>, StoreError> {
-    row.map(|row| row.decode(backend.vault()).map(|stored| stored.operation)).transpose()
+fn decoded<B: Backend>(backend: &B, row: StoredRow) -> Result<Operation, StoreError> {
+    row.decode(backend.vault()).map(|stored| stored.operation)
 }
+
+/// How many operations a statement reads by their names: PostgreSQL takes longer for a statement than for its rows.
+const AT_ONCE: usize = 32;
+
+/// Returns the parameters of statements that read by these names; the first name fills up the last statement.
+fn sets_of<'a>(names: &[Parameter<'a>]) -> Vec<[Parameter<'a>; AT_ONCE]> {
+    let chunks = names.chunks(AT_ONCE).filter_map(|names| Some((names, names.first()?)));
+    chunks.map(|(names, first)| array::from_fn(|at| *names.get(at).unwrap_or(first))).collect()
+}
+
+/// As many parameters.
+macro_rules! names {
+    () => {
+        "IN (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, \
+         ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)"
+    };
+}
+
+pub(super) const BY_IDS: Sql = sql!(select_operations!(concat!(
+    "FROM operations LEFT JOIN contexts ON id = context WHERE transaction_id ",
+    names!()
+)));
+
+pub(super) const BY_ORDERS: Sql = sql!(select_orders!(names!()));
 
 /// A merchant comes once for each of its contexts, which are few.
 const MERCHANTS_OF_SHOP: Sql = sql!("SELECT merchant FROM contexts WHERE shop = ?1");

@@ -160,11 +160,19 @@ impl OrderRow {
     }
 }
 
-/// The home of an order, with its operation.
-pub(super) const ORDER_ROW: Sql = sql!(select_operations!(
-    ", home, ref FROM homes LEFT JOIN operations ON home = 0 AND transaction_id = ref \
-     LEFT JOIN contexts ON id = context WHERE order_key = ?1"
-));
+/// Selects the homes of orders, with their operations and the orders' keys.
+macro_rules! select_orders {
+    ($condition:expr) => {
+        $crate::store::rows::operation::select_operations!(concat!(
+            ", home, ref, order_key FROM homes LEFT JOIN operations ON home = 0 AND transaction_id = ref \
+             LEFT JOIN contexts ON id = context WHERE order_key ",
+            $condition
+        ))
+    };
+}
+pub(super) use select_orders;
+
+pub(super) const ORDER_ROW: Sql = sql!(select_orders!("= ?1"));
 
 /// Reads what is stored under an order.
 pub(super) async fn order_row<T: Transaction>(tx: &T, order: Fingerprint) -> Result<OrderRow, T::Error> {

@@ -116,6 +116,15 @@ pub(in crate::store) async fn an_export_reads_every_operation_once(backend: &dyn
     let names = names.map(|(name, direction)| (merchant(name), direction, order("order-8")));
     let found = store.operations_by_orders(names.into()).await.unwrap();
     assert_eq!(found, [Some(one), None, None]);
+    // More than one statement reads, in any order, some of them twice.
+    let wanted: Vec<_> = (0..70).rev().chain([8, 8]).map(|number| numbered(number).operation).collect();
+    let found = store.operations_by_ids(wanted.iter().map(|operation| operation.id).collect()).await.unwrap();
+    let ids = |found: Vec<Option<Operation>>| found.into_iter().map(|it| it.unwrap().id).collect::<Vec<_>>();
+    assert_eq!(ids(found), wanted.iter().map(|operation| operation.id).collect::<Vec<_>>());
+    let names = wanted.iter().map(|it| (it.merchant.clone(), it.direction(), it.order_id.clone())).collect();
+    let found = store.operations_by_orders(names).await.unwrap();
+    assert_eq!(ids(found), wanted.iter().map(|operation| operation.id).collect::<Vec<_>>());
+    assert!(store.operations_by_ids(Vec::new()).await.unwrap().is_empty());
     for (shop, merchants) in [("rare", &["acme", "beta"][..]), ("none", &[])] {
         let found = store.merchants_of_shop(ShopCode::new(shop).unwrap()).await.unwrap();
         assert_eq!(found, merchants.iter().copied().map(merchant).collect::<Vec<_>>(), "{shop}");

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::conformance::recorded;
+use crate::store::export::{BY_IDS, BY_ORDERS};
 use crate::store::journal::entries;
 use crate::store::list::{ALONG_FAILED, ALONG_MERCHANT, ALONG_PENDING_V2};
 use crate::store::list_indexes::PENDING_V1;
@@ -48,7 +49,7 @@ pub(super) fn plan(place: &Place, statement: &str) -> String {
 
 /// Returns the generic plan of a statement, after statements that set more.
 fn plan_with(place: &Place, settings: &str, statement: &str) -> String {
-    let count = (1..20).take_while(|number| statement.contains(&format!("${number}"))).count();
+    let count = (1..100).take_while(|number| statement.contains(&format!("${number}"))).count();
     let is_array = |number| {
         let types = ["text", "smallint", "bigint", "bytea", "new_operation"];
         types.iter().any(|of| statement.contains(&format!("${number}::{of}[]")))
@@ -172,6 +173,10 @@ fn lookups_go_by_a_key() {
     assert!(indexes == [2, 2, 2] && !unanswered.contains("Sort"), "{unanswered}");
     let order = plan(&place, lookups::ORDER_ROW.postgres);
     assert!(order.contains("Index Cond: (order_key = $1)"), "{order}");
+    for (text, key) in [(BY_ORDERS, "order_key"), (BY_IDS, "transaction_id")] {
+        let plan = plan(&place, text.postgres);
+        assert!(plan.contains(&format!("Index Cond: ({key} = ANY (ARRAY[$1")) && scanned(&plan).is_empty(), "{plan}");
+    }
 }
 
 /// Checks that no statement of a request or a worker reads a table as a whole.
