@@ -9,6 +9,9 @@ use std::array;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::thread::yield_now;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::backend::{Backend, ReadKind};
 use super::lookups::{OrderRow, select_orders};
@@ -68,12 +71,37 @@ pub struct ExportQuery {
 pub type ExportKeys = RangeInclusive<i64>;
 
 /// A page of an export.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ExportPage<R> {
     /// The rows that match, in the order of their keys.
     pub rows: Vec<R>,
     /// The keys behind it; `None`: the export is complete.
     pub rest: Option<ExportKeys>,
+    /// Lets other threads run at each row.
+    pub turns: Turns,
+}
+
+/// Lets other threads run while a page is read and written: one of the gateway that is woken meanwhile would wait until this
+/// thread's slice ends, some milliseconds, of any priority.
+#[derive(Debug)]
+pub struct Turns {
+    /// The time that others may still take of this page. Where programs take all processors, a single turn takes more.
+    left: Duration,
+}
+
+impl Turns {
+    const fn of_a_page() -> Self {
+        Self { left: Duration::from_millis(4) }
+    }
+
+    /// Lets another thread run.
+    pub fn give(&mut self) {
+        if !self.left.is_zero() {
+            let began = Instant::now();
+            yield_now();
+            self.left = self.left.saturating_sub(began.elapsed());
+        }
+    }
 }
 
 /// An entry of the ledger.
@@ -161,12 +189,12 @@ impl<B: Backend> Exports for B {
     ) -> StoreFuture<'_, ExportPage<ExportedOperation>> {
         Box::pin(async move {
             let read = |row: &dyn Columns| Ok((StoredRow::read(row)?, read_failure(row, STORED_COLUMNS)?));
-            let ExportPage { rows, rest } = page(self, ExportTable::Operations, query, keys, read).await?;
+            let ExportPage { rows, rest, mut turns } = page(self, ExportTable::Operations, query, keys, read).await?;
             let rows = rows.into_iter().map(|(row, failure)| {
-                yield_now();
+                turns.give();
                 Ok((row.decode(self.vault())?, failure))
             });
-            Ok(ExportPage { rows: rows.collect::<Result<_, _>>()?, rest })
+            Ok(ExportPage { rows: rows.collect::<Result<_, _>>()?, rest, turns })
         })
     }
 
@@ -382,13 +410,13 @@ async fn page<B: Backend, R: Send + 'static>(
         let shop = query.shop.as_ref().map(ShopCode::as_str);
         let parameters: [Parameter<'_>; 6] = params![first, end, query.from, query.to, merchant, shop];
         let used = parameters.get(..walk.parameters).unwrap_or(&parameters);
-        // A thread of the gateway that is woken meanwhile would wait until this one's slice ends, some milliseconds, of any priority.
+        let mut turns = Turns::of_a_page();
         let read = |row: &dyn Columns| {
-            yield_now();
+            turns.give();
             read(row)
         };
         let rows = tx.query(walk.rows, used, read).await?;
-        Ok(ExportPage { rows, rest: (end < last).then(|| end.saturating_add(1)..=last) })
+        Ok(ExportPage { rows, turns, rest: (end < last).then(|| end.saturating_add(1)..=last) })
     };
     backend.read(ReadKind::Rows, page).await
 }
@@ -412,4 +440,17 @@ fn entry(row: &dyn Columns) -> Result<ExportedEntry, CorruptRow> {
         merchant: MerchantId::new(&row.get::<Box<str>>(5)?).or_corrupt("merchant")?,
         posted_at: row.get(6)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_turns_of_a_page_take_a_bounded_time() {
+        let mut turns = Turns { left: Duration::from_micros(50) };
+        // Each takes some time of a clock that counts nanoseconds.
+        (0..100_000).for_each(|_| turns.give());
+        assert!(turns.left.is_zero());
+    }
 }

@@ -73,7 +73,7 @@ pub use complete::ResultSource;
 pub use copy::CopyError;
 pub use create::OpeningBalances;
 pub use export::{
-    ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, ExportedOperation, Exports, OrderName,
+    ExportKeys, ExportPage, ExportQuery, ExportTable, ExportedEntry, ExportedOperation, Exports, OrderName, Turns,
 };
 pub use format::{FORMAT, StoreFormat, locked_out};
 pub use homes::{FoundHome, HomeClaim, OrderHome, OrderHomes};

@@ -163,10 +163,9 @@ impl Export<'_> {
     ) -> ExitOutcome {
         let mut writer = RowWriter::start(self.args.format, columns.iter().map(|(name, _)| *name), out)?;
         while let Some(left) = keys {
-            let page = read(left).await?;
+            let mut page = read(left).await?;
             for row in &page.rows {
-                // As in the store.
-                std::thread::yield_now();
+                page.turns.give();
                 writer.row(columns.iter().map(|(name, cell)| (*name, cell(row))))?;
             }
             self.rows += wide(page.rows.len());
