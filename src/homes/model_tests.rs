@@ -292,6 +292,9 @@ async fn run(directory: &Path, stores: Vec<Arc<dyn Store>>, histories: u64) {
         if running.len() >= AT_ONCE {
             running.join_next().await.unwrap().unwrap();
         }
+        if number > 0 && number.is_multiple_of(10_000) {
+            println!("{number} of {histories} histories");
+        }
         let world = Arc::clone(&world);
         running.spawn(async move { Box::pin(world.history(seed.wrapping_add(number), &format!("h{number}"))).await });
     }
