@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::file_meta::FileMeta;
-use super::problems::Diagnostics;
+use super::problems::{Diagnostics, ShownKeys};
 use crate::domain::{ShopCode, wide};
 
 /// The largest rule file, in bytes.
@@ -213,7 +213,7 @@ impl Note {
     pub(super) fn add_to(&self, diagnostics: &mut Diagnostics) {
         let Self { path, before, message } = self;
         let file = diagnostics.file(path, before.as_str());
-        diagnostics.distrust(file);
+        diagnostics.distrust(file, Some(ShownKeys::new()));
         diagnostics.add(file, before.len()..before.len(), message);
     }
 }

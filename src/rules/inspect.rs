@@ -110,7 +110,7 @@ impl Inspector<'_> {
     fn reread<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<Reread<'f, T>> {
         let mut reported = Diagnostics::default();
         let id = reported.file(&file.path, Arc::clone(&file.text));
-        let document = raw::parse(&file.text, id, &mut reported)?;
+        let document = raw::parse::<T>(&file.text, id, &mut reported)?;
         let raw = raw::read(&document, id, &mut reported)?;
         let context = FileContext { file: *self.known.get(&*file.path)?, path: &file.path };
         Some(Reread { context, raw })

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use self::source::{Excerpt, Source, hide_all};
 #[cfg(test)]
-pub(super) use self::source::{NO_SECRETS, TABLES_WITH_SECRETS};
-pub(super) use self::source::{Span, names_a_secret};
+pub(super) use self::source::NO_SECRETS;
+use self::source::{Excerpt, Source, hide_all};
+pub(super) use self::source::{ShownKeys, Span, names_a_secret};
 
 /// The most problems reported of one file, and of all files together; of the others only the number is reported.
 const MOST_OF_A_FILE: usize = 100;
@@ -247,19 +247,15 @@ impl Diagnostics {
         self.add(file, 0..0, message);
     }
 
-    /// Excludes a part of a file from everything that is shown.
-    pub(super) fn hide(&mut self, file: FileId, span: Span) {
-        self.sources[file].hidden.push(span);
-    }
-
     /// Excludes a value, and everything in tables below it, from everything that is shown.
     pub(super) fn hide_value(&mut self, file: FileId, value: &Spanned<DeValue<'_>>) {
         hide_all(value, &mut self.sources[file].hidden);
     }
 
-    /// Marks a file whose text could not be read; problems show nothing of it that is not valid TOML by itself.
-    pub(super) fn distrust(&mut self, file: FileId) {
-        self.sources[file].unread = true;
+    /// Marks a file whose text could not be read, and states what its lines may show; `None`: everything.
+    pub(super) fn distrust(&mut self, file: FileId, shown_keys: Option<ShownKeys>) {
+        let source = &mut self.sources[file];
+        (source.unread, source.shown_keys) = (true, shown_keys);
     }
 
     /// Returns the line and column of a byte of a file, both from 1.

@@ -36,7 +36,7 @@ pub fn admin_probe(directory: &Path) -> Result<AdminProbe, Problems> {
 fn read(path: &Path, diagnostics: &mut Diagnostics) -> Option<AdminProbe> {
     let text = files::text(path).map_err(|note| note.add_to(diagnostics)).ok()?;
     let file = diagnostics.file(path, text.as_str());
-    let mut document = raw::parse(&text, file, diagnostics)?;
+    let mut document = raw::parse::<RawGateway>(&text, file, diagnostics)?;
     retain(&mut document, |section, value| match section {
         "admin" => retain(value, |key, _| matches!(key, "listen" | "tls")),
         "tls" => retain(value, |key, _| key == "certificate"),

@@ -362,10 +362,6 @@ impl Context<'_> {
                 StoreUrl::parse(text, |path| context.relative(path)).map_err(|why| format!(" {why}"))
             }
         };
-        if text.contains("://") && !text.starts_with("sqlite:") || text.contains(['?', '@']) {
-            // The URL of any database, also a misspelt one, and the parameters of other tools may contain a password.
-            self.diagnostics.hide(context.file, url.span());
-        }
         match parsed {
             Ok(StoreUrl::Postgres(url)) => Some(StoreUrl::Postgres(Box::new(url.with_connections(connections)))),
             Ok(url) => Some(url),

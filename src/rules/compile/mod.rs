@@ -156,7 +156,7 @@ impl Context<'_> {
     /// Reads a TOML file as a raw table; `None` when it is not valid TOML.
     fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<ReadFile<'f, T>> {
         let id = self.diagnostics.file(&file.path, Arc::clone(&file.text));
-        let document = raw::parse(&file.text, id, self.diagnostics)?;
+        let document = raw::parse::<T>(&file.text, id, self.diagnostics)?;
         let raw = raw::read(&document, id, self.diagnostics)?;
         if let Some(settings) = &mut self.settings {
             settings.insert(Arc::clone(&file.path), raw::settings::<T>(Some(document.get_ref()), &file.path));

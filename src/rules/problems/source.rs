@@ -1,6 +1,8 @@
 //! The text of a rule file: line and column of a byte, and what of its lines may be shown.
 
 use std::cell::OnceCell;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -8,8 +10,6 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-use crate::names::meant;
 
 /// Bytes of a file.
 pub(in crate::rules) type Span = Range<usize>;
@@ -23,13 +23,17 @@ const MASK: &str = "***";
 /// A byte order mark, which does not count as a character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Matches the user and password of a URL, and the values of query parameters that are named for secrets.
-static URL_SECRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"//([^\s"']*)@|(?i)[?&][^=&\s"']*(?:secret|token|key|password)[^=&\s"']*=([^&\s"']*)"#).ok()
-});
+/// Matches a part of the names of secrets.
+static SECRET_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("(?i)secret|token|key|password").ok());
 
-/// Matches the beginning of the URL of a database.
-static DATABASE_URL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?i)postgres(?:ql)?\s*://").ok());
+/// Matches the user and password of a URL, also of a misspelt one, the values of query parameters that are named for secrets, and
+/// what is assigned to such a name within quotes, into which a line with a secret may have been joined.
+static SECRETS_IN_TEXTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    const NAME: &str = "(?:secret|token|key|password)";
+    let credentials = r#"//([^\s"']*)@|([^\s"'/:@]*:[^\s"'/@]*)@"#;
+    let parameter = format!(r#"[?&][^=&\s"']*{NAME}[^=&\s"']*=([^&\s"']*)"#);
+    Regex::new(&format!(r#"(?i){credentials}|{parameter}|["'][^"'?&]*{NAME}[^"'=]*=\s*([^"'\s][^"']*)"#)).ok()
+});
 
 /// The keys that are named like secrets and hold none, each after its table, as the types of the rule files declare them.
 /// An API key is no secret either, but pages show it masked (contract section 13), and excerpts are on one.
@@ -39,13 +43,11 @@ pub(in crate::rules) const NO_SECRETS: [(&str, &str); 4] =
 /// The tables with API keys, not all of whose keys are hidden.
 const KEYS_TABLE: &str = "api_keys";
 
-/// The tables with keys that hold secrets: of a line in one of them that is not valid TOML by itself or in its file, only the key
-/// is shown. The name of a key may be misspelt so far that it resembles none.
-pub(in crate::rules) const TABLES_WITH_SECRETS: [&str; 6] =
-    ["admin", "admin.users", KEYS_TABLE, "pages", "provider", "store"];
+/// The table of the database's URL, which may contain a password.
+const STORE_TABLE: &str = "store";
 
-/// Stands for a table whose name is not known.
-const SOME_TABLE: &str = "?";
+/// The keys of a file, each with whether its value may be shown of a line that cannot be parsed.
+pub(in crate::rules) type ShownKeys = BTreeMap<String, bool>;
 
 /// A file, and the parts of it that must not be shown.
 pub(super) struct Source {
@@ -55,6 +57,8 @@ pub(super) struct Source {
     pub hidden: Vec<Span>,
     /// Whether the text could not be parsed, so that each line is examined separately.
     pub unread: bool,
+    /// What such a line may show; `None`: everything, since the file holds no secret.
+    pub shown_keys: Option<ShownKeys>,
     /// The number of its problems, reported or not, and whether one of them prevents the rules from being loaded.
     pub problems: usize,
     pub refused: bool,
@@ -74,7 +78,7 @@ pub(super) struct Excerpt {
 impl Source {
     pub(super) fn new(path: &Path, text: Arc<str>) -> Self {
         let (path, hidden, lines) = (path.into(), Vec::new(), OnceCell::new());
-        Self { path, text, hidden, unread: false, problems: 0, refused: false, lines }
+        Self { path, text, hidden, unread: false, shown_keys: None, problems: 0, refused: false, lines }
     }
 
     /// Returns the line and column of a byte, both from 1; columns count characters.
@@ -129,13 +133,14 @@ impl Source {
             self.hidden.iter().skip(first).take_while(|span| span.start < line.end).cloned().collect();
         let text = &self.text[line.clone()];
         let moved = |span: Span| line.start + span.start..line.start + span.end;
-        if self.unread {
-            hidden.extend(self.hidden_in_unread(text, line.start).into_iter().map(moved));
+        if let Some(keys) = &self.shown_keys {
+            let from = shown_of_unread(text, keys, self.continues_shown_list(line.start, keys));
+            hidden.extend((from < text.len()).then(|| moved(from..text.len())));
         }
-        for parts in URL_SECRETS.iter().flat_map(|parts| parts.captures_iter(text)) {
+        for parts in SECRETS_IN_TEXTS.iter().flat_map(|parts| parts.captures_iter(text)) {
             hidden.extend(parts.iter().skip(1).flatten().map(|part| moved(part.range())));
         }
-        hidden.sort_unstable_by_key(|span| (span.start, span.end));
+        hidden.sort_unstable_by_key(|span| (span.start, Reverse(span.end)));
         hidden
     }
 
@@ -145,61 +150,13 @@ impl Source {
         self.text[last..line.end].find('#').map(|comment| last + comment)
     }
 
-    /// Returns the parts of a line that must not be shown, in a file that is not valid TOML. In a table with secrets they are
-    /// everything but the first key. Elsewhere, if the line is valid by itself, its keys decide; otherwise everything after a
-    /// secret's key is hidden, and so are lines that continue a secret's value.
-    fn hidden_in_unread(&self, line: &str, start: usize) -> Vec<Span> {
-        if !self.is_toml() || self.continues_secret(line, start) || self.ends_secret_key(line, start) {
-            return std::iter::once(0..line.len()).collect();
-        }
-        if is_header(line) {
-            return Vec::new();
-        }
-        let table = self.table_of(start);
-        if table == SOME_TABLE || meant(table, TABLES_WITH_SECRETS).is_some() {
-            let value =
-                line.split_once('=').filter(|_| begins_with_key(line)).map_or(line, |(_, value)| value.trim_start());
-            return std::iter::once(line.len() - value.len()..line.len()).collect();
-        }
-        if let Ok(values) = DeTable::parse(line)
-            && !line.trim_start().starts_with('[')
-        {
-            let mut hidden = Vec::new();
-            hide_named(values.get_ref(), table, &mut hidden);
-            return hidden;
-        }
-        let database = DATABASE_URL.iter().find_map(|url| url.find(line)).map(|url| url.start());
-        secret_value(line, table).into_iter().chain(database).min().map(|from| from..line.len()).into_iter().collect()
-    }
-
-    /// Returns the table of a line by the last header above it, of which the whole must be known.
-    fn table_of(&self, start: usize) -> &str {
-        let begins_table = |line: &&str| line.split('=').next().is_some_and(|key| key.contains('['));
-        let header = self.text[..start].lines().rev().find(begins_table);
-        header.map_or("", |line| if is_whole_header(line) { line.trim().trim_matches(['[', ']']) } else { SOME_TABLE })
-    }
-
-    /// Reports whether a line may continue the value of a key that holds a secret: the nearest key above decides, and for
-    /// text that seems to be within quotes of several lines the key before the quotes, too.
-    fn continues_secret(&self, line: &str, start: usize) -> bool {
-        let above = &self.text[..start];
-        let opened = |quotes| {
-            let mut places = above.match_indices(quotes);
-            let last = places.by_ref().last();
-            last.filter(|_| above.matches(quotes).count() % 2 == 1).map(|(at, _)| at)
-        };
-        let quoted = opened("\"\"\"").max(opened("'''"));
-        let is_secret = |line: &str| secret_value(line, SOME_TABLE).is_some();
-        let decides = |line: &&str| begins_with_key(line) || is_secret(line) || is_whole_header(line);
-        let follows_secret = |above: &str| above.lines().rev().find(decides).is_some_and(is_secret);
-        quoted.is_some_and(|at| follows_secret(&above[..at])) || !begins_with_key(line) && follows_secret(above)
-    }
-
-    /// Reports whether a line break went into the key of a secret, so that the line begins with the rest of it.
-    fn ends_secret_key(&self, line: &str, start: usize) -> bool {
-        let above = self.text[..start].lines().next_back().unwrap_or_default().trim();
-        let is_key = !above.is_empty() && !above.starts_with(['#', '[']) && !above.contains('=');
-        is_key && secret_value(&format!("{above}{}", line.trim_start()), SOME_TABLE).is_some()
+    /// Reports whether a text may be an element of a list whose key may be shown, which began some lines above.
+    fn continues_shown_list(&self, start: usize, keys: &ShownKeys) -> bool {
+        let mut above = self.text[..start].lines().rev().map(str::trim);
+        let began = above.find(|line| !line.is_empty() && !line.starts_with(['"', '\'', '#']));
+        began.and_then(|line| line.split_once('=')).is_some_and(|(key, value)| {
+            keys.get(key.trim()) == Some(&true) && value.trim_start().starts_with('[') && !value.contains(']')
+        })
     }
 
     /// Returns the line in which `span` starts, its secrets replaced, with the part of `span` in it.
@@ -249,61 +206,42 @@ impl Source {
     }
 }
 
+/// Returns where what must not be shown of a line begins, in a file that is not valid TOML. A line that begins with a key of the file
+/// shows it, and its value unless that may hold a secret; an element of such a value's list is shown, too. Of every other line
+/// nothing is shown: it may continue a secret, or its key be misspelt. Several lines may have been joined.
+fn shown_of_unread(line: &str, keys: &ShownKeys, continues_shown_list: bool) -> usize {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let name_before = |end: usize| {
+        let words = line[..end].trim_end();
+        words.rsplit(|c| !is_bare(c)).next().and_then(|word| word.rsplit('.').next()).unwrap_or_default()
+    };
+    let key = line.len() - line.trim_start().len();
+    let after_key = line[key..].find(|c| !is_bare(c)).map_or(line.len(), |length| key + length);
+    let is_assigned = line[after_key..].trim_start().starts_with('=');
+    let value = if is_assigned { value_behind_sign(line, after_key) } else { after_key };
+    let is_element = line.trim_start().starts_with(['"', '\'']) && continues_shown_list;
+    match keys.get(name_before(after_key)) {
+        _ if is_header(line) || is_conflict_marker(line) => line.len(),
+        None if !is_element => 0,
+        Some(false) => value,
+        None | Some(true) => {
+            let signs = line[value..].match_indices('=').map(|(at, _)| value + at);
+            let mut others = signs.filter(|at| keys.get(name_before(*at)) != Some(&true));
+            let named = SECRET_NAME.iter().find_map(|name| name.find_at(line, value)).map(|named| named.start());
+            others.next().map(|at| at + 1).into_iter().chain(named).min().unwrap_or(line.len())
+        }
+    }
+}
+
+/// Returns where the text behind the next `=` of a line begins.
+fn value_behind_sign(line: &str, from: usize) -> usize {
+    line[from..].split_once('=').map_or(line.len(), |(_, value)| line.len() - value.trim_start().len())
+}
+
 /// Reports whether a line is a table's header, or an incomplete one, without anything that could be a value.
 fn is_header(line: &str) -> bool {
-    let bare = |c: char| c.is_ascii_alphanumeric() || "_.-[] ".contains(c);
-    line.trim_start().starts_with('[') && line.trim().chars().all(bare)
-}
-
-fn is_whole_header(line: &str) -> bool {
-    is_header(line) && line.trim().ends_with(']')
-}
-
-/// Reports whether a line begins with a key and a value. Text before a `=` at the end of a line may be the end of a secret in
-/// base64.
-fn begins_with_key(line: &str) -> bool {
-    let bare = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
-    let quoted =
-        |key: &str| ['"', '\''].iter().any(|quote| key.len() > 1 && key.starts_with(*quote) && key.ends_with(*quote));
-    line.split_once('=').is_some_and(|(key, value)| {
-        let key = key.trim();
-        (bare(key) || quoted(key)) && !value.trim_matches([' ', '=', '"', '\'', ',']).is_empty()
-    })
-}
-
-/// Returns where a line's first secret value begins. A key holds a secret if its name in this table, or its probable
-/// correct spelling, is one of a secret; also if a bracket or comma was typed into it, or the `=` was left out.
-fn secret_value(line: &str, table: &str) -> Option<usize> {
-    if !line.contains('=') {
-        let indent = line.len() - line.trim_start().len();
-        let (key, _) = line.trim_start().split_once([' ', '\t', '"', '\''])?;
-        return (names_a_secret(key) || is_misspelt_key(key)).then_some(indent + key.len());
-    }
-    let separators = [',', '{', '}', '['];
-    let (mut key_start, mut last_value) = (0, 0);
-    line.char_indices().find_map(|(at, c)| {
-        if separators.contains(&c) {
-            key_start = at + 1;
-        }
-        let key = line.get(key_start..at).filter(|_| c == '=')?.trim();
-        let (joined, value) = (line[last_value..at].replace(separators, ""), &line[at + 1..]);
-        last_value = at + 1;
-        let is_none = key_start == 0 && NO_SECRETS.contains(&(table, key));
-        let is_split = joined.trim() != key && names_a_secret(joined.trim());
-        let is_secret = !is_none && (names_a_secret(key) || is_misspelt_key(key)) || is_split;
-        is_secret.then_some(line.len() - value.trim_start().len())
-    })
-}
-
-/// Reports whether the letters of `key` or `keys` are in another order.
-fn is_misspelt_key(name: &str) -> bool {
-    let sorted = |word: &str| {
-        let mut letters = word.to_ascii_lowercase().into_bytes();
-        letters.sort_unstable();
-        letters
-    };
-    name.split(['_', '-', '.', ' '])
-        .any(|part| part.len() <= 4 && ["key", "keys"].iter().any(|key| sorted(part) == sorted(key)))
+    let (line, bare) = (line.trim(), |c: char| c.is_ascii_alphanumeric() || "_.-[] ".contains(c));
+    line.starts_with('[') && line.chars().all(bare) && (line.ends_with(']') || !line.contains([']', ' ']))
 }
 
 /// Reports whether a key's name, or its probable correct spelling, means that its value is a secret.
@@ -317,11 +255,17 @@ pub(in crate::rules) fn names_a_secret(key: &str) -> bool {
         })
 }
 
-/// Hides the values of keys with names of secrets in a table of this name, and database URLs.
+/// Reports whether a version control system wrote a line.
+fn is_conflict_marker(line: &str) -> bool {
+    ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|marker| line.starts_with(marker))
+}
+
+/// Hides the values of keys with names of secrets in a table of this name, database URLs, and what may be one.
 fn hide_named(table: &DeTable<'_>, name: &str, hidden: &mut Vec<Span>) {
     for (key, value) in table {
         let key = key.get_ref();
-        let is_secret = names_a_secret(key) && !NO_SECRETS.contains(&(name, key));
+        let is_secret = names_a_secret(key) && !NO_SECRETS.contains(&(name, key))
+            || name == STORE_TABLE && may_be_database_url(value.get_ref());
         hide_values(value, is_secret, hidden, &mut |table, hidden| {
             if is_secret && key != KEYS_TABLE {
                 table.values().for_each(|value| hide_all(value, hidden));
@@ -358,6 +302,16 @@ fn hide_values(
                 hidden.push(value.span());
             }
         }
+    }
+}
+
+/// Reports whether a value of `[store]` may be the URL of a database: a number is none, nor a path or a reference.
+fn may_be_database_url(value: &DeValue<'_>) -> bool {
+    let is_place = |text: &str| ["sqlite:", "env:", "file:"].iter().any(|place| text.starts_with(place));
+    match value {
+        DeValue::String(text) => !is_place(text) || text.contains(['?', '@']),
+        DeValue::Array(_) | DeValue::Table(_) => true,
+        DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => false,
     }
 }
 

@@ -270,15 +270,15 @@ impl RawReader<'_> {
         parsed
     }
 
-    /// Notes an unknown key. Its value is not shown when the key may be the misspelt name of a secret: in a table with secrets,
-    /// each one that does not resemble the key of something else.
+    /// Notes an unknown key. Its value is not shown when the key may be the misspelt name of a secret, or of a table with one: it
+    /// is a table, or in a table with secrets and resembles the key of nothing else.
     pub(super) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
         let may_be_secret = || {
             meant(name, known.iter().copied())
                 .map_or_else(|| known.iter().any(|key| names_a_secret(key)), names_a_secret)
         };
-        if names_a_secret(name) || may_be_secret() {
+        if holds_table(value) || names_a_secret(name) || may_be_secret() {
             self.diagnostics.hide_value(self.file, value);
         }
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
@@ -296,6 +296,12 @@ impl RawReader<'_> {
             Some(suggestion),
         );
     }
+}
+
+/// Reports whether a value is a table, or a list with one.
+fn holds_table(value: &Spanned<DeValue<'_>>) -> bool {
+    let elements = || value.get_ref().as_array().into_iter().flat_map(|array| array.iter());
+    value.get_ref().is_table() || elements().any(holds_table)
 }
 
 /// Returns the type of a value for messages.

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::rules::problems::{ShownKeys, names_a_secret};
+
 /// What an absent key means.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) enum Absent {
@@ -82,6 +84,28 @@ impl SchemaTable {
         add(&mut schema, more);
         schema
     }
+}
+
+/// Returns the keys of a file by its schema, each with whether its value may be shown of a line that cannot be parsed: nothing of
+/// this name is a secret, or has one below it. `None`: the file holds no secret.
+pub(super) fn shown_keys(schema: &Value) -> Option<ShownKeys> {
+    let mut keys = ShownKeys::new();
+    holds_secret(schema, &mut keys).then_some(keys)
+}
+
+/// Adds the keys of a schema, and reports whether there is a secret: what may be read from a file.
+fn holds_secret(schema: &Value, keys: &mut ShownKeys) -> bool {
+    let mut holds = schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("file:"));
+    for (name, key) in schema["properties"].as_object().into_iter().flatten() {
+        let is_secret = holds_secret(key, keys);
+        *keys.entry(name.clone()).or_insert(true) &= !is_secret && !names_a_secret(name);
+        holds |= is_secret;
+    }
+    let choices = schema["anyOf"].as_array().into_iter().flatten();
+    for nested in choices.chain(schema.get("additionalProperties")).chain(schema.get("items")) {
+        holds |= holds_secret(nested, keys);
+    }
+    holds
 }
 
 /// Adds keywords to a schema, or sets them anew.

@@ -3,13 +3,15 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::FromToml;
+use super::schema::shown_keys;
 use crate::rules::problems::{Diagnostics, FileId};
 
 /// The most syntax errors that are noted for one file: an early mistake often causes many later errors.
 const MOST_ERRORS: usize = 5;
 
-/// Parses a file; notes syntax errors.
-pub(in crate::rules) fn parse<'t>(
+/// Parses a file of this type; notes syntax errors.
+pub(in crate::rules) fn parse<'t, T: FromToml>(
     text: &'t str,
     file: FileId,
     diagnostics: &mut Diagnostics,
@@ -18,7 +20,7 @@ pub(in crate::rules) fn parse<'t>(
     if errors.is_empty() {
         return Some(Spanned::new(0..0, DeValue::Table(table.into_inner())));
     }
-    diagnostics.distrust(file);
+    diagnostics.distrust(file, shown_keys(&T::schema()));
     // Later errors in a line are mostly consequences of the first.
     let mut reported: Vec<usize> = Vec::new();
     for error in errors {

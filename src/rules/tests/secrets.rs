@@ -170,6 +170,7 @@ fn secrets_never_appear_in_problems() {
         ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h\""),
         ("gateway.toml", "[engine]\nurl = 'https://TOPSECRET@h/x@y'"),
         ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h"),
+        ("shops/s.toml", "[provider]\nkind = \"http\"\nurl = \"https://h/operationssecret = TOPSECRET\""),
     ];
     for (name, text) in files {
         let problems = Rules::small().with(name, text).refused();
@@ -249,7 +250,7 @@ secret = \"TOPSECRET\"
         "shops/s.toml",
         "\
 currency = \"EUR\"
-method = \"card\"
+payment_method = \"card\"
 
 [provider]
 kind = \"http\"
