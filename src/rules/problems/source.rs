@@ -23,17 +23,18 @@ const MASK: &str = "***";
 /// A byte order mark, which does not count as a character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Matches a part of the names of secrets.
-static SECRET_NAME: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("(?i)secret|token|key|password").ok());
-
 /// Matches the user and password of a URL, also of a misspelt one, the values of query parameters that are named for secrets, and
-/// what is assigned to such a name within quotes, into which a line with a secret may have been joined.
+/// what follows such a name within quotes, into which a line with a secret may have been joined.
 static SECRETS_IN_TEXTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     const NAME: &str = "(?:secret|token|key|password)";
     let credentials = r#"//([^\s"']*)@|([^\s"'/:@]*:[^\s"'/@]*)@"#;
     let parameter = format!(r#"[?&][^=&\s"']*{NAME}[^=&\s"']*=([^&\s"']*)"#);
-    Regex::new(&format!(r#"(?i){credentials}|{parameter}|["'][^"'?&]*{NAME}[^"'=]*=\s*([^"'\s][^"']*)"#)).ok()
+    Regex::new(&format!(r#"(?i){credentials}|{parameter}|["'][^"'?&]*{NAME}\w*\s*=\s*([^"'\s][^"']*)"#)).ok()
 });
+
+/// Matches what follows the name of a secret in a file that is not valid TOML.
+static NAMED_SECRET: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?i)(?:secret|token|key|password)s?["']?\s*[=:"'\[{]\s*(.*)"#).ok());
 
 /// The keys that are named like secrets and hold none, each after its table, as the types of the rule files declare them.
 /// An API key is no secret either, but pages show it masked (contract section 13), and excerpts are on one.
@@ -133,8 +134,13 @@ impl Source {
             self.hidden.iter().skip(first).take_while(|span| span.start < line.end).cloned().collect();
         let text = &self.text[line.clone()];
         let moved = |span: Span| line.start + span.start..line.start + span.end;
-        if let Some(keys) = &self.shown_keys {
-            let from = shown_of_unread(text, keys, self.continues_shown_list(line.start, keys));
+        if self.unread {
+            let is_element =
+                |keys| text.trim_start().starts_with(['"', '\'']) && self.is_in_shown_list(line.start, keys);
+            let keys = self.shown_keys.as_ref();
+            let shown = keys.map_or(text.len(), |keys| shown_of_unread(text, keys, is_element(keys)));
+            let named = NAMED_SECRET.iter().filter_map(|named| named.captures(text)?.get(1)).map(|named| named.start());
+            let from = named.chain([shown]).min().unwrap_or(0);
             hidden.extend((from < text.len()).then(|| moved(from..text.len())));
         }
         for parts in SECRETS_IN_TEXTS.iter().flat_map(|parts| parts.captures_iter(text)) {
@@ -150,12 +156,14 @@ impl Source {
         self.text[last..line.end].find('#').map(|comment| last + comment)
     }
 
-    /// Reports whether a text may be an element of a list whose key may be shown, which began some lines above.
-    fn continues_shown_list(&self, start: usize, keys: &ShownKeys) -> bool {
+    /// Reports whether a text that is quoted is in a list whose key may be shown, which begins some lines above.
+    fn is_in_shown_list(&self, start: usize, keys: &ShownKeys) -> bool {
         let mut above = self.text[..start].lines().rev().map(str::trim);
-        let began = above.find(|line| !line.is_empty() && !line.starts_with(['"', '\'', '#']));
+        let is_element = |line: &str| line.starts_with(['"', '\'']) && !line.contains(['[', ']', '=']);
+        let began = above.find(|line| !line.is_empty() && !line.starts_with('#') && !is_element(line));
         began.and_then(|line| line.split_once('=')).is_some_and(|(key, value)| {
-            keys.get(key.trim()) == Some(&true) && value.trim_start().starts_with('[') && !value.contains(']')
+            let name = key.trim().rsplit('.').next().unwrap_or_default();
+            keys.get(name) == Some(&true) && value.trim_start().starts_with('[') && !value.contains(']')
         })
     }
 
@@ -208,40 +216,56 @@ impl Source {
 
 /// Returns where what must not be shown of a line begins, in a file that is not valid TOML. A line that begins with a key of the file
 /// shows it, and its value unless that may hold a secret; an element of such a value's list is shown, too. Of every other line
-/// nothing is shown: it may continue a secret, or its key be misspelt. Several lines may have been joined.
-fn shown_of_unread(line: &str, keys: &ShownKeys, continues_shown_list: bool) -> usize {
+/// nothing is shown: it may continue a secret, or its key be misspelt.
+fn shown_of_unread(line: &str, keys: &ShownKeys, is_element: bool) -> usize {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let name_before = |end: usize| {
-        let words = line[..end].trim_end();
-        words.rsplit(|c| !is_bare(c)).next().and_then(|word| word.rsplit('.').next()).unwrap_or_default()
-    };
-    let key = line.len() - line.trim_start().len();
-    let after_key = line[key..].find(|c| !is_bare(c)).map_or(line.len(), |length| key + length);
-    let is_assigned = line[after_key..].trim_start().starts_with('=');
-    let value = if is_assigned { value_behind_sign(line, after_key) } else { after_key };
-    let is_element = line.trim_start().starts_with(['"', '\'']) && continues_shown_list;
-    match keys.get(name_before(after_key)) {
-        _ if is_header(line) || is_conflict_marker(line) => line.len(),
-        None if !is_element => 0,
+    let indent = line.len() - line.trim_start().len();
+    let key_end = line[indent..].find(|c| !is_bare(c)).map_or(line.len(), |length| indent + length);
+    let name = line[indent..key_end].rsplit('.').next().unwrap_or_default();
+    let rest = line[key_end..].trim_start();
+    let value = line.len() - rest.strip_prefix('=').map_or(rest, str::trim_start).len();
+    match keys.get(name) {
+        _ if is_mark(line) => line.len(),
         Some(false) => value,
-        None | Some(true) => {
-            let signs = line[value..].match_indices('=').map(|(at, _)| value + at);
-            let mut others = signs.filter(|at| keys.get(name_before(*at)) != Some(&true));
-            let named = SECRET_NAME.iter().find_map(|name| name.find_at(line, value)).map(|named| named.start());
-            others.next().map(|at| at + 1).into_iter().chain(named).min().unwrap_or(line.len())
-        }
+        Some(true) => value + value_end(&line[value..]),
+        None if is_element => indent + value_end(&line[indent..]),
+        None => header_end(line, keys).unwrap_or(0),
     }
 }
 
-/// Returns where the text behind the next `=` of a line begins.
-fn value_behind_sign(line: &str, from: usize) -> usize {
-    line[from..].split_once('=').map_or(line.len(), |(_, value)| line.len() - value.trim_start().len())
+/// Returns the length of the value that a text begins with: a quoted text, brackets with what is between them, or words.
+fn value_end(text: &str) -> usize {
+    let (mut depth, mut quoted) = (0_usize, None);
+    for (at, c) in text.char_indices() {
+        match (quoted, c) {
+            (Some(quote), _) if c != quote => {}
+            (Some(_), _) if depth == 0 => return at + 1,
+            (Some(_), _) => quoted = None,
+            (None, '"' | '\'') if at == 0 || depth > 0 => quoted = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') if depth <= 1 => return at + 1,
+            (None, ']' | '}') => depth -= 1,
+            (None, ',' | '"' | '\'' | '#' | '=') if depth == 0 => return text[..at].trim_end().len(),
+            (None, _) => {}
+        }
+    }
+    text.len()
 }
 
-/// Reports whether a line is a table's header, or an incomplete one, without anything that could be a value.
-fn is_header(line: &str) -> bool {
-    let (line, bare) = (line.trim(), |c: char| c.is_ascii_alphanumeric() || "_.-[] ".contains(c));
-    line.starts_with('[') && line.chars().all(bare) && (line.ends_with(']') || !line.contains([']', ' ']))
+/// Returns the end of a table's header, which may be incomplete; its table must be known.
+fn header_end(line: &str, keys: &ShownKeys) -> Option<usize> {
+    let header = line.split('#').next()?.trim_end();
+    let name = header.trim_start().strip_prefix('[')?.trim_start_matches(['[', ' ']);
+    let table = name.split(['.', ']', ' ']).next()?;
+    let is_whole = header.ends_with(']') || !name.contains([']', ' ']);
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-] \"".contains(c));
+    (keys.contains_key(table) && is_whole && is_plain).then_some(header.len())
+}
+
+/// Reports whether a line has brackets alone, or was written by a version control system.
+fn is_mark(line: &str) -> bool {
+    line.chars().all(|c| "[]{}, \t".contains(c))
+        || ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark))
 }
 
 /// Reports whether a key's name, or its probable correct spelling, means that its value is a secret.
@@ -253,11 +277,6 @@ pub(in crate::rules) fn names_a_secret(key: &str) -> bool {
             let near = |(word, allowed)| cut(word) || strsim::osa_distance(part, word) <= allowed;
             part.len() <= 80 && [("secret", 2), ("token", 1), ("password", 2)].into_iter().any(near)
         })
-}
-
-/// Reports whether a version control system wrote a line.
-fn is_conflict_marker(line: &str) -> bool {
-    ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|marker| line.starts_with(marker))
 }
 
 /// Hides the values of keys with names of secrets in a table of this name, database URLs, and what may be one.

@@ -26,6 +26,9 @@ impl<T: FromToml> FromToml for List<T> {
             } else {
                 "a list is written in brackets, `[...]`"
             };
+            if value.get_ref().is_table() || !T::keys().is_empty() {
+                reader.diagnostics.hide_value(reader.file, value);
+            }
             let reason = format_args!("must be a list, not {}", kind(value.get_ref()));
             reader.wrong_with(value.span(), reason, Some(advice.to_owned()));
             return None;

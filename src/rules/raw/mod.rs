@@ -221,6 +221,10 @@ impl RawReader<'_> {
     pub(super) fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
+            if value.get_ref().is_str() || value.get_ref().is_array() {
+                // It may be the secret of this table.
+                self.diagnostics.hide_value(self.file, value);
+            }
             self.wrong(value.span(), format_args!("must be a table, not {}", kind(value.get_ref())));
         }
         table
@@ -241,6 +245,10 @@ impl RawReader<'_> {
         if flag.is_none() {
             let quoted = value.get_ref().as_str().filter(|text| ["true", "false"].contains(text));
             let suggestion = quoted.map(|text| format!("write `{text}`, without quotation marks"));
+            if value.get_ref().as_str().is_some_and(|text| text.len() > "false".len()) {
+                // `v2` may stand for `v2_secret`.
+                self.diagnostics.hide_value(self.file, value);
+            }
             self.wrong_with(
                 value.span(),
                 format_args!("must be {expected}, not {}", kind(value.get_ref())),
@@ -274,11 +282,12 @@ impl RawReader<'_> {
     /// is a table, or in a table with secrets and resembles the key of nothing else.
     pub(super) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
-        let may_be_secret = || {
-            meant(name, known.iter().copied())
-                .map_or_else(|| known.iter().any(|key| names_a_secret(key)), names_a_secret)
+        let mut secrets = known.iter().filter(|key| names_a_secret(key));
+        let may_be_secret = match meant(name, known.iter().copied()) {
+            Some(meant) => names_a_secret(meant) || secrets.any(|secret| secret.starts_with(name)),
+            None => secrets.next().is_some(),
         };
-        if holds_table(value) || names_a_secret(name) || may_be_secret() {
+        if holds_table(value) || names_a_secret(name) || may_be_secret {
             self.diagnostics.hide_value(self.file, value);
         }
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };

@@ -90,7 +90,13 @@ impl SchemaTable {
 /// this name is a secret, or has one below it. `None`: the file holds no secret.
 pub(super) fn shown_keys(schema: &Value) -> Option<ShownKeys> {
     let mut keys = ShownKeys::new();
-    holds_secret(schema, &mut keys).then_some(keys)
+    let holds_secret = holds_secret(schema, &mut keys);
+    // One may write `v2` for `v2_secret`.
+    let secrets: Vec<_> = keys.keys().filter(|name| names_a_secret(name)).cloned().collect();
+    for (name, is_shown) in &mut keys {
+        *is_shown &= !secrets.iter().any(|secret| secret.starts_with(name));
+    }
+    holds_secret.then_some(keys)
 }
 
 /// Adds the keys of a schema, and reports whether there is a secret: what may be read from a file.

@@ -91,9 +91,9 @@ fn misspelt_references_are_refused() {
         with_secret(&format!("\"{near}\"")).one_problem(place, "looks like a reference");
         with_secret(&format!("[\"{near}\"]")).one_problem("merchants/m.toml:3:14", "looks like a reference");
     }
-    let problems = with_secret("\"Env:TOPSECRET\"").refused();
+    let problems = with_secret("\"Env:HUSHEDTEXT\"").refused();
     assert!(
-        !problems.rendered().contains("TOPSECRET") && problems.rendered().contains("***"),
+        !problems.rendered().contains("HUSHEDTEXT") && problems.rendered().contains("***"),
         "{}",
         problems.rendered()
     );
@@ -120,57 +120,57 @@ fn database_urls_are_read_like_secrets() {
         fs::create_dir_all(rules.0.path().join("secrets")).unwrap();
         fs::write(rules.0.path().join("secrets/store.url"), text).unwrap();
     };
-    write("postgres://u:TOPSECRET@h/db?sslmode=require\n");
+    write("postgres://u:HUSHEDTEXT@h/db?sslmode=require\n");
     let StoreUrl::Postgres(url) = rules.load().gateway.store.url else { panic!("no database") };
     assert_eq!((url.to_string().as_str(), url.connections()), ("postgres://h:5432/db", 3));
-    assert_eq!(url.config().get_password(), Some(&b"TOPSECRET"[..]));
-    write("postgres://u:TOPSECRET@h/db?sslmode=x");
+    assert_eq!(url.config().get_password(), Some(&b"HUSHEDTEXT"[..]));
+    write("postgres://u:HUSHEDTEXT@h/db?sslmode=x");
     rules.one_problem("gateway.toml:2:7", "store.url has an sslmode that is none of");
-    assert!(!rules.refused().rendered().contains("TOPSECRET"));
+    assert!(!rules.refused().rendered().contains("HUSHEDTEXT"));
     fs::remove_file(rules.0.path().join("secrets/store.url")).unwrap();
     load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
 }
 
 #[test]
 fn secrets_never_appear_in_problems() {
-    const SECRET: &str = "TOPSECRET";
+    const SECRET: &str = "HUSHEDTEXT";
     let files = [
-        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = { x = \"TOPSECRET\" }"),
-        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = \"TOPSECRET\"\nv2_secret = \"TOPSECRET\""),
-        ("merchants/m.toml", "api_keys = [{ key = \"\", v2_secret = \"TOPSECRET\", x_secret = \"TOPSECRET\" }]"),
-        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"TOPSECRET\nx = 1"),
-        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = TOPSECRET"),
-        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = TOPSECRET"),
-        ("merchants/m.toml", "[[api_keys]]\nv2_secret = [\n\"TOPSECRET\"\n\"TOPSECRET\"\n]"),
-        ("merchants/m.toml", "[[api_keys]]\nv2_secret = \"\"\"\nTOPSECRET\nTOPSECRET\"\"\"\"\"\" x\n"),
-        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"TOPSECRET\"\nv2_secret = \"TOPSECRET\""),
-        ("merchants/m.toml", "name = \"A\"\"\"\"\n[[api_keys]]\nv2_secret = \"\"\nTOPSECRET\nTOPSECRET\"\"\"\n"),
-        ("merchants/m.toml", "v2_secret = \"TOPSECRET\""),
-        ("merchants/m.toml", "api_keys = [\"TOPSECRET\", \"TOPSECRET\" x]"),
-        ("gateway.toml", "[store]\nkeys = [\"TOPSECRET\"]"),
-        ("gateway.toml", "[store]\nurl = \"postgres://u:TOPSECRET@h/db?sslmode=on\""),
-        ("gateway.toml", "[store]\nurl = \"postgres://u:p@TOPSECRET@h/db\""),
-        ("gateway.toml", "[store]\nurl = \"postgres:x//u:TOPSECRET@h/db\""),
-        ("gateway.toml", "[store]\nurl = \"postgres://u@h/db?password=TOPSECRET&x=1\""),
-        ("gateway.toml", "[store]\nurl = \"Postgres://u:TOPSECRET@h/db\""),
-        ("gateway.toml", "[store]\nurl = [\"postgres://u:'TOPSECRET@h/db\"]"),
-        ("gateway.toml", "[store]\nurl = \"postgres://u:\"TOPSECRET@h/db\""),
-        ("gateway.toml", "store = { url = \"postgres://u:'TOPSECRET@h/db\", kesy = 1 }"),
-        ("gateway.toml", "[admin]\nlisten = \"x\"\ntoken = [5, \"TOPSECRET\"]"),
-        ("gateway.toml", "[pages]\nsecret = [[\"TOPSECRET\"]]"),
-        ("gateway.toml", "secret = \"TOPSECRET\""),
-        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nv1_secret.x = \"TOPSECRET\""),
-        ("merchants/m.toml", "api_keys = { key = \"xk\", v2_secret = \"TOPSECRET\" }"),
-        ("merchants/m.toml", "api_keys.v2_secret=\"TOPSECRET\""),
-        ("merchants/m.toml", "api_keys.key = \"TOPSECRET\""),
-        ("merchants/m.toml", "api_keys = [[\n\"TOPSECRET\", 5\n]]"),
-        ("merchants/m.toml", "api_keys = 'TOPSECRET'"),
-        ("merchants/m.toml", "api_keys = \"\"\"TOPSECRET\"\"\""),
-        ("gateway.toml", "[server]\npublic_url = \"https://u:TOPSECRET@h\""),
-        ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h\""),
-        ("gateway.toml", "[engine]\nurl = 'https://TOPSECRET@h/x@y'"),
-        ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h"),
-        ("shops/s.toml", "[provider]\nkind = \"http\"\nurl = \"https://h/operationssecret = TOPSECRET\""),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = { x = \"HUSHEDTEXT\" }"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = \"HUSHEDTEXT\"\nv2_secret = \"HUSHEDTEXT\""),
+        ("merchants/m.toml", "api_keys = [{ key = \"\", v2_secret = \"HUSHEDTEXT\", x_secret = \"HUSHEDTEXT\" }]"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"HUSHEDTEXT\nx = 1"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = HUSHEDTEXT"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = HUSHEDTEXT"),
+        ("merchants/m.toml", "[[api_keys]]\nv2_secret = [\n\"HUSHEDTEXT\"\n\"HUSHEDTEXT\"\n]"),
+        ("merchants/m.toml", "[[api_keys]]\nv2_secret = \"\"\"\nHUSHEDTEXT\nHUSHEDTEXT\"\"\"\"\"\" x\n"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"HUSHEDTEXT\"\nv2_secret = \"HUSHEDTEXT\""),
+        ("merchants/m.toml", "name = \"A\"\"\"\"\n[[api_keys]]\nv2_secret = \"\"\nHUSHEDTEXT\nHUSHEDTEXT\"\"\"\n"),
+        ("merchants/m.toml", "v2_secret = \"HUSHEDTEXT\""),
+        ("merchants/m.toml", "api_keys = [\"HUSHEDTEXT\", \"HUSHEDTEXT\" x]"),
+        ("gateway.toml", "[store]\nkeys = [\"HUSHEDTEXT\"]"),
+        ("gateway.toml", "[store]\nurl = \"postgres://u:HUSHEDTEXT@h/db?sslmode=on\""),
+        ("gateway.toml", "[store]\nurl = \"postgres://u:p@HUSHEDTEXT@h/db\""),
+        ("gateway.toml", "[store]\nurl = \"postgres:x//u:HUSHEDTEXT@h/db\""),
+        ("gateway.toml", "[store]\nurl = \"postgres://u@h/db?password=HUSHEDTEXT&x=1\""),
+        ("gateway.toml", "[store]\nurl = \"Postgres://u:HUSHEDTEXT@h/db\""),
+        ("gateway.toml", "[store]\nurl = [\"postgres://u:'HUSHEDTEXT@h/db\"]"),
+        ("gateway.toml", "[store]\nurl = \"postgres://u:\"HUSHEDTEXT@h/db\""),
+        ("gateway.toml", "store = { url = \"postgres://u:'HUSHEDTEXT@h/db\", kesy = 1 }"),
+        ("gateway.toml", "[admin]\nlisten = \"x\"\ntoken = [5, \"HUSHEDTEXT\"]"),
+        ("gateway.toml", "[pages]\nsecret = [[\"HUSHEDTEXT\"]]"),
+        ("gateway.toml", "secret = \"HUSHEDTEXT\""),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nv1_secret.x = \"HUSHEDTEXT\""),
+        ("merchants/m.toml", "api_keys = { key = \"xk\", v2_secret = \"HUSHEDTEXT\" }"),
+        ("merchants/m.toml", "api_keys.v2_secret=\"HUSHEDTEXT\""),
+        ("merchants/m.toml", "api_keys.key = \"HUSHEDTEXT\""),
+        ("merchants/m.toml", "api_keys = [[\n\"HUSHEDTEXT\", 5\n]]"),
+        ("merchants/m.toml", "api_keys = 'HUSHEDTEXT'"),
+        ("merchants/m.toml", "api_keys = \"\"\"HUSHEDTEXT\"\"\""),
+        ("gateway.toml", "[server]\npublic_url = \"https://u:HUSHEDTEXT@h\""),
+        ("gateway.toml", "[engine]\nurl = \"https://u:HUSHEDTEXT@h\""),
+        ("gateway.toml", "[engine]\nurl = 'https://HUSHEDTEXT@h/x@y'"),
+        ("gateway.toml", "[engine]\nurl = \"https://u:HUSHEDTEXT@h"),
+        ("shops/s.toml", "[provider]\nkind = \"http\"\nurl = \"https://h/operationssecret = HUSHEDTEXT\""),
     ];
     for (name, text) in files {
         let problems = Rules::small().with(name, text).refused();
@@ -178,9 +178,9 @@ fn secrets_never_appear_in_problems() {
         assert!(!problems.rendered().contains(SECRET), "{text}\n{}", problems.rendered());
         assert!(!format!("{problems:?}").contains(SECRET), "{text}");
     }
-    let rules = with_secret("\"TOPSECRET\"").load();
+    let rules = with_secret("\"HUSHEDTEXT\"").load();
     assert!(!format!("{rules:?}").contains(SECRET));
-    let store = "[store]\nurl = \"postgresql://u@h/db?password=TOPSECRET&sslmode=require\"";
+    let store = "[store]\nurl = \"postgresql://u@h/db?password=HUSHEDTEXT&sslmode=require\"";
     let rules = Rules::small().with("gateway.toml", store).load();
     assert!(!format!("{rules:?} {:?}", rules.gateway).contains(SECRET));
 }
@@ -205,15 +205,15 @@ name = \"Acme\"
 
 [[api_keys]]
 key = \"acme-live\"
-v1_secret = \"TOPSECRET\"
-v2_secret = [\"TOPSECRET\", \"TOPSECRET\"]
+v1_secret = \"HUSHEDTEXT\"
+v2_secret = [\"HUSHEDTEXT\", \"HUSHEDTEXT\"]
 allowed_ips = [\"203.0.113.0/24\"]
 
 [[api_keys]]
 key = \"acme-other\"
 v2_secret = \"\"\"
-TOPSECRET
-TOPSECRET\"\"\"
+HUSHEDTEXT
+HUSHEDTEXT\"\"\"
 rate_limit = { per_second = 200, burst = 400 }
 
 [shops.s]
@@ -230,20 +230,20 @@ const FILES_WITH_SECRETS: [(&str, &str); 3] = [
 listen = \"127.0.0.1:0\"
 
 [store]
-url = \"postgres://u:TOPSECRET@h/db\"
-keys = [\"TOPSECRET\", \"TOPSECRET\"]
+url = \"postgres://u:HUSHEDTEXT@h/db\"
+keys = [\"HUSHEDTEXT\", \"HUSHEDTEXT\"]
 
 [admin]
 listen = \"127.0.0.1:0\"
-token = \"TOPSECRET-TOPSECRET\"
+token = \"HUSHEDTEXT-HUSHEDTEXT\"
 
 [[admin.users]]
 name = \"ada\"
 role = \"operator\"
-token = [\"TOPSECRET-TOPSECRET\", 'TOPSECRET-TOPSECRET']
+token = [\"HUSHEDTEXT-HUSHEDTEXT\", 'HUSHEDTEXT-HUSHEDTEXT']
 
 [pages]
-secret = \"TOPSECRET\"
+secret = \"HUSHEDTEXT\"
 ",
     ),
     (
@@ -255,7 +255,7 @@ payment_method = \"card\"
 [provider]
 kind = \"http\"
 url = \"https://provider.example/operations\"
-secret = \"TOPSECRET\"
+secret = \"HUSHEDTEXT\"
 timeout = \"10s\"
 ",
     ),
@@ -274,11 +274,11 @@ fn what_is_typed_into_a_key_shows_no_secret() {
         let rules = Rules::small();
         rules.put(
             "merchants/m.toml",
-            MERCHANT_SECRETS.replacen(from, to, 1).replace("\", \"TOPSECRET\"]", "\", \"TOPSECRET\""),
+            MERCHANT_SECRETS.replacen(from, to, 1).replace("\", \"HUSHEDTEXT\"]", "\", \"HUSHEDTEXT\""),
         );
         let problems = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap_err();
         let shown = problems.rendered() + &problems.to_string();
-        assert!(!shown.contains("TOPSECRET"), "{to:?}: {shown}");
+        assert!(!shown.contains("HUSHEDTEXT"), "{to:?}: {shown}");
     }
 }
 
@@ -312,7 +312,7 @@ proptest! {
         rules.put(name, &broken);
         if let Err(problems) = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }) {
             let shown = problems.rendered() + &problems.to_string();
-            prop_assert!(!shown.contains("TOPSECRET"), "{}\nof\n{}", shown, String::from_utf8_lossy(&broken));
+            prop_assert!(!shown.contains("HUSHEDTEXT"), "{}\nof\n{}", shown, String::from_utf8_lossy(&broken));
         }
     }
 }
