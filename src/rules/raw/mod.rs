@@ -245,7 +245,7 @@ impl RawReader<'_> {
         if flag.is_none() {
             let quoted = value.get_ref().as_str().filter(|text| ["true", "false"].contains(text));
             let suggestion = quoted.map(|text| format!("write `{text}`, without quotation marks"));
-            if value.get_ref().as_str().is_some_and(|text| text.len() > "false".len()) {
+            if value.get_ref().is_array() || value.get_ref().as_str().is_some_and(|text| text.len() > "false".len()) {
                 // `v2` may stand for `v2_secret`.
                 self.diagnostics.hide_value(self.file, value);
             }

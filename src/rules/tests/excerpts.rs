@@ -297,6 +297,8 @@ fn what_may_stand_for_a_table_or_a_secret_is_hidden() {
         ("gateway.toml", "[admin]\nusers = [[\"ada\", \"hush\"]]\n", &["users = [[***, ***]]"]),
         ("merchants/m.toml", "api_keys.demo = \"hush\"\n", &["api_keys.demo = ***"]),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nv2 = \"hushed\"\n", &["v2 = ***"]),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nv2 = [\"hush\"]\n", &["v2 = [***]"]),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nv2 = \"yes\"\n", &["v2 = \"yes\""]),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nv1 = \"hush\"\n", &["v1 = ***"]),
         ("gateway.toml", "[server]\nadmin = { tkn = \"hush\" }\n", &["admin = { tkn = *** }"]),
         (
