@@ -23,18 +23,20 @@ const MASK: &str = "***";
 /// A byte order mark, which does not count as a character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
+/// A word in the name of a secret, for patterns.
+const SECRET_WORD: &str = "(?:secret|token|key|password)";
+
 /// Matches the user and password of a URL, also of a misspelt one, the values of query parameters that are named for secrets, and
 /// what follows such a name within quotes, into which a line with a secret may have been joined.
 static SECRETS_IN_TEXTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    const NAME: &str = "(?:secret|token|key|password)";
     let credentials = r#"//([^\s"']*)@|([^\s"'/:@]*:[^\s"'/@]*)@"#;
-    let parameter = format!(r#"[?&][^=&\s"']*{NAME}[^=&\s"']*=([^&\s"']*)"#);
-    Regex::new(&format!(r#"(?i){credentials}|{parameter}|["'][^"'?&]*{NAME}\w*\s*=\s*([^"'\s][^"']*)"#)).ok()
+    let parameter = format!(r#"[?&][^=&\s"']*{SECRET_WORD}[^=&\s"']*=([^&\s"']*)"#);
+    Regex::new(&format!(r#"(?i){credentials}|{parameter}|["'][^"'?&]*{SECRET_WORD}\w*\s*=\s*([^"'\s][^"']*)"#)).ok()
 });
 
 /// Matches what follows the name of a secret in a file that is not valid TOML.
 static NAMED_SECRET: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?i)(?:secret|token|key|password)s?["']?\s*[=:"'\[{]\s*(.*)"#).ok());
+    LazyLock::new(|| Regex::new(&format!(r#"(?i){SECRET_WORD}s?["']?\s*[=:"'\[{{]\s*(.*)"#)).ok());
 
 /// The keys that are named like secrets and hold none, each after its table, as the types of the rule files declare them.
 /// An API key is no secret either, but pages show it masked (contract section 13), and excerpts are on one.
